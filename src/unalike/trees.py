@@ -1,0 +1,79 @@
+"""How do whole models add, scale and compare?  (Arithmetic on pytrees.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Tree = Any
+"""A model, a message or a state: nested dicts, lists and tuples of arrays."""
+
+
+def add(a: Tree, b: Tree) -> Tree:
+    """a + b, leaf by leaf."""
+    return jax.tree.map(jnp.add, a, b)
+
+
+def subtract(a: Tree, b: Tree) -> Tree:
+    """a - b, leaf by leaf."""
+    return jax.tree.map(jnp.subtract, a, b)
+
+
+def scale(factor: Any, a: Tree) -> Tree:
+    """factor * a, leaf by leaf."""
+    return jax.tree.map(lambda leaf: factor * leaf, a)
+
+
+def add_scaled(a: Tree, factor: Any, b: Tree) -> Tree:
+    """a + factor * b, leaf by leaf."""
+    return jax.tree.map(lambda x, y: x + factor * y, a, b)
+
+
+def zeros_like(a: Tree) -> Tree:
+    """The zero of the same shape."""
+    return jax.tree.map(jnp.zeros_like, a)
+
+
+def where(condition: Any, a: Tree, b: Tree) -> Tree:
+    """a if condition else b, leaf by leaf."""
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+def squared_norm(a: Tree) -> jax.Array:
+    """The sum of squares of all entries."""
+    return sum((jnp.vdot(leaf, leaf).real for leaf in jax.tree.leaves(a)), start=jnp.zeros(()))
+
+
+def all_finite(a: Tree) -> jax.Array:
+    """Whether no entry is NaN or infinite."""
+    checks = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(a)]
+    return jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
+
+
+def row(a: Tree, index: Any) -> Tree:
+    """Entry `index` of every leaf's leading axis."""
+    return jax.tree.map(lambda leaf: leaf[index], a)
+
+
+def stack(trees: list[Tree]) -> Tree:
+    """Several trees of one shape as one tree with a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def size(a: Tree) -> int:
+    """The number of entries."""
+    return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(a))
+
+
+def nbytes(a: Tree) -> int:
+    """The bytes that sending it takes."""
+    return sum(int(np.prod(np.shape(leaf))) * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(a))
+
+
+def largest_difference(a: Tree, b: Tree) -> float:
+    """The largest absolute difference between two trees of one shape."""
+    gaps = jax.tree.map(lambda x, y: float(np.max(np.abs(np.asarray(x) - np.asarray(y)), initial=0.0)), a, b)
+    return max(jax.tree.leaves(gaps), default=0.0)
