@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from .errors import ConfigError, unknown
 
 T = TypeVar("T")
+Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 
 class Registry(Generic[T]):
@@ -31,10 +32,10 @@ class Registry(Generic[T]):
         self.kind = kind
         self._makers: dict[str, Callable[..., T]] = {}
 
-    def add(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    def add(self, name: str) -> Callable[[Maker], Maker]:
         """Register a maker under `name`; its docstring's first line is the explanation."""
 
-        def register(maker: Callable[..., T]) -> Callable[..., T]:
+        def register(maker: Maker) -> Maker:
             self._makers[name] = maker
             return maker
 

@@ -1,0 +1,14 @@
+"""Where it runs: the plan on the host, the work in XLA, or one client at a time for debugging."""
+
+from .base import Engine, Outcome, Setting, engines, reply_template, root_key
+from .debug import ClientError, DebugEngine
+from .devices import set_up
+from .local import LocalEngine
+from .memories import Memories
+from .rows import Selection, Stream
+from .uploads import fault
+
+__all__ = [
+    "ClientError", "DebugEngine", "Engine", "LocalEngine", "Memories", "Outcome", "Selection", "Setting", "Stream",
+    "engines", "fault", "reply_template", "root_key", "set_up",
+]  # fmt: skip

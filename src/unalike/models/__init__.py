@@ -1,0 +1,15 @@
+"""What is learned: models, losses, metrics, and the :class:`Task` that ties them."""
+
+from .adapters import from_equinox, from_flax
+from .catalogue import models
+from .cnn import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
+from .dense import linear, mlp
+from .losses import losses
+from .metrics import accuracy, mean_squared_error
+from .recurrent import gru, lstm, rnn
+from .task import Batch, Model, Task
+
+__all__ = [
+    "Batch", "Model", "Task", "accuracy", "cnn", "cnn_femnist", "cnn_small", "cnn_wide", "convolutional",
+    "from_equinox", "from_flax", "gru", "linear", "losses", "lstm", "mean_squared_error", "mlp", "models", "rnn",
+]  # fmt: skip

@@ -1,0 +1,128 @@
+"""What is a federated algorithm?
+
+An :class:`Algorithm` is a frozen dataclass of hyper-parameters with a handful of pure functions. One round is
+
+    message = broadcast(state)                                 what goes down
+    reply   = client(message, memory, data, key)               on every client that takes part
+    state   = aggregate(state, sum_i weight_i * upload_i)      mixing
+
+`client` is ordinary JAX code. It never sees other clients, the engine, files or clocks, so the same object runs in every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import jax
+
+from ..errors import ConfigError
+from ..models import Task
+from ..registry import Registry
+from ..trees import Tree
+from .client_data import ClientData
+
+algorithms: Registry[Algorithm] = Registry("algorithm")
+
+
+class Reply(NamedTuple):
+    """What one client hands back."""
+
+    upload: Tree
+    """Goes up; uploads are summed with the step's weights."""
+    memory: Tree = {}
+    """Stays with the client until it takes part again."""
+    report: Mapping[str, jax.Array] = {}
+    """Numbers that are recorded for this client, such as its training loss."""
+
+
+class Mixed(NamedTuple):
+    """What the server receives: the weighted sum of uploads, already corrected for rejected ones."""
+
+    total: Tree
+    """sum_i weight_i * upload_i; with a mixing matrix, one such sum per receiver (leading axis)."""
+    weight: jax.Array
+    """sum_i weight_i."""
+    count: jax.Array
+    """How many uploads were accepted."""
+    share: jax.Array
+    """The clients' part of the federation: the sum of their importances (1 when everyone takes part)."""
+    uploads: Tree | None = None
+    """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`."""
+    round: jax.Array | int = 0
+
+
+@dataclass(frozen=True)
+class LocalWork:
+    """How much a client computes in a round: whole passes over its rows (`epochs`) or mini-batches (`steps`).
+
+    Batches are consecutive pieces of shuffled passes; the last batch of a pass holds what is left, and a batch is never larger
+    than the client. `batch_size=0` means all rows at once.
+    """
+
+    epochs: int | None = None
+    steps: int | None = None
+    batch_size: int = 32
+    shuffle: bool = True
+
+    def __post_init__(self) -> None:
+        if self.epochs is not None and self.steps is not None:
+            raise ConfigError("give either epochs or steps of local work, not both.")
+        for name, value in (("epochs", self.epochs), ("steps", self.steps)):
+            if value is not None and value < 0:
+                raise ConfigError(f"{name} must not be negative, but is {value}.")
+        if self.batch_size < 0:
+            raise ConfigError(f"batch_size must be positive (or 0 for all rows), but is {self.batch_size}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """The base of all algorithms; subclasses override what differs from plain averaging of a single model."""
+
+    work: LocalWork = field(default_factory=LocalWork)
+
+    name: ClassVar[str] = ""
+    personalised: ClassVar[bool] = False
+    """Whether clients predict with something of their own, so that evaluation must visit each of them."""
+    keeps_uploads: ClassVar[bool] = False
+    """Whether `aggregate` needs each upload, not only their weighted sum."""
+    decentralised: ClassVar[bool] = False
+    """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step weights are a matrix."""
+    communicates: ClassVar[bool] = True
+    """Whether messages and uploads are sent at all; if not, no bytes are counted."""
+    equals_local_training: ClassVar[bool] = False
+    """Whether a federation of one client is exactly that client's local training (part of the contract test)."""
+
+    @property
+    def evaluation_work(self) -> LocalWork:
+        """The mini-batches planned for `predictor`, for algorithms that still train before they predict."""
+        return LocalWork(steps=0, batch_size=self.work.batch_size)
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        """The server's state before the first round."""
+        return {"params": task.init(key)}
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        """What a client remembers when it first hears from the server."""
+        return {}
+
+    def broadcast(self, task: Task, state: Tree) -> Tree:
+        """What goes down to a client."""
+        return state["params"]
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        """One client's work in one round."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a client does.")
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        """The server's state after the uploads are mixed."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        """What a client predicts with; it may use the client's memory and training rows."""
+        return message
+
+    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+        """Predictions of a predictor for a batch of rows."""
+        return task.apply(predictor, x)

@@ -1,0 +1,88 @@
+"""What does a client see of its own data while it works?
+
+A :class:`ClientData` shows one client's rows, in two ways: as the mini-batches that were planned for this round
+(:meth:`ClientData.fold`), and as a pass over all rows (:meth:`ClientData.fold_rows`, :meth:`ClientData.all_rows`). It is ordinary JAX
+code: loops run inside the compiled program, with exactly as many turns as the client has batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..models import Batch
+
+Carry = TypeVar("Carry")
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["x", "y", "weights", "own_weights", "start", "size", "steps", "positions", "round", "key"],
+    meta_fields=["capacity"],
+)
+@dataclass(frozen=True)
+class ClientData:
+    """One client's rows in this round.
+
+    `x`, `y` and `weights` hold the rows of many clients; this one's are `start ... start + size - 1`. `positions[s, b]` is the row
+    (counted from `start`) of sample b in mini-batch s, or -1 for padding. Use the methods: they cannot reach another client's rows.
+    """
+
+    x: jax.Array
+    y: jax.Array
+    weights: jax.Array | None
+    own_weights: jax.Array | None
+    start: jax.Array
+    size: jax.Array
+    steps: jax.Array
+    positions: jax.Array
+    round: jax.Array
+    key: jax.Array
+    capacity: int
+    """The largest number of rows that any client has; :meth:`all_rows` and :meth:`weighted` are padded to it."""
+
+    def fold(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
+        """Apply `step` to each planned mini-batch in turn."""
+        return lax.fori_loop(0, self.steps, lambda s, c: step(c, self.batch(s)), carry)
+
+    def batch(self, s: Any) -> Batch:
+        """Mini-batch number `s` of this round."""
+        return self._take(self.positions[s], jax.random.fold_in(self.key, s))
+
+    def fold_rows(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
+        """Apply `step` to all rows, in blocks of the mini-batch size, each row once and in order."""
+        width = self.positions.shape[-1]
+
+        def block(j: jax.Array, c: Carry) -> Carry:
+            return step(c, self._take(self._block(j * width, width), None))
+
+        return lax.fori_loop(0, -(-self.size // width), block, carry)
+
+    def all_rows(self) -> Batch:
+        """All rows as one batch, padded to `capacity`: for closed forms and for one value per row."""
+        return self._take(self._block(0, self.capacity), None)
+
+    def weighted(self, own_weights: jax.Array) -> ClientData:
+        """The same rows with other weights: `own_weights[p]` for this client's row p."""
+        return replace(self, own_weights=own_weights)
+
+    def _block(self, first: Any, width: int) -> jax.Array:
+        positions = first + jnp.arange(width, dtype=jnp.int32)
+        return jnp.where(positions < self.size, positions, -1)
+
+    def _take(self, positions: jax.Array, key: jax.Array | None) -> Batch:
+        real = positions >= 0
+        place = jnp.where(real, positions, 0)
+        rows = self.start + place
+        weight = real.astype(jnp.float32)
+        if self.own_weights is not None:
+            weight = weight * self.own_weights[place]
+        elif self.weights is not None:
+            weight = weight * self.weights[rows]
+        return Batch(self.x[rows], self.y[rows], weight, jnp.sum(real, dtype=jnp.float32), key)

@@ -1,0 +1,72 @@
+"""FedAvg: clients descend locally, the server averages (McMahan et al., Communication-Efficient Learning of Deep Networks from
+Decentralized Data, 2017), with any server optimiser on the averaged change (Reddi et al., Adaptive Federated Optimization, 2021).
+
+    client:   w_i <- descend(w, data_i);   sends  w_i - w
+    server:   w   <- ServerOptimiser(w, -sum_i weight_i (w_i - w))        plain SGD with rate 1 gives the average of the w_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import jax
+import optax
+
+from ..models import Task
+from ..trees import Tree, scale, subtract
+from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
+from .client_data import ClientData
+from .local_sgd import local_sgd
+from .optimizers import Optimizer
+
+
+@algorithms.add("fedavg")
+@dataclass(frozen=True, kw_only=True)
+class FedAvg(Algorithm):
+    """Clients descend locally, the server averages (McMahan et al., 2017)."""
+
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    server_optimizer: Optimizer = field(default_factory=lambda: Optimizer("sgd", 1.0))
+
+    name: ClassVar[str] = "fedavg"
+    equals_local_training: ClassVar[bool] = True
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        params = task.init(key)
+        return {"params": params, "server": self.server_optimizer.build().init(params)}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        trained = local_sgd(task, message, data, self.optimizer)
+        return Reply(subtract(trained.params, message), memory, {"train_loss": trained.loss})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        return self.server_step(state, mixed.total, mixed.round)
+
+    def server_step(self, state: Tree, change: Tree, round: jax.Array | int) -> Tree:
+        """Let the server's optimiser follow the mean change as if it were a negative gradient."""
+        optimizer = self.server_optimizer
+        updates, server = optimizer.build().update(scale(-1.0, change), state["server"], state["params"])
+        updates = scale(optimizer.factor(round), updates) if optimizer.schedule != "constant" else updates
+        return {**state, "params": optax.apply_updates(state["params"], updates), "server": server}
+
+
+def _with_server(name: str, optimizer: str, learning_rate: float, explanation: str, **options: Any) -> None:
+    """Register FedAvg under another name, with another default for the server's optimiser."""
+    default = Optimizer.of(optimizer, learning_rate, options)
+
+    def make(
+        work: LocalWork | None = None,
+        optimizer: Optimizer | None = None,
+        server_optimizer: Optimizer = default,
+    ) -> FedAvg:
+        return FedAvg(work=work or LocalWork(), optimizer=optimizer or Optimizer(), server_optimizer=server_optimizer)
+
+    make.__doc__ = explanation
+    algorithms.add(name)(make)
+
+
+_with_server("fedavgm", "sgd", 1.0, "FedAvg with momentum at the server (Hsu et al., 2019).", momentum=0.9)
+_with_server("fedadam", "adam", 0.01, "FedAvg with Adam at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3)
+_with_server("fedyogi", "yogi", 0.01, "FedAvg with Yogi at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3)
+_with_server("fedadagrad", "adagrad", 0.03, "FedAvg with Adagrad at the server (Reddi et al., 2021).", eps=1e-3)

@@ -1,0 +1,38 @@
+"""FedProx: local models are pulled towards the global one (Li et al., Federated Optimization in Heterogeneous Networks, 2020).
+
+    client:   w_i <- descend from w on   f_i(v) + mu/2 |v - w|^2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree, subtract
+from .base import Reply, algorithms
+from .client_data import ClientData
+from .fedavg import FedAvg
+from .local_sgd import local_sgd
+
+
+@algorithms.add("fedprox")
+@dataclass(frozen=True, kw_only=True)
+class FedProx(FedAvg):
+    """FedAvg with a proximal term of weight `mu` at the clients (Li et al., 2020)."""
+
+    mu: float = 0.1
+
+    name: ClassVar[str] = "fedprox"
+    equals_local_training: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.mu < 0:
+            raise ConfigError(f"mu must not be negative, but is {self.mu}.")
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        trained = local_sgd(task, message, data, self.optimizer, anchor=message, mu=self.mu)
+        return Reply(subtract(trained.params, message), memory, {"train_loss": trained.loss})

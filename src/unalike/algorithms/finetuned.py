@@ -1,0 +1,45 @@
+"""FedAvg+: every client tunes the global model on its own rows before it predicts (Jiang et al., Improving Federated Learning
+Personalization via Model Agnostic Meta Learning, 2019). The tuned model is never sent.
+
+    predict:  w_i <- one pass of descent from w over data_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import jax
+
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree
+from .base import LocalWork, algorithms
+from .client_data import ClientData
+from .fedavg import FedAvg
+from .local_sgd import local_sgd
+
+
+@algorithms.add("fedavg+")
+@dataclass(frozen=True, kw_only=True)
+class FedAvgPlus(FedAvg):
+    """FedAvg whose clients fine-tune the model on their own data before predicting (Jiang et al., 2019)."""
+
+    tune_epochs: int = 1
+    tune_learning_rate: float | None = None
+    """The rate of the tuning steps; the training rate when not given."""
+
+    name: ClassVar[str] = "fedavg+"
+    personalised: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.tune_epochs < 0:
+            raise ConfigError(f"tune_epochs must not be negative, but is {self.tune_epochs}.")
+
+    @property
+    def evaluation_work(self) -> LocalWork:
+        return LocalWork(epochs=self.tune_epochs, batch_size=self.work.batch_size)
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        rate = self.optimizer.learning_rate if self.tune_learning_rate is None else self.tune_learning_rate
+        return local_sgd(task, message, data, replace(self.optimizer, learning_rate=rate)).params

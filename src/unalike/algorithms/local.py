@@ -1,0 +1,44 @@
+"""Local: every client trains alone. The reference that tells whether taking part is worth it.
+
+    client:   w_i <- descend(w_i, data_i);   sends nothing
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import jax
+
+from ..models import Task
+from ..trees import Tree
+from .base import Algorithm, Mixed, Reply, algorithms
+from .client_data import ClientData
+from .local_sgd import local_sgd
+from .optimizers import Optimizer
+
+
+@algorithms.add("local")
+@dataclass(frozen=True, kw_only=True)
+class Local(Algorithm):
+    """Every client trains alone, from the same start; nothing is sent."""
+
+    optimizer: Optimizer = field(default_factory=Optimizer)
+
+    name: ClassVar[str] = "local"
+    personalised: ClassVar[bool] = True
+    communicates: ClassVar[bool] = False
+    equals_local_training: ClassVar[bool] = True
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        return {"params": message}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        trained = local_sgd(task, memory["params"], data, self.optimizer)
+        return Reply({}, {"params": trained.params}, {"train_loss": trained.loss})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        return state
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return memory["params"]

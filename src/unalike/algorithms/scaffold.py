@@ -1,0 +1,64 @@
+"""SCAFFOLD: control variates remove client drift (Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging, 2020).
+
+    client:   w_i   <- descend from w with every gradient corrected by  c - c_i
+              c_i'  =  c_i - c + (w - w_i) / (steps * rate)              sends  w_i - w  and  c_i' - c_i
+    server:   w     <- w + sum_i weight_i (w_i - w),     c <- c + share * sum_i weight_i (c_i' - c_i)
+
+`share` is the taking-part clients' sum of importances, so c stays the importance-weighted mean of all c_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree, add_scaled, scale, subtract, where, zeros_like
+from .base import Mixed, Reply, algorithms
+from .client_data import ClientData
+from .fedavg import FedAvg
+from .local_sgd import local_sgd
+
+
+@algorithms.add("scaffold")
+@dataclass(frozen=True, kw_only=True)
+class Scaffold(FedAvg):
+    """FedAvg with control variates that remove client drift (Karimireddy et al., 2020)."""
+
+    name: ClassVar[str] = "scaffold"
+
+    def __post_init__(self) -> None:
+        plain = self.optimizer.name == "sgd" and not self.optimizer.options and self.optimizer.clip is None
+        if not plain or self.optimizer.custom is not None:
+            raise ConfigError("SCAFFOLD reads gradients off the local steps, so its client optimiser must be plain sgd.")
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        state = super().init(task, key)
+        return {**state, "control": zeros_like(state["params"])}
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        return {"control": zeros_like(message["control"])}
+
+    def broadcast(self, task: Task, state: Tree) -> Tree:
+        return {"params": state["params"], "control": state["control"]}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        start, own = message["params"], memory["control"]
+        drift = subtract(message["control"], own)
+        trained = local_sgd(task, start, data, self.optimizer, correction=drift)
+        travelled = data.steps * self.optimizer.learning_rate * self.optimizer.factor(data.round)
+        mean_gradient = scale(1.0 / jnp.maximum(travelled, 1e-30), subtract(start, trained.params))
+        control = where(travelled > 0, subtract(mean_gradient, drift), own)
+        upload = {"params": subtract(trained.params, start), "control": subtract(control, own)}
+        return Reply(upload, {"control": control}, {"train_loss": trained.loss})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        stepped = self.server_step(state, mixed.total["params"], mixed.round)
+        return {**stepped, "control": add_scaled(state["control"], mixed.share, mixed.total["control"])}
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return message["params"]

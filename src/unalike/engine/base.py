@@ -1,0 +1,84 @@
+"""What must every engine be able to do?
+
+An engine runs `client` for a step's cohort and lets the server aggregate, and it evaluates predictors. Engines differ in where and how they
+compute, never in what.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Algorithm, ClientData, Reply
+from ..data.federation import Federation
+from ..errors import ConfigError
+from ..models import Task
+from ..random import purpose_code
+from ..registry import Registry
+from ..timing import Step
+from ..trees import Tree
+from .memories import Memories
+from .rows import Stream
+
+
+class Outcome(NamedTuple):
+    """What a step leaves behind."""
+
+    state: Tree
+    report: dict[str, jax.Array | NDArray[np.float32]]
+    """One number per client of the step; `accepted` is 0 for a rejected upload. May still be being computed."""
+
+
+class Engine(Protocol):
+    """Runs an algorithm on a federation."""
+
+    def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
+        """One step: `messages[k]` is what version number k of the step's distinct versions broadcast."""
+
+    def evaluate(
+        self, message: Tree, memories: Memories, split: str, round: int, clients: NDArray[np.int64] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where there are none."""
+
+
+class Setting(NamedTuple):
+    """What an engine is built for."""
+
+    federation: Federation
+    task: Task
+    algorithm: Algorithm
+    seed: int
+    stream: Stream | None = None
+    devices: int | None = None
+
+
+engines: Registry[Engine] = Registry("engine")
+
+
+def root_key(seed: int, purpose: str) -> jax.Array:
+    """The key from which all of a purpose's keys are folded."""
+    return jax.random.fold_in(jax.random.key(seed & 0xFFFFFFFF), purpose_code(purpose))
+
+
+def reply_template(setting: Setting, message: Tree) -> Reply:
+    """The shapes of what one client hands back; the memory's must be those of its first memory."""
+    algorithm, task, train = setting.algorithm, setting.task, setting.federation.train
+    x, y = (jax.ShapeDtypeStruct((1, *a.shape[1:]), a.dtype) for a in (train.x, train.y))
+    number = jax.ShapeDtypeStruct((), jnp.int32)
+    positions = jax.ShapeDtypeStruct((1, 1), jnp.int32)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    data = ClientData(x, y, None, None, number, number, number, positions, number, key, 1)  # type: ignore[arg-type]
+    memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
+    reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
+    if shapes(reply.memory) != shapes(memory):
+        raise ConfigError(f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's.")
+    return reply
+
+
+def shapes(tree: Tree) -> Tree:
+    """The shape and dtype of every leaf."""
+    return jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), tree)

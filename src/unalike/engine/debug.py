@@ -1,0 +1,138 @@
+"""Where is the bug?  (One client at a time, not compiled; an error names the round and the client.)
+
+The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated here and stepped through with
+an ordinary debugger.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import trees
+from ..algorithms import ClientData, Mixed, Reply
+from ..data.federation import Split
+from ..errors import UnalikeError
+from ..timing import Step
+from ..trees import Tree
+from .base import Outcome, Setting, engines, root_key
+from .batches import plan_batches, rounded_up
+from .layout import deal
+from .memories import Memories
+from .program import mix
+from .rows import Gathered
+from .uploads import fault
+
+
+class ClientError(UnalikeError):
+    """A client's own code failed; the original error is the cause."""
+
+
+@engines.add("debug")
+class DebugEngine:
+    """One client at a time, not compiled; an error names the round and the client."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.sizes = setting.federation.train.sizes
+        self.capacity = rounded_up(int(self.sizes.max()))
+        self.key = root_key(setting.seed, "client")
+        self._expected: Tree = None
+
+    def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
+        """Visit each client of the step in turn, then aggregate."""
+        algorithm, task = self.setting.algorithm, self.setting.task
+        versions = np.searchsorted(np.unique(step.versions), step.versions)
+        uploads, accepted, reports = [], [], []
+        with jax.disable_jit():
+            for i, client in enumerate(step.clients):
+                told = trees.row(messages[0], int(client)) if algorithm.decentralised else messages[versions[i]]
+                reply = self._visit(step, int(client), told, memories)
+                reason = self._fault(reply.upload)
+                if reason:
+                    warnings.warn(f"round {step.number}, client {self._name(client)}: upload {reason}; left out.", stacklevel=2)
+                else:
+                    memories.scatter(np.array([client]), jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory))
+                uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
+                accepted.append(0.0 if reason else 1.0)
+                reports.append({name: float(value) for name, value in reply.report.items()})
+            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted))
+            state = algorithm.aggregate(task, state, mixed)
+        report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
+        return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
+
+    def evaluate(
+        self, message: Tree, memories: Memories, split: str, round: int, clients: NDArray[np.int64] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Visit each client in turn."""
+        federation = self.setting.federation
+        chosen = np.arange(len(federation)) if clients is None else clients
+        part: Split = getattr(federation, split)
+        with jax.disable_jit():
+            rows = [self._judge(message, memories, part, round, int(client)) for client in chosen]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def _visit(self, step: Step, client: int, message: Tree, memories: Memories) -> Reply:
+        algorithm, task = self.setting.algorithm, self.setting.task
+        try:
+            data = self._data(step.number, client, algorithm.work)
+            memory = self._memory(client, message, memories, data.key)
+            return algorithm.client(task, message, memory, data, data.key)
+        except Exception as error:
+            raise ClientError(
+                f"round {step.number}, client {self._name(client)}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _judge(self, message: Tree, memories: Memories, part: Split, round: int, client: int) -> dict[str, float]:
+        algorithm, task = self.setting.algorithm, self.setting.task
+        x, y = part.client(client)
+        data = self._data(round, client, algorithm.evaluation_work)
+        told = trees.row(message, client) if algorithm.decentralised else message
+        memory = self._memory(client, told, memories, data.key)
+        predictor = algorithm.predictor(task, told, memory, data, data.key)
+        if not len(x):
+            return {"samples": 0.0, **dict.fromkeys(("loss", *task.metrics), float("nan"))}
+        values = task.measure(algorithm.predict(task, predictor, jnp.asarray(x)), jnp.asarray(y))
+        return {"samples": float(len(x)), **{name: float(value.mean()) for name, value in values.items()}}
+
+    def _data(self, round: int, client: int, work: Any) -> ClientData:
+        setting, clients = self.setting, np.array([client])
+        selection = setting.stream.select(round, clients) if setting.stream else None
+        sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
+        batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
+        placed = Gathered(setting.federation.train, 1).place(clients, deal(batches.steps, 1), selection)
+        key = jax.random.fold_in(jax.random.fold_in(self.key, round), client)
+        weights = None if placed.weights is None else jnp.asarray(placed.weights)
+        numbers = (jnp.asarray(n) for n in (0, int(sizes[0]), int(batches.steps[0])))
+        positions = jnp.asarray(batches.positions[0])
+        return ClientData(
+            jnp.asarray(placed.x), jnp.asarray(placed.y), weights, None, *numbers, positions, jnp.asarray(round), key, self.capacity
+        )
+
+    def _memory(self, client: int, message: Tree, memories: Memories, key: jax.Array) -> Tree:
+        memory, fresh = memories.gather(np.array([client]))
+        if memories and fresh[0]:
+            return self.setting.algorithm.init_client(self.setting.task, message, key)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
+
+    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array) -> Mixed:
+        matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
+        total = mix(matrix, uploads, accepted)
+        share = jnp.asarray(self.setting.federation.importance[step.clients].sum(), jnp.float32)
+        if step.weights.ndim == 1:
+            total = trees.row(total, 0)
+        kept = uploads if self.setting.algorithm.keeps_uploads else None
+        return Mixed(total, matrix.sum(), accepted.sum(), share, kept, step.number)
+
+    def _fault(self, upload: Tree) -> str | None:
+        if self._expected is None:
+            self._expected = jax.tree.map(lambda leaf: jnp.zeros_like(leaf), upload)
+        return fault(upload, self._expected)
+
+    def _name(self, client: Any) -> str:
+        return self.setting.federation.name(int(client))

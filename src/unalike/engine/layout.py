@@ -1,0 +1,63 @@
+"""Which core computes for which client?
+
+Clients are dealt to cores so that all finish at about the same time: the longest job first, each to the core that has least to do. Every core
+gets the same number of places; places that stay empty are skipped.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .batches import rounded_up
+
+
+class Layout(NamedTuple):
+    """`place[d * width + j]` is the j-th client (an index into the cohort) of core d; the first `count[d]` of each core are real."""
+
+    place: NDArray[np.int64]
+    count: NDArray[np.int32]
+    home: NDArray[np.int64]
+    """Where each client of the cohort ended up: `place[home[i]] == i`."""
+
+    def arrange(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Cohort order to core order (empty places repeat the first client)."""
+        return values[self.place]
+
+    def collect(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Core order back to cohort order."""
+        return values[self.home]
+
+
+def deal(work: NDArray[np.integer[Any]], cores: int) -> Layout:
+    """Deal jobs with these amounts of work to cores.
+
+    >>> deal(np.array([5, 1, 1, 1, 1, 1]), 2).count.tolist()
+    [1, 5]
+    """
+    hands = _equal_hands(len(work), cores) if len(np.unique(work)) <= 1 else _longest_first(work, cores)
+    count = np.array([len(hand) for hand in hands], np.int32)
+    width = rounded_up(int(count.max(initial=1)))
+    place = np.zeros((cores, width), np.int64)
+    home = np.zeros(len(work), np.int64)
+    for core, hand in enumerate(hands):
+        place[core, : len(hand)] = hand
+        home[hand] = core * width + np.arange(len(hand))
+    return Layout(place.ravel(), count, home)
+
+
+def _equal_hands(jobs: int, cores: int) -> list[NDArray[np.int64]]:
+    return np.array_split(np.arange(jobs), cores)
+
+
+def _longest_first(work: NDArray[np.integer[Any]], cores: int) -> list[NDArray[np.int64]]:
+    loads = [(0, core) for core in range(cores)]
+    owner = np.empty(len(work), np.int64)
+    for job in np.argsort(-work.astype(np.int64), kind="stable"):
+        load, core = heapq.heappop(loads)
+        owner[job] = core
+        heapq.heappush(loads, (load + int(work[job]) + 1, core))
+    return [np.flatnonzero(owner == core) for core in range(cores)]

@@ -1,0 +1,82 @@
+"""What do clients remember between rounds?
+
+One slot per client that has ever taken part, in arrays that grow as needed: the cost follows the clients seen, not the population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RunError
+from ..trees import Tree
+
+
+class Memories:
+    """The memories of all clients seen so far, by client number; `template` gives one client's shapes."""
+
+    def __init__(self, template: Tree, clients: int) -> None:
+        self._shapes, self._structure = jax.tree.flatten(template)
+        self._slots = np.full(clients if self._shapes else 0, -1, np.int64)
+        self._used = 0
+        self._arrays = [np.zeros((0, *shape.shape), shape.dtype) for shape in self._shapes]
+
+    def __bool__(self) -> bool:
+        return bool(self._shapes)
+
+    def gather(self, clients: NDArray[np.int64]) -> tuple[Tree, NDArray[np.bool_]]:
+        """The memories of these clients (leading axis), and which of them have none yet (theirs are zeros)."""
+        if not self:
+            return jax.tree.unflatten(self._structure, []), np.zeros(len(clients), bool)
+        slots = self._slots[clients]
+        fresh = slots < 0
+        leaves = [self._take(array, slots, fresh) for array in self._arrays]
+        return jax.tree.unflatten(self._structure, leaves), fresh
+
+    def scatter(self, clients: NDArray[np.int64], memories: Tree) -> None:
+        """Keep what these clients remember now."""
+        if not self:
+            return
+        self._admit(clients)
+        for array, leaf in zip(self._arrays, jax.tree.leaves(memories), strict=True):
+            array[self._slots[clients]] = np.asarray(leaf)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Everything, as named arrays for a checkpoint."""
+        kept = {str(i): array[: self._used] for i, array in enumerate(self._arrays)}
+        return {"slots": self._slots, **kept} if self else {}
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """The inverse of :meth:`tensors`."""
+        if not self:
+            return
+        arrays = [np.array(tensors[str(i)]) for i in range(len(self._arrays))]
+        for array, shape in zip(arrays, self._shapes, strict=True):
+            if array.shape[1:] != shape.shape or array.dtype != shape.dtype:
+                raise RunError("the checkpoint's client memories do not fit this algorithm and model.")
+        self._slots, self._arrays = np.array(tensors["slots"]), arrays
+        self._used = int(self._slots.max(initial=-1)) + 1
+
+    @staticmethod
+    def _take(array: NDArray[Any], slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> NDArray[Any]:
+        answer = np.zeros((len(slots), *array.shape[1:]), array.dtype)
+        answer[~fresh] = array[slots[~fresh]]
+        return answer
+
+    def _admit(self, clients: NDArray[np.int64]) -> None:
+        new = clients[self._slots[clients] < 0]
+        self._slots[new] = self._used + np.arange(len(new))
+        self._used += len(new)
+        if self._arrays and self._used > len(self._arrays[0]):
+            room = max(self._used, min(2 * len(self._arrays[0]), len(self._slots)))
+            self._arrays = [_grown(array, room) for array in self._arrays]
+
+
+def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
+    bigger = np.zeros((room, *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger

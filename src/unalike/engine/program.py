@@ -1,0 +1,173 @@
+"""What is compiled?  (One round: walk over the cohort, add up the weighted uploads, let the server step.)
+
+Each device walks over its own clients, one after the other, and adds each weighted upload to a running sum: memory is a few models, not
+one per client. Uploads that are not finite are left out and the rest is scaled up to the same total weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from .. import trees
+from ..algorithms import Algorithm, ClientData, Mixed, Reply
+from ..models import Task
+from ..trees import Tree
+from .devices import AXIS
+
+HERE, ALL = PartitionSpec(AXIS), PartitionSpec()
+
+
+class Plan(NamedTuple):
+    """What each place of the layout has to do (leading axis: devices x places)."""
+
+    numbers: Any
+    """int32 columns: client, start, size, steps, version, fresh."""
+    weights: Any
+    positions: Any
+    count: Any
+    """int32, one per device: how many of its places are taken."""
+
+
+class Rows(NamedTuple):
+    """Samples of many clients, one client after the other."""
+
+    x: Any
+    y: Any
+    weights: Any
+
+
+class Walk(NamedTuple):
+    """What is carried from client to client."""
+
+    total: Tree
+    weight: jax.Array
+    asked: jax.Array
+    count: jax.Array
+    memory: Tree
+    uploads: Tree
+    report: Tree
+
+
+def client_data(rows: Rows, plan: Plan, i: Any, round: jax.Array, key: jax.Array, capacity: int) -> ClientData:
+    """The view of its rows that the client in place `i` gets."""
+    client, start, size, steps = (plan.numbers[i, column] for column in range(4))
+    own = jax.random.fold_in(jax.random.fold_in(key, round), client)
+    return ClientData(
+        rows.x, rows.y, rows.weights, None, start, size, steps, plan.positions[i], round, own, capacity
+    )
+
+
+def recall(algorithm: Algorithm, task: Task, message: Tree, memory: Tree, fresh: jax.Array, key: jax.Array) -> Tree:
+    """A client's memory, or its first one."""
+    if not jax.tree.leaves(memory):
+        return memory
+    return lax.cond(fresh, lambda: algorithm.init_client(task, message, key), lambda: memory)
+
+
+@lru_cache(maxsize=16)
+def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int) -> Callable[..., Any]:
+    """Compile `(state, messages, rows, plan, memory, share, round, key) -> (state, memory, report)` for this algorithm."""
+    keep = algorithm.keeps_uploads or algorithm.decentralised
+
+    def visit(
+        messages: Tree, one: bool, rows: Rows, plan: Plan, round: jax.Array, key: jax.Array, i: Any, memory: Tree
+    ) -> Reply:
+        data = client_data(rows, plan, i, round, key, capacity)
+        version = i if algorithm.decentralised else plan.numbers[i, 4]
+        message = messages if one else trees.row(messages, version)
+        memory = recall(algorithm, task, message, memory, plan.numbers[i, 5] > 0, data.key)
+        return algorithm.client(task, message, memory, data, data.key)
+
+    def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, round: jax.Array, key: jax.Array) -> Walk:
+        one = len(messages) == 1 and not algorithm.decentralised
+        shared = messages[0] if one or algorithm.decentralised else trees.stack(list(messages))
+        go = partial(visit, shared, one, rows, plan, round, key)
+        shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
+        places = plan.numbers.shape[0]
+        zero = jnp.zeros(())
+        start = Walk(
+            _zeros(shapes.upload) if not algorithm.decentralised else {},
+            zero,
+            zero,
+            zero,
+            memory,
+            _zeros(shapes.upload, places) if keep else {},
+            _zeros({"accepted": zero, **shapes.report}, places),
+        )
+        done = lax.fori_loop(0, plan.count[0], lambda i, w: _add(w, i, plan.weights[i], go, keep), start)
+        return done._replace(**lax.psum({name: getattr(done, name) for name in ("total", "weight", "asked", "count")}, AXIS))
+
+    sharded = jax.shard_map(
+        walk,
+        mesh=mesh,
+        in_specs=(HERE if algorithm.decentralised else ALL, HERE if gathered else ALL, HERE, HERE, ALL, ALL),
+        out_specs=Walk(ALL, ALL, ALL, ALL, HERE, HERE, HERE),
+        check_vma=False,
+    )
+
+    here, everywhere = NamedSharding(mesh, HERE), NamedSharding(mesh, ALL)
+
+    # Plans come straight from NumPy; naming the places lets the call itself put everything there.
+    told = here if algorithm.decentralised else everywhere
+    places = (everywhere, told, here if gathered else everywhere, here, everywhere, here, everywhere, everywhere, everywhere)
+
+    @partial(jax.jit, in_shardings=places)
+    def program(
+        state: Tree, messages: Any, rows: Rows, plan: Plan, mixing: Any, memory: Tree, share: Any, round: Any, key: Any
+    ) -> tuple[Tree, Tree, Tree]:
+        done = sharded(messages, rows, plan, memory, round, key)
+        if mixing is None:
+            total = trees.scale(_restored(done.asked, done.weight), done.total)
+        else:
+            total = mix(mixing, done.uploads, done.report["accepted"])
+        mixed = Mixed(total, done.asked, done.count, share, done.uploads if keep else None, round)
+        return algorithm.aggregate(task, state, mixed), done.memory, done.report
+
+    return program
+
+
+def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
+    """One weighted sum of uploads per row of the matrix, over the accepted ones, keeping each row's sum."""
+    kept = matrix * accepted
+    kept = kept * _restored(matrix.sum(1), kept.sum(1))[:, None]
+    return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
+
+
+def _add(walk: Walk, i: Any, weight: jax.Array, go: Callable[..., Reply], keep: bool) -> Walk:
+    """Visit the client in place `i` and add what it sends."""
+    old = trees.row(walk.memory, i)
+    reply = go(i, old)
+    accepted = trees.all_finite(reply.upload)
+    upload = trees.where(accepted, reply.upload, trees.zeros_like(reply.upload))
+    memory = trees.where(accepted, reply.memory, old)
+    counted = jnp.where(accepted, weight, 0.0)
+    report = {"accepted": accepted.astype(jnp.float32), **reply.report}
+    return Walk(
+        trees.add_scaled(walk.total, counted, upload) if jax.tree.leaves(walk.total) else walk.total,
+        walk.weight + counted,
+        walk.asked + weight,
+        walk.count + accepted,
+        _put(walk.memory, i, memory),
+        _put(walk.uploads, i, upload) if keep else walk.uploads,
+        _put(walk.report, i, report),
+    )
+
+
+def _restored(asked: jax.Array, given: jax.Array) -> jax.Array:
+    return jnp.where(given != 0, asked / jnp.where(given != 0, given, 1.0), 0.0)
+
+
+def _zeros(shapes: Tree, places: int | None = None) -> Tree:
+    lead = () if places is None else (places,)
+    return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
+
+
+def _put(tree: Tree, i: Any, values: Tree) -> Tree:
+    return jax.tree.map(lambda whole, one: whole.at[i].set(one), tree, values)

@@ -1,0 +1,60 @@
+"""How does a module of Flax or Equinox become a model?
+
+Only modules without mutable state are taken: parameters in, predictions out. Neither library is needed unless used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import ConfigError
+from ..trees import Tree
+from .task import Model
+
+
+def from_flax(module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float32) -> Model:
+    """A `flax.linen` module; its variables must be parameters only."""
+    example = jnp.zeros((1, *input_shape), dtype)
+
+    def init(key: jax.Array) -> Tree:
+        variables = module.init(key, example)
+        if set(variables) != {"params"}:
+            others = ", ".join(sorted(set(variables) - {"params"}))
+            raise ConfigError(f"the Flax module keeps state ({others}); only modules with parameters alone can be averaged.")
+        return variables["params"]
+
+    return Model(init, lambda params, x: module.apply({"params": params}, x))
+
+
+def from_equinox(make: Any) -> Model:
+    """An Equinox module; `make(key)` builds it for one sample, and it is mapped over the batch.
+
+    Its arrays are the parameters; everything else in the module stays as `make` built it.
+    """
+    try:
+        import equinox as eqx
+    except ImportError:
+        raise ConfigError("Equinox modules need the extra: pip install 'unalike[equinox]'.") from None
+    static = eqx.filter_eval_shape(make, jax.random.key(0))
+    structure = eqx.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))[1]
+
+    def init(key: jax.Array) -> Tree:
+        arrays = jax.tree.leaves(eqx.filter(make(key), eqx.is_array))
+        return {str(index): array for index, array in enumerate(arrays)}
+
+    def apply(params: Tree, x: jax.Array) -> jax.Array:
+        return jax.vmap(eqx.combine(_fill(static, params), structure))(x)
+
+    return Model(init, apply)
+
+
+def _fill(template: Any, params: Tree) -> Any:
+    """The template's array places filled with the parameters, in order."""
+    leaves, structure = jax.tree.flatten(template)
+    arrays = iter(params[str(index)] for index in range(len(params)))
+    return jax.tree.unflatten(
+        structure, [next(arrays) if isinstance(leaf, jax.ShapeDtypeStruct) else None for leaf in leaves]
+    )

@@ -1,0 +1,64 @@
+"""What are the simplest models?  (Linear and logistic regression, multi-layer perceptrons.)"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from ..trees import Tree
+from .catalogue import models
+from .task import Model
+
+
+@models.add("linear")
+def linear(input_shape: tuple[int, ...], outputs: int) -> Model:
+    """Linear regression, or logistic regression under cross-entropy; starts at zero."""
+    rows = math.prod(input_shape)
+
+    def init(key: jax.Array) -> Tree:
+        return {"w": jnp.zeros((rows, outputs)), "b": jnp.zeros(outputs)}
+
+    def apply(params: Tree, x: jax.Array) -> jax.Array:
+        return flatten(x) @ params["w"] + params["b"]
+
+    return Model(init, apply, lambda params, x: flatten(x))
+
+
+@models.add("mlp")
+def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
+    """Fully connected layers with ReLU between them; `mlp:200,200` has two hidden layers (the default is one of 64)."""
+    widths = (math.prod(input_shape), *(hidden or (64,)), outputs)
+
+    def init(key: jax.Array) -> Tree:
+        keys = jax.random.split(key, len(widths) - 1)
+        return [dense_init(k, a, b) for k, a, b in zip(keys, widths, widths[1:], strict=False)]
+
+    def features(params: Tree, x: jax.Array) -> jax.Array:
+        h = flatten(x)
+        for layer in params[:-1]:
+            h = jax.nn.relu(dense(layer, h))
+        return h
+
+    return Model(init, lambda params, x: dense(params[-1], features(params, x)), features)
+
+
+def flatten(x: jax.Array) -> jax.Array:
+    """One row per sample."""
+    return x.reshape(x.shape[0], -1)
+
+
+def dense_init(key: jax.Array, inputs: int, outputs: int) -> Tree:
+    """A layer drawn uniformly in ±1/sqrt(inputs), the usual start of fully connected layers."""
+    w_key, b_key = jax.random.split(key)
+    bound = 1.0 / math.sqrt(inputs)
+    return {
+        "w": jax.random.uniform(w_key, (inputs, outputs), minval=-bound, maxval=bound),
+        "b": jax.random.uniform(b_key, (outputs,), minval=-bound, maxval=bound),
+    }
+
+
+def dense(layer: Tree, x: jax.Array) -> jax.Array:
+    """x W + b."""
+    return x @ layer["w"] + layer["b"]

@@ -1,0 +1,23 @@
+"""What if the server waits for everyone?  (Each step starts from the newest model.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from .base import Draw, Step, Timing, timings
+
+
+@timings.add("synchronous")
+@dataclass(frozen=True)
+class Synchronous(Timing):
+    """The server waits for the whole cohort; a round takes one unit of time."""
+
+    def steps(self, draw: Draw, first: int) -> Iterator[Step]:
+        for number in count(first):
+            clients, weights = draw(number)
+            versions = np.full(len(clients), number)
+            yield Step(number, clients, versions, weights, float(number + 1), number + 1)

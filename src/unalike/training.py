@@ -1,0 +1,267 @@
+"""How does a federation train?  (The one loop.)
+
+    for step in timing.steps(participation):            clients, model versions, weights, clock
+        start = history[step.versions]                  one model, or one per client
+        state = engine.run(step, state, start)          local work anywhere, then mixing
+        record(step, state)                             metrics, checkpoint, history
+
+A new method is a new choice of one of these words, not a new loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from .algorithms import Algorithm
+from .data import Federation
+from .engine import Engine, Memories, Outcome, Setting, Stream, engines, reply_template, root_key
+from .errors import ConfigError
+from .history import History
+from .interrupts import Interrupts
+from .models import Task
+from .participation import Cohort, Full, Participation, Uniform, check_per_round
+from .random import generator
+from .resuming import load_checkpoint
+from .rounds import RoundReport, evaluation_columns, round_report
+from .run import Run
+from .runs import Record, RunFolder
+from .timing import Step, Synchronous, Timing
+from .trees import Tree, nbytes
+
+Observer = Callable[[RoundReport, int], None]
+"""Called after every round with what happened and the total number of rounds."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a run looks at itself and saves itself (in rounds; 0 means only at the end)."""
+
+    evaluate_every: int = 0
+    checkpoint_every: int = 0
+    evaluate_clients: int | None = None
+    """Evaluate on this many clients, evenly spaced, instead of all."""
+
+
+@dataclass
+class Training:
+    """Everything that one run of the loop needs; :func:`train` builds it."""
+
+    setting: Setting
+    engine: Engine
+    participation: Participation
+    timing: Timing
+    rounds: int
+    schedule: Schedule
+    record: Record
+    folder: RunFolder | None = None
+    observer: Observer | None = None
+    history: History = field(init=False)
+    memories: Memories = field(init=False)
+    state: Tree = None
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        task, algorithm = self.setting.task, self.setting.algorithm
+        self.importance = self.setting.federation.importance
+        self.broadcast = jax.jit(lambda state: algorithm.broadcast(task, state))
+        self.history = History(self.broadcast)
+
+    def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
+        """The state before the first round."""
+        task, algorithm = self.setting.task, self.setting.algorithm
+        self.state = initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
+        self.history = History(self.broadcast, keep_history)
+        self.history.add(0, self.state, 0)
+        message = self._client_message(self.history.messages[0])
+        reply = reply_template(self.setting, message)
+        self.memories = Memories(reply.memory, len(self.setting.federation))
+        self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
+
+    def go(self) -> None:
+        """Train from where the run is to its last round; Ctrl-C stops after the round at hand and saves it."""
+        with Interrupts() as interrupts:
+            self._go(interrupts)
+
+    def _go(self, interrupts: Interrupts) -> None:
+        if self.done == 0:
+            self._write(RoundReport(0, {}), evaluate=True)
+        waiting: tuple[Step, Outcome, float] | None = None
+        last = time.perf_counter()
+        for step in islice(self.timing.steps(self._draw, self.done), self.rounds - self.done):
+            outcome = self._run(step)
+            self.state, self.done = outcome.state, step.number + 1
+            self.history.add(self.done, self.state, step.keep_from)
+            # The previous round is written while this one computes.
+            if waiting:
+                self._finish(*waiting)
+            now = time.perf_counter()
+            waiting, last = (step, outcome, now - last), now
+            if self._due(self.done) or interrupts.asked:
+                self._finish(*waiting)
+                waiting = None
+                last = time.perf_counter()
+            if interrupts.asked and self.done < self.rounds:
+                self.save()
+                raise KeyboardInterrupt
+        if waiting:
+            self._finish(*waiting)
+
+    def save(self) -> None:
+        """Save a checkpoint of the run as it is now."""
+        if self.folder:
+            tree = {"state": self.state, "memory": self.memories.tensors(), "participation": self.participation.state()}
+            self.folder.save_checkpoint(self.done, {**tree, "messages": self.history.older(self.done)})
+
+    def resume(self) -> None:
+        """Go back to the newest checkpoint that is whole."""
+        assert self.folder is not None
+        found = load_checkpoint(self.folder, self.state, self.history.messages[0])
+        if found is None:
+            self.folder.rewind(-1)
+            return
+        self.done, self.state = found.round, found.state
+        self.memories.restore(found.memory)
+        self.participation.restore(found.participation)
+        self.history.restore(found.messages)
+        self.history.add(self.done, self.state, min([self.done, *map(int, found.messages)]))
+        self.folder.rewind(self.done)
+        for damaged in found.damaged:
+            self.record.write_round(self.done, {}, events=[{"kind": "damaged checkpoint", "skipped": damaged}])
+
+    def _client_message(self, message: Tree) -> Tree:
+        if not self.setting.algorithm.decentralised:
+            return message
+        return jax.tree.map(lambda leaf: leaf[0], message)
+
+    def _draw(self, number: int) -> Cohort:
+        rng = generator(self.setting.seed, "participation", number)
+        return self.participation.draw(number, self.importance, rng)
+
+    def _run(self, step: Step) -> Outcome:
+        if len(step.clients) == 0:
+            return Outcome(self.state, {})
+        outcome = self.engine.run(step, self.state, self.history.start(step.versions), self.memories)
+        if type(self.participation).observe is not Participation.observe:
+            reports = {name: np.asarray(values, np.float64) for name, values in outcome.report.items()}
+            self.participation.observe(step.number, Cohort(step.clients, step.weights), reports)
+        return outcome
+
+    def _due(self, done: int) -> bool:
+        every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
+        return done == self.rounds or any(n and done % n == 0 for n in every)
+
+    def _finish(self, step: Step, outcome: Outcome, seconds: float) -> None:
+        """Write down a round, evaluate and save where that is due."""
+        report = round_report(step, outcome, *self.traffic, self.setting.federation.name)
+        report.seconds = seconds
+        done, schedule = step.number + 1, self.schedule
+        evaluate = done == self.rounds or bool(schedule.evaluate_every and done % schedule.evaluate_every == 0)
+        self._write(report, evaluate)
+        if schedule.checkpoint_every and done % schedule.checkpoint_every == 0 and done < self.rounds:
+            self.save()
+
+    def _write(self, report: RoundReport, evaluate: bool) -> None:
+        clients = None
+        if evaluate:
+            metrics, clients = self._evaluate(report.round)
+            report.metrics.update(metrics)
+        self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds)
+        if self.observer:
+            self.observer(report, self.rounds)
+
+    def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any]]:
+        everyone = len(self.setting.federation)
+        chosen = np.arange(everyone)
+        if self.schedule.evaluate_clients and self.schedule.evaluate_clients < everyone:
+            chosen = np.linspace(0, everyone - 1, self.schedule.evaluate_clients).astype(np.int64)
+        message = self.history.messages[self.done]
+        return evaluation_columns(self.engine, message, self.memories, round, chosen, self.setting.federation)
+
+
+def train(
+    federation: Federation,
+    task: Task,
+    algorithm: Algorithm,
+    *,
+    rounds: int,
+    seed: int = 0,
+    per_round: int | None = None,
+    participation: Participation | None = None,
+    timing: Timing | None = None,
+    engine: str = "local",
+    devices: int | None = None,
+    stream: Stream | None = None,
+    evaluate_every: int | None = None,
+    evaluate_clients: int | None = None,
+    checkpoint_every: int | None = None,
+    initial: Tree | None = None,
+    keep_history: bool = False,
+    out: str | Path | RunFolder | None = None,
+    resume: bool = False,
+    observer: Observer | None = None,
+) -> Run:
+    """Train an algorithm on a federation and return the run.
+
+    `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who takes part. With `out`, the
+    run is a folder that survives a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts from a given server
+    state, such as `other_run.history.state(5)`; `keep_history` keeps every version for that.
+
+    >>> import unalike
+    >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
+    >>> task = unalike.Task.classification(unalike.models.mlp(32, input_shape=(8, 8, 1), outputs=10), classes=10)
+    >>> run = unalike.train(federation, task, unalike.FedAvg(), rounds=3, per_round=5, seed=1)
+    >>> bool(run.metrics()["test_accuracy"][-1] > 0.1)
+    True
+    """
+    if rounds < 0:
+        raise ConfigError(f"rounds must not be negative, but is {rounds}.")
+    if per_round is not None:
+        check_per_round(per_round, len(federation))
+    setting = Setting(federation, task, algorithm, seed, stream, devices)
+    folder = _folder(out)
+    training = Training(
+        setting,
+        engines.make(engine, setting=setting),
+        participation or (Uniform(per_round) if per_round else Full()),
+        timing or Synchronous(),
+        rounds,
+        Schedule(
+            max(1, rounds // 20) if evaluate_every is None else evaluate_every,
+            max(1, rounds // 10) if checkpoint_every is None else checkpoint_every,
+            evaluate_clients,
+        ),
+        folder.record if folder else Record(":memory:"),
+        folder,
+        observer,
+    )
+    training.start(initial, keep_history)
+    with folder.locked() if folder else nullcontext():
+        if resume:
+            training.resume()
+        training.go()
+        return _finished(training)
+
+
+def _folder(out: str | Path | RunFolder | None) -> RunFolder | None:
+    if out is None or isinstance(out, RunFolder):
+        return out
+    return RunFolder.create(out, {"made_by": "unalike.train"})
+
+
+def _finished(training: Training) -> Run:
+    if training.folder:
+        training.save()
+        training.folder.save_model(training.history.messages[training.done])
+        training.folder.finished = True
+    return Run(
+        training.setting, training.engine, training.state, training.memories, training.history, training.record, training.folder
+    )
