@@ -60,8 +60,10 @@ def evaluation_columns(
         samples = values.pop("samples")
         columns[f"{split}_samples"] = samples
         for key, value in values.items():
-            columns[f"{split}_{key}"] = value
-            metrics[f"{split}_{key}"] = _mean(value, samples)
+            root = key == "mse"  # means of squares compose, their roots are what people read
+            name = f"{split}_rmse" if root else f"{split}_{key}"
+            columns[name] = np.sqrt(value) if root else value
+            metrics[name] = float(np.sqrt(_mean(value, samples))) if root else _mean(value, samples)
     return metrics, columns
 
 

@@ -42,6 +42,8 @@ class Mixed(NamedTuple):
 
     total: Tree
     """sum_i weight_i * upload_i; with a mixing matrix, one such sum per receiver (leading axis)."""
+    start: Tree | None
+    """The same sum of the messages that the clients started from; None with a mixing matrix."""
     weight: jax.Array
     """sum_i weight_i."""
     count: jax.Array

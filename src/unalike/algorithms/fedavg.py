@@ -1,8 +1,10 @@
 """FedAvg: clients descend locally, the server averages (McMahan et al., Communication-Efficient Learning of Deep Networks from
 Decentralized Data, 2017), with any server optimiser on the averaged change (Reddi et al., Adaptive Federated Optimization, 2021).
 
-    client:   w_i <- descend(w, data_i);   sends  w_i - w
-    server:   w   <- ServerOptimiser(w, -sum_i weight_i (w_i - w))        plain SGD with rate 1 gives the average of the w_i
+    client:   w_i <- descend from v, the model it was sent;   sends  w_i
+    server:   w   <- ServerOptimiser(w, -sum_i weight_i (w_i - v_i))
+
+Plain SGD with rate 1 at the server gives w + sum_i weight_i (w_i - v_i): the average of the w_i when everyone started from w.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import jax
 import optax
 
 from ..models import Task
-from ..trees import Tree, scale, subtract
+from ..trees import Tree, add, scale, subtract
 from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
 from .client_data import ClientData
 from .local_sgd import local_sgd
@@ -38,14 +40,18 @@ class FedAvg(Algorithm):
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
-        return Reply(subtract(trained.params, message), memory, {"train_loss": trained.loss})
+        return Reply(trained.params, memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        return self.server_step(state, mixed.total, mixed.round)
+        return self.server_step(state, mixed.total, mixed.start, mixed.round)
 
-    def server_step(self, state: Tree, change: Tree, round: jax.Array | int) -> Tree:
+    def server_step(self, state: Tree, total: Tree, start: Tree, round: jax.Array | int) -> Tree:
         """Let the server's optimiser follow the mean change as if it were a negative gradient."""
         optimizer = self.server_optimizer
+        if optimizer == Optimizer("sgd", 1.0):
+            # In this order nothing is rounded when a single client's model is taken over as it is.
+            return {**state, "params": add(total, subtract(state["params"], start))}
+        change = subtract(total, start)
         updates, server = optimizer.build().update(scale(-1.0, change), state["server"], state["params"])
         updates = scale(optimizer.factor(round), updates) if optimizer.schedule != "constant" else updates
         return {**state, "params": optax.apply_updates(state["params"], updates), "server": server}

@@ -12,7 +12,7 @@ import jax
 
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, subtract
+from ..trees import Tree
 from .base import Reply, algorithms
 from .client_data import ClientData
 from .fedavg import FedAvg
@@ -35,4 +35,4 @@ class FedProx(FedAvg):
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer, anchor=message, mu=self.mu)
-        return Reply(subtract(trained.params, message), memory, {"train_loss": trained.loss})
+        return Reply(trained.params, memory, {"train_loss": trained.loss})

@@ -1,8 +1,8 @@
 """SCAFFOLD: control variates remove client drift (Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging, 2020).
 
     client:   w_i   <- descend from w with every gradient corrected by  c - c_i
-              c_i'  =  c_i - c + (w - w_i) / (steps * rate)              sends  w_i - w  and  c_i' - c_i
-    server:   w     <- w + sum_i weight_i (w_i - w),     c <- c + share * sum_i weight_i (c_i' - c_i)
+              c_i'  =  c_i - c + (w - w_i) / (steps * rate)              sends  w_i  and  c_i' - c_i
+    server:   w     <- as FedAvg,     c <- c + share * sum_i weight_i (c_i' - c_i)
 
 `share` is the taking-part clients' sum of importances, so c stays the importance-weighted mean of all c_i.
 """
@@ -53,11 +53,12 @@ class Scaffold(FedAvg):
         travelled = data.steps * self.optimizer.learning_rate * self.optimizer.factor(data.round)
         mean_gradient = scale(1.0 / jnp.maximum(travelled, 1e-30), subtract(start, trained.params))
         control = where(travelled > 0, subtract(mean_gradient, drift), own)
-        upload = {"params": subtract(trained.params, start), "control": subtract(control, own)}
+        upload = {"params": trained.params, "control": subtract(control, own)}
         return Reply(upload, {"control": control}, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        stepped = self.server_step(state, mixed.total["params"], mixed.round)
+        assert mixed.start is not None
+        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
         return {**stepped, "control": add_scaled(state["control"], mixed.share, mixed.total["control"])}
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:

@@ -61,7 +61,7 @@ class DebugEngine:
                 uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: float(value) for name, value in reply.report.items()})
-            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted))
+            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted), [messages[v] for v in versions])
             state = algorithm.aggregate(task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
@@ -120,14 +120,15 @@ class DebugEngine:
             return self.setting.algorithm.init_client(self.setting.task, message, key)
         return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
 
-    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array) -> Mixed:
+    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Mixed:
         matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
-        total = mix(matrix, uploads, accepted)
+        total, start = mix(matrix, uploads, accepted), None
         share = jnp.asarray(self.setting.federation.importance[step.clients].sum(), jnp.float32)
         if step.weights.ndim == 1:
             total = trees.row(total, 0)
+            start = trees.row(mix(matrix, trees.stack(starts), accepted), 0)
         kept = uploads if self.setting.algorithm.keeps_uploads else None
-        return Mixed(total, matrix.sum(), accepted.sum(), share, kept, step.number)
+        return Mixed(total, start, matrix.sum(), accepted.sum(), share, kept, step.number)
 
     def _fault(self, upload: Tree) -> str | None:
         if self._expected is None:

@@ -6,7 +6,7 @@ one per client. Uploads that are not finite are left out and the rest is scaled 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -50,6 +50,8 @@ class Walk(NamedTuple):
     weight: jax.Array
     asked: jax.Array
     count: jax.Array
+    begun: jax.Array
+    """The weight that started from each version."""
     memory: Tree
     uploads: Tree
     report: Tree
@@ -97,18 +99,20 @@ def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, 
             zero,
             zero,
             zero,
+            jnp.zeros(len(messages)),
             memory,
             _zeros(shapes.upload, places) if keep else {},
             _zeros({"accepted": zero, **shapes.report}, places),
         )
-        done = lax.fori_loop(0, plan.count[0], lambda i, w: _add(w, i, plan.weights[i], go, keep), start)
-        return done._replace(**lax.psum({name: getattr(done, name) for name in ("total", "weight", "asked", "count")}, AXIS))
+        done = lax.fori_loop(0, plan.count[0], lambda i, w: _add(w, i, plan, go, keep), start)
+        summed = ("total", "weight", "asked", "count", "begun")
+        return done._replace(**lax.psum({name: getattr(done, name) for name in summed}, AXIS))
 
     sharded = jax.shard_map(
         walk,
         mesh=mesh,
         in_specs=(HERE if algorithm.decentralised else ALL, HERE if gathered else ALL, HERE, HERE, ALL, ALL),
-        out_specs=Walk(ALL, ALL, ALL, ALL, HERE, HERE, HERE),
+        out_specs=Walk(ALL, ALL, ALL, ALL, ALL, HERE, HERE, HERE),
         check_vma=False,
     )
 
@@ -124,13 +128,22 @@ def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, 
     ) -> tuple[Tree, Tree, Tree]:
         done = sharded(messages, rows, plan, memory, round, key)
         if mixing is None:
-            total = trees.scale(_restored(done.asked, done.weight), done.total)
+            ratio = _restored(done.asked, done.weight)
+            total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
-            total = mix(mixing, done.uploads, done.report["accepted"])
-        mixed = Mixed(total, done.asked, done.count, share, done.uploads if keep else None, round)
+            total, start = mix(mixing, done.uploads, done.report["accepted"]), None
+        mixed = Mixed(total, start, done.asked, done.count, share, done.uploads if keep else None, round)
         return algorithm.aggregate(task, state, mixed), done.memory, done.report
 
     return program
+
+
+def weighted_sum(weights: jax.Array, parts: Sequence[Tree]) -> Tree:
+    """sum_k weights[k] * parts[k]."""
+    answer = trees.scale(weights[0], parts[0])
+    for k, part in enumerate(parts[1:], start=1):
+        answer = trees.add_scaled(answer, weights[k], part)
+    return answer
 
 
 def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
@@ -140,8 +153,9 @@ def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
     return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
 
 
-def _add(walk: Walk, i: Any, weight: jax.Array, go: Callable[..., Reply], keep: bool) -> Walk:
+def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., Reply], keep: bool) -> Walk:
     """Visit the client in place `i` and add what it sends."""
+    weight, version = plan.weights[i], plan.numbers[i, 4]
     old = trees.row(walk.memory, i)
     reply = go(i, old)
     accepted = trees.all_finite(reply.upload)
@@ -154,6 +168,7 @@ def _add(walk: Walk, i: Any, weight: jax.Array, go: Callable[..., Reply], keep: 
         walk.weight + counted,
         walk.asked + weight,
         walk.count + accepted,
+        walk.begun.at[version].add(counted),
         _put(walk.memory, i, memory),
         _put(walk.uploads, i, upload) if keep else walk.uploads,
         _put(walk.report, i, report),

@@ -13,15 +13,16 @@ from .task import Model
 
 
 @models.add("linear")
-def linear(input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Linear regression, or logistic regression under cross-entropy; starts at zero."""
+def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) -> Model:
+    """Linear regression, or logistic regression under cross-entropy; starts at zero; `linear:0` has no intercept."""
     rows = math.prod(input_shape)
 
     def init(key: jax.Array) -> Tree:
-        return {"w": jnp.zeros((rows, outputs)), "b": jnp.zeros(outputs)}
+        weights = {"w": jnp.zeros((rows, outputs))}
+        return {**weights, "b": jnp.zeros(outputs)} if intercept else weights
 
     def apply(params: Tree, x: jax.Array) -> jax.Array:
-        return flatten(x) @ params["w"] + params["b"]
+        return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"]
 
     return Model(init, apply, lambda params, x: flatten(x))
 

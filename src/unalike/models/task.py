@@ -55,7 +55,7 @@ class Task:
     """A model with the loss that trains it and the metrics that judge it.
 
     >>> from unalike.models import linear
-    >>> task = Task.classification(linear((4,), 3), classes=3)
+    >>> task = Task.classification(linear(input_shape=(4,), outputs=3), classes=3)
     >>> params = task.init(jax.random.key(0))
     >>> float(task.loss(params, Batch.of(jnp.ones((2, 4)), jnp.array([0, 1])))) > 0
     True

@@ -1,0 +1,79 @@
+"""How does every field of an experiment become an option?
+
+The signature of a command is made from :class:`unalike.config.Experiment`, so options, TOML keys, defaults and help cannot differ.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import typer
+
+from ..config import Experiment, read_experiment
+from ..errors import ConfigError
+from ..registry import parse_spec
+
+FILE = typer.Argument(None, help="A TOML file that describes the experiment; options replace its values.", show_default=False)
+
+
+def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """`command(experiment=..., ...)` as a command line with one option per field, and a file."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "experiment"]
+    fields = [name for name in Experiment.model_fields if name not in without]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> Any:
+        overrides = {name: given.pop(name) for name in fields if given.get(name) is not None}
+        for name in fields:
+            given.pop(name, None)
+        if "options" in overrides:
+            overrides["options"] = parse_settings(overrides["options"])
+        return command(experiment=read_experiment(given.pop("file"), overrides), **given)
+
+    parameters = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields), *own]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    del wrapped.__wrapped__  # type: ignore[attr-defined]
+    return wrapped
+
+
+def parse_settings(words: list[str]) -> dict[str, Any]:
+    """`mu=0.1` and the like.
+
+    >>> parse_settings(["mu=0.1", "tune_epochs=2"])
+    {'mu': 0.1, 'tune_epochs': 2}
+    """
+    settings = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not value:
+            raise ConfigError(f"--set {word!r} is not of the form name=value.")
+        settings[name.strip()] = parse_spec(f":{value}")[1][0]
+    return settings
+
+
+def _option(name: str) -> inspect.Parameter:
+    field = Experiment.model_fields[name]
+    if name == "options":
+        option = typer.Option(None, "--set", help=field.description, show_default=False, metavar="NAME=VALUE")
+        return _keyword(name, list[str] | None, option)
+    shown = "not given" if field.default is None else str(field.default)
+    option = typer.Option(None, f"--{name.replace('_', '-')}", help=field.description, show_default=shown)
+    return _keyword(name, _plain(field.annotation) | None, option)
+
+
+def _plain(annotation: Any) -> Any:
+    """The type without None."""
+    if isinstance(annotation, types.UnionType):
+        return next(kind for kind in get_args(annotation) if kind is not types.NoneType)
+    return annotation
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,86 @@
+"""`unalike list` and `unalike inspect`: what is there, and who has what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..algorithms import algorithms, optimizer_names, schedules
+from ..config import make_experiment
+from ..data import describe, draw_partition, partitions, skews, sources
+from ..engine import engines
+from ..errors import unknown
+from ..experiment import make_federation
+from ..models import models
+from ..participation import participations
+from ..report import save
+from ..reproduce import studies
+from ..timing import timings
+from .screen import console, print_json, show_rows, show_summary
+
+_LISTS = {
+    "data": sources,
+    "partitions": partitions,
+    "skews": skews,
+    "models": models,
+    "algorithms": algorithms,
+    "participation": participations,
+    "timings": timings,
+    "schedules": schedules,
+    "engines": engines,
+    "studies": studies,
+}
+
+
+def list_names(
+    kind: str | None = typer.Argument(None, help=f"One of {', '.join(_LISTS)}, optimizers.", show_default="all"),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Show what can be named: data sets, partitions, models, algorithms and more, each with one line."""
+    everything = {name: registry.explain() for name, registry in _LISTS.items()}
+    everything["optimizers"] = {name: "Optax's optimiser of that name." for name in optimizer_names()}
+    if kind is not None and kind not in everything:
+        raise unknown("list", kind, everything)
+    chosen = everything if kind is None else {kind: everything[kind]}
+    if json:
+        print_json(chosen)
+        return
+    for title, names in chosen.items():
+        if title == "optimizers":
+            console.print(f"[italic]optimizers[/italic] (Optax): {', '.join(names)}")
+            continue
+        show_rows([{"name": name, "what it is": words} for name, words in names.items()], title)
+
+
+def inspect_data(
+    data: str = typer.Argument("digits", help="Data set, or path of a folder of clients (`unalike list data`)."),
+    partition: str | None = typer.Option(None, help="How rows are dealt to clients.", show_default="the data's own, or iid"),
+    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
+    skew: str | None = typer.Option(None, help="Feature skew between clients.", show_default="none"),
+    samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
+    seed: int = typer.Option(0, min=0, help="Same seed, same partition."),
+    picture: Path = typer.Option(Path("partition.png"), help="Where to draw who has what."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Show how many rows and which labels clients have, and draw it.
+
+    Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
+    """
+    values: dict[str, Any] = {"data": data, "partition": partition, "clients": clients, "skew": skew, "samples": samples, "seed": seed}
+    federation = make_federation(make_experiment({k: v for k, v in values.items() if v is not None}))
+    facts = {**describe(federation), "picture": str(picture)}
+    save(draw_partition(federation), picture)
+    if json:
+        print_json({**facts, "labels": federation.label_counts().tolist() if federation.classes else None})
+        return
+    show_summary(facts, f"{data}: {len(federation)} clients")
+    if federation.classes and federation.classes <= 20:
+        counts = federation.label_counts()[:20]
+        heads = federation.label_names or tuple(str(label) for label in range(federation.classes))
+        rows = [
+            {"client": federation.name(i), "rows": str(row.sum()), **{h: str(n) for h, n in zip(heads, row, strict=True)}}
+            for i, row in enumerate(counts)
+        ]
+        show_rows(rows, "training rows by label" + (" (first 20 clients)" if len(federation) > 20 else ""))

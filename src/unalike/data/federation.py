@@ -1,0 +1,258 @@
+"""Who has what data?
+
+A :class:`Federation` holds all clients' samples in flat arrays, one client after the other, with a table of
+offsets. Nothing is padded, so a federation of a million clients is two arrays and a table, and may be a
+memory map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+from .arrays import clean_features, clean_targets, infer_classes
+from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
+
+Array = NDArray[Any]
+Classes = int | Literal["auto"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One client's rows after the other's; client i owns rows `offsets[i]` to `offsets[i + 1]`."""
+
+    x: Array
+    y: Array
+    offsets: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows every client has."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int32]:
+        """The client of every row."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.sizes)
+
+    def client(self, i: int) -> tuple[Array, Array]:
+        """The rows of client i, as views."""
+        rows = slice(self.offsets[i], self.offsets[i + 1])
+        return self.x[rows], self.y[rows]
+
+    def take(self, clients: ArrayLike) -> Split:
+        """The rows of some clients, in the order given."""
+        chosen = np.asarray(clients, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        offsets = _offsets(sizes)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], sizes)
+        return Split(self.x[rows], self.y[rows], offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """Clients with train, validation and test rows.
+
+    >>> federation = Federation.from_owners(np.eye(4), np.array([0, 1, 1, 0]), np.array([1, 0, 1, 0]))
+    >>> len(federation), federation.train.sizes, federation.classes
+    (2, array([2, 2]), 2)
+    """
+
+    train: Split
+    validation: Split
+    test: Split
+    classes: int | None
+    names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}
+        if len(lengths) != 1 or (self.names is not None and {len(self.names) + 1} != lengths):
+            raise DataError("train, validation, test and names must speak of the same number of clients.")
+
+    def __len__(self) -> int:
+        return len(self.train.offsets) - 1
+
+    def name(self, i: int) -> str:
+        """What client i is called."""
+        return str(i) if self.names is None else self.names[i]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one sample."""
+        return tuple(self.train.x.shape[1:])
+
+    @property
+    def importance(self) -> NDArray[np.float64]:
+        """Each client's share of all training rows."""
+        return self.train.sizes / max(int(self.train.offsets[-1]), 1)
+
+    def label_counts(self) -> NDArray[np.int64]:
+        """How many training rows of every class each client has, as a (clients, classes) table."""
+        if self.classes is None:
+            raise DataError("a regression has no classes to count.")
+        labels = self.train.y.reshape(len(self.train.y), -1)
+        cells = self.train.owners.astype(np.int64)[:, None] * self.classes + labels
+        return np.bincount(cells.ravel(), minlength=len(self) * self.classes).reshape(len(self), self.classes)
+
+    def subset(self, clients: ArrayLike) -> Federation:
+        """Only these clients, in the order given; they keep their names."""
+        chosen = np.asarray(clients, dtype=np.int64)
+        parts = {part: getattr(self, part).take(chosen) for part in PARTS}
+        return replace(self, **parts, names=tuple(self.name(int(i)) for i in chosen))
+
+    def with_split(self, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0) -> Federation:
+        """Cut each client's *training* rows again.
+
+        The new test and validation rows replace the old ones; a part whose fraction is 0 stays as it is.
+        """
+        owners = self.train.owners
+        parts = assign_parts(owners, len(self), test_fraction, validation_fraction, seed)
+        train, validation, test = assemble(self.train.x, self.train.y, owners, parts, len(self))
+        return replace(
+            self,
+            train=train,
+            validation=validation if validation_fraction else self.validation,
+            test=test if test_fraction else self.test,
+        )
+
+    @classmethod
+    def from_owners(
+        cls,
+        x: Array,
+        y: Array,
+        owners: Array,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        clients: int | None = None,
+        test_fraction: float = 0.0,
+        validation_fraction: float = 0.0,
+        ordered: bool = False,
+        classes: Classes = "auto",
+        names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+        description: str = "",
+        seed: int = 0,
+    ) -> Federation:
+        """From flat arrays and the client of every row, without a loop over clients.
+
+        With `rows`, `owners[k]` owns row `rows[k]` of x and y, so rows may be left out or used twice. Here
+        the arrays are trusted; :func:`unalike.data.validation.validate` checks them.
+        """
+        owners = np.asarray(owners)
+        count = clients if clients is not None else (int(owners.max()) + 1 if owners.size else 0)
+        parts = assign_parts(owners, count, test_fraction, validation_fraction, seed, ordered)
+        targets = clean_targets(y, _known(classes))
+        train, validation, test = assemble(x, targets, owners, parts, count, rows)
+        return cls(
+            train,
+            validation,
+            test,
+            infer_classes(targets) if classes == "auto" else _known(classes),
+            None if names is None else tuple(names),
+            None if label_names is None else tuple(label_names),
+            description,
+        )
+
+    @classmethod
+    def from_clients(
+        cls,
+        clients: Mapping[str, Any],
+        *,
+        test_fraction: float = 0.2,
+        validation_fraction: float = 0.0,
+        classes: Classes = None,
+        seed: int = 0,
+    ) -> Federation:
+        """From a dictionary of clients: `(x, y)`, or `{"train": (x, y), "validation": ..., "test": ...}`.
+
+        A pair is cut by the fractions; a dictionary is kept as it is given. Integer (or word) targets are
+        class labels and their number is found when `classes` is not given; float targets are those of a
+        regression.
+
+        >>> x = np.zeros((5, 3))
+        >>> both = Federation.from_clients({"here": (x, np.arange(5) % 2), "there": (x, np.arange(5) % 3)})
+        >>> both.classes, both.train.sizes, both.test.sizes
+        (3, array([4, 4]), array([1, 1]))
+        """
+        from .clients import gather_clients
+
+        check_fractions(test_fraction, validation_fraction)
+        return gather_clients(clients, test_fraction, validation_fraction, _known(classes), seed)
+
+    @classmethod
+    def from_folder(
+        cls,
+        path: str | Path,
+        *,
+        label: str | None = None,
+        test_fraction: float = 0.2,
+        validation_fraction: float = 0.0,
+        classes: Classes = None,
+        seed: int = 0,
+    ) -> Federation:
+        """From a folder with one `.npz`, `.csv` or `.parquet` file per client, named after the client.
+
+        An `.npz` holds arrays `x` and `y`; a table has a header, and its target is the column `label`, or the
+        column called label, y or target, or the last one.
+        """
+        from .client_files import read_folder
+
+        clients = read_folder(Path(path), label)
+        return cls.from_clients(
+            clients,
+            test_fraction=test_fraction,
+            validation_fraction=validation_fraction,
+            classes=classes,
+            seed=seed,
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""
+        from .store import save_federation
+
+        return save_federation(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, mmap: bool = True, check: bool = True) -> Federation:
+        """Read a saved federation; with `mmap` the arrays stay on disk until they are used."""
+        from .store import load_federation
+
+        return load_federation(Path(folder), mmap, check)
+
+
+def assemble(
+    x: Array,
+    y: Array,
+    owners: Array,
+    parts: NDArray[np.int8],
+    clients: int,
+    rows: NDArray[np.int64] | None = None,
+) -> tuple[Split, Split, Split]:
+    """The three splits of rows with known owner and part; a client's rows keep their order."""
+    splits = []
+    for part in (TRAIN, VALIDATION, TEST):
+        members = np.flatnonzero(parts == part)
+        mine = owners[members]
+        members = members[np.argsort(mine, kind="stable")]
+        chosen = members if rows is None else rows[members]
+        offsets = _offsets(np.bincount(mine, minlength=clients))
+        # Gathering before converting keeps large images in one byte per pixel for as long as possible.
+        splits.append(Split(clean_features(x[chosen]), y[chosen], offsets))
+    return splits[0], splits[1], splits[2]
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _known(classes: Classes) -> int | None:
+    return None if classes == "auto" else classes

@@ -1,0 +1,67 @@
+"""How do models and inputs that differ by a dialled amount look?
+
+Synthetic(alpha, beta) of Li et al., "Federated Optimization in Heterogeneous Networks", 2020, and LEAF
+(Caldas et al., 2018): alpha says how much the clients' models differ, beta how much their inputs do. With
+60 inputs and 10 classes,
+
+    u_k ~ N(0, alpha^2),  W_k, b_k ~ N(u_k, 1),  B_k ~ N(0, beta^2),  v_k ~ N(B_k, 1),
+    x ~ N(v_k, diag(j^-1.2)),  y = argmax(W_k x + b_k).
+
+alpha and beta are standard deviations, as in the authors' program (the paper's notation makes them
+variances).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...random import generator
+from .source import Source, sources
+
+Array = NDArray[Any]
+
+DIMENSION, CLASSES = 60, 10
+_SCALES = np.arange(1, DIMENSION + 1) ** -0.6  # the square root of the variance j^-1.2
+
+
+@sources.add("synthetic")
+def synthetic(alpha: float = 0.5, beta: float = 0.5, *, clients: int = 100, seed: int = 0) -> Source:
+    """LEAF's Synthetic(alpha, beta): every client has its own linear model and its own inputs."""
+    return _source(alpha, beta, clients, seed, shared=False)
+
+
+@sources.add("synthetic_iid")
+def synthetic_iid(*, clients: int = 100, seed: int = 0) -> Source:
+    """LEAF's synthetic data with one model for all (in Synthetic(0, 0) everyone still has a model)."""
+    return _source(0.0, 0.0, clients, seed, shared=True)
+
+
+def client_sizes(clients: int, seed: int) -> NDArray[np.int64]:
+    """Log-normal sizes of at least 50: a few clients have most of the rows."""
+    return 50 + generator(seed, "synthetic sizes").lognormal(4, 2, clients).astype(np.int64)
+
+
+def _source(alpha: float, beta: float, clients: int, seed: int, shared: bool) -> Source:
+    sizes = client_sizes(clients, seed)
+    drawn = [_client(alpha, beta, seed, k, 0 if shared else k, int(size)) for k, size in enumerate(sizes)]
+    return Source(
+        np.concatenate([x for x, _ in drawn]),
+        np.concatenate([y for _, y in drawn]),
+        CLASSES,
+        owners=np.repeat(np.arange(clients), sizes),
+        description="Synthetic, independent and alike" if shared else f"Synthetic({alpha}, {beta})",
+    )
+
+
+def _client(alpha: float, beta: float, seed: int, client: int, model: int, size: int) -> tuple[Array, Array]:
+    """The rows of one client, whose model and mean are those of client `model`."""
+    rng = generator(seed, "synthetic model", model)
+    centre = alpha * rng.standard_normal()
+    weights = centre + rng.standard_normal((DIMENSION, CLASSES))
+    bias = centre + rng.standard_normal(CLASSES)
+    mean = beta * rng.standard_normal() + rng.standard_normal(DIMENSION)
+    x = mean + _SCALES * generator(seed, "synthetic rows", client).standard_normal((size, DIMENSION))
+    return x.astype(np.float32), (x @ weights + bias).argmax(axis=1).astype(np.int32)

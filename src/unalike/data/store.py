@@ -1,0 +1,102 @@
+"""How is a federation kept on disk?
+
+One `.npy` file per array and a `federation.json`. Files are never pickled, so reading one runs no code, and
+they can be mapped: a federation larger than memory opens at once. The JSON is written last, so a folder
+that has one is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .federation import Federation, Split
+from .splitting import PARTS
+from .validation import validate
+
+MANIFEST = "federation.json"
+_VERSION = 1
+
+
+def save_federation(federation: Federation, folder: Path) -> Path:
+    """Write the federation and return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for part in PARTS:
+        split = getattr(federation, part)
+        for kind in ("x", "y", "offsets"):
+            _write_array(folder / f"{part}_{kind}.npy", getattr(split, kind))
+    manifest = {
+        "version": _VERSION,
+        "classes": federation.classes,
+        "names": federation.names,
+        "label_names": federation.label_names,
+        "description": federation.description,
+    }
+    _replace(folder / MANIFEST, json.dumps(manifest).encode())
+    return folder
+
+
+def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Federation:
+    """Read a federation; `check=False` skips the pass over all rows."""
+    manifest = _read_manifest(folder / MANIFEST)
+    train, validation, test = (_read_split(folder, part, mmap) for part in PARTS)
+    names, words = manifest.get("names"), manifest.get("label_names")
+    federation = Federation(
+        train,
+        validation,
+        test,
+        classes=manifest.get("classes"),
+        names=None if names is None else tuple(names),
+        label_names=None if words is None else tuple(words),
+        description=manifest.get("description", ""),
+    )
+    return validate(federation) if check else federation
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise DataError(f"{str(path.parent)!r} is not a saved federation: it has no {MANIFEST}.") from None
+    except ValueError as error:
+        raise DataError(f"{str(path)!r} is damaged ({error}); save the federation again.") from None
+    if manifest.get("version") != _VERSION:
+        raise DataError(
+            f"{str(path)!r} has version {manifest.get('version')}; this Unalike reads {_VERSION}."
+        )
+    return manifest
+
+
+def _read_split(folder: Path, part: str, mmap: bool) -> Split:
+    x, y, offsets = (_read_array(folder / f"{part}_{kind}.npy", mmap) for kind in ("x", "y", "offsets"))
+    return Split(x, y, np.asarray(offsets, dtype=np.int64))
+
+
+def _read_array(path: Path, mmap: bool) -> NDArray[Any]:
+    try:
+        array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{str(path)!r} cannot be read ({error}); save the federation again.") from None
+    # A plain view of the map: the same pages, without the costs that the memmap subclass adds to every slice.
+    return array.view(np.ndarray)
+
+
+def _write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write beside and rename: a federation mapped from this very file keeps its old pages."""
+    beside = path.with_suffix(".part")
+    with beside.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+    os.replace(beside, path)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_suffix(".part")
+    beside.write_bytes(content)
+    os.replace(beside, path)

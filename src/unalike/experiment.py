@@ -1,0 +1,135 @@
+"""How does a description become a run?  (From an :class:`Experiment` to the nouns, and to training.)"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .algorithms import Algorithm, LocalWork, Optimizer, algorithms
+from .config import Experiment
+from .data import Federation, load
+from .engine import engines
+from .errors import ConfigError, unknown
+from .models import Task, models
+from .participation import check_per_round
+from .run import Run
+from .runs import RunFolder
+from .timing import timings
+from .training import Observer, train
+
+_SHARED = ("work", "optimizer", "server_optimizer")
+"""Settings of an algorithm that have options of their own on the command line."""
+
+
+def make_federation(experiment: Experiment) -> Federation:
+    """The clients and their rows."""
+    return load(
+        experiment.data,
+        partition=experiment.partition,
+        clients=experiment.clients,
+        samples=experiment.samples,
+        skew=experiment.skew,
+        test_fraction=experiment.test_fraction,
+        validation_fraction=experiment.validation_fraction,
+        seed=experiment.seed,
+    )
+
+
+def make_task(experiment: Experiment, federation: Federation) -> Task:
+    """The model, its loss and its metrics."""
+    outputs = federation.classes or _targets(federation)
+    model = models.make(experiment.model, input_shape=federation.input_shape, outputs=outputs)
+    if federation.classes:
+        return Task.classification(model, federation.classes, experiment.l2)
+    return Task.regression(model, experiment.l2)
+
+
+def make_algorithm(experiment: Experiment) -> Algorithm:
+    """The algorithm with its hyper-parameters."""
+    maker = algorithms[experiment.algorithm]
+    parameters = inspect.signature(maker).parameters
+    own = [name for name in parameters if name not in _SHARED]
+    for name in experiment.options:
+        if name not in own:
+            raise unknown(f"option of {experiment.algorithm}", name, own)
+    settings: dict[str, Any] = {"work": _work(experiment), "optimizer": _optimizer(experiment), **experiment.options}
+    server = _server(experiment, parameters.get("server_optimizer"))
+    if server is not None:
+        settings["server_optimizer"] = server
+    try:
+        return algorithms.make(experiment.algorithm, **settings)
+    except TypeError as error:
+        raise ConfigError(f"{experiment.algorithm} does not take these options: {error}.") from None
+
+
+def check(experiment: Experiment) -> None:
+    """Raise for names that do not exist, before any data are read."""
+    for registry, spec in ((models, experiment.model), (timings, experiment.timing), (engines, experiment.engine)):
+        registry[spec.partition(":")[0]]
+    make_algorithm(experiment)
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: str | Path | RunFolder | None = None,
+    *,
+    federation: Federation | None = None,
+    task: Task | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    observer: Observer | None = None,
+) -> Run:
+    """Train what is described; with `out`, into a run folder. `federation` and `task` save making them again."""
+    check(experiment)
+    federation = federation or make_federation(experiment)
+    task = task or make_task(experiment, federation)
+    if experiment.per_round is not None:
+        check_per_round(experiment.per_round, len(federation))
+    if out is not None and not isinstance(out, RunFolder):
+        out = RunFolder.create(out, experiment.model_dump(), overwrite)
+    return train(
+        federation,
+        task,
+        make_algorithm(experiment),
+        rounds=experiment.rounds,
+        seed=experiment.seed,
+        per_round=experiment.per_round,
+        timing=timings.make(experiment.timing),
+        engine=experiment.engine,
+        devices=experiment.devices,
+        evaluate_every=experiment.evaluate_every,
+        evaluate_clients=experiment.evaluate_clients,
+        checkpoint_every=experiment.checkpoint_every,
+        out=out,
+        resume=resume,
+        observer=observer,
+    )
+
+
+def _targets(federation: Federation) -> int:
+    return 1 if federation.train.y.ndim == 1 else federation.train.y.shape[1]
+
+
+def _work(experiment: Experiment) -> LocalWork:
+    return LocalWork(experiment.epochs, experiment.steps, experiment.batch_size)
+
+
+def _optimizer(experiment: Experiment) -> Optimizer:
+    options = {} if experiment.momentum is None else {"momentum": experiment.momentum}
+    return Optimizer.of(
+        experiment.optimizer, experiment.learning_rate, options, schedule=experiment.schedule, clip=experiment.clip
+    )
+
+
+def _server(experiment: Experiment, parameter: inspect.Parameter | None) -> Optimizer | None:
+    """The server's optimiser, where the algorithm has one and the experiment changes it."""
+    name, rate = experiment.server_optimizer, experiment.server_learning_rate
+    if name is None and rate is None:
+        return None
+    if parameter is None:
+        raise ConfigError(f"{experiment.algorithm} has no server optimiser; leave out server_optimizer and server_learning_rate.")
+    default = parameter.default if isinstance(parameter.default, Optimizer) else Optimizer("sgd", 1.0)
+    kept = replace(default, learning_rate=default.learning_rate if rate is None else rate)
+    return kept if name is None else Optimizer(name, kept.learning_rate)

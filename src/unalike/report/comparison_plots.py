@@ -1,0 +1,93 @@
+"""What do several methods look like side by side?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import ArrayLike, NDArray
+
+from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
+from .plots import last, line, rounds_axis, scale
+from .style import colour, dash, figure, label_ends, styled
+from .words import title, value
+
+Runs = Mapping[str, Sequence[Mapping[str, NDArray[Any]]]]
+
+
+@styled
+def comparison_curves(runs: Runs, metric: str) -> Figure:
+    """The mean over seeds of a metric against rounds, one line per method, with its 95 % interval as a band.
+
+    `runs` maps a method to the recorded columns (`Record.metrics()`) of each of its seeds.
+    """
+    picture = figure(7.6, 3.6)
+    axes = picture.subplots()
+    means = {
+        name: _draw_method(axes, seeds, metric, index) for index, (name, seeds) in enumerate(runs.items())
+    }
+    axes.set_title(title(metric))
+    scale(axes, metric)
+    rounds_axis(axes)
+    _label_lines(axes, means, metric)
+    return picture
+
+
+@styled
+def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accuracy") -> Figure:
+    """Each method's clients, worst first, against the share of clients: who is left behind by whom."""
+    picture = figure(7.6, 3.6)
+    axes = picture.subplots()
+    better = higher_is_better(label)
+    ends = {}
+    for index, (name, values) in enumerate(clients.items()):
+        ordered = np.sort(np.asarray(values, dtype=float))
+        ordered = ordered[np.isfinite(ordered)] if better else ordered[np.isfinite(ordered)][::-1]
+        share = (np.arange(ordered.size) + 0.5) / max(ordered.size, 1)
+        line(axes, share, ordered, color=colour(index), linestyle=dash(index))
+        ends[f"{name}, decile {value(label, bottom_decile(ordered, better))}"] = last(ordered)
+    axes.axvline(0.1, color=colour(4), linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
+    axes.set_title(f"{title(label)} of each client")
+    axes.set_xlabel("share of clients, worst first; the dashed line is the bottom decile")
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    scale(axes, label)
+    _write_ends(axes, ends)
+    return picture
+
+
+def _draw_method(
+    axes: Axes, seeds: Sequence[Mapping[str, NDArray[Any]]], metric: str, index: int
+) -> NDArray[np.float64]:
+    rounds, table = aligned_seeds(seeds, metric)
+    seen = np.isfinite(table).any(axis=0)
+    rounds, table = rounds[seen], table[:, seen]
+    pairs = np.array([mean_interval(column[np.isfinite(column)]) for column in table.T]).reshape(-1, 2)
+    line(axes, rounds, pairs[:, 0], color=colour(index), linestyle=dash(index))
+    if len(seeds) > 1:
+        low, high = pairs[:, 0] - pairs[:, 1], pairs[:, 0] + pairs[:, 1]
+        axes.fill_between(rounds, low, high, color=colour(index), alpha=0.15, linewidth=0)
+    return pairs[:, 0]
+
+
+def aligned_seeds(
+    seeds: Sequence[Mapping[str, NDArray[Any]]], metric: str
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All rounds that any seed has, and one row per seed with NaN where it has none."""
+    rounds = np.unique(np.concatenate([seed["round"] for seed in seeds]))
+    table = np.full((len(seeds), rounds.size), np.nan)
+    for row, seed in zip(table, seeds, strict=True):
+        if metric in seed:
+            row[np.searchsorted(rounds, seed["round"])] = seed[metric]
+    return rounds, table
+
+
+def _label_lines(axes: Axes, means: Mapping[str, NDArray[np.float64]], metric: str) -> None:
+    _write_ends(axes, {f"{name} {value(metric, last(mean))}": last(mean) for name, mean in means.items()})
+
+
+def _write_ends(axes: Axes, ends: Mapping[str, float]) -> None:
+    label_ends(axes, list(ends.values()), list(ends), [colour(index) for index in range(len(ends))])

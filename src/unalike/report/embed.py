@@ -1,0 +1,59 @@
+"""How does a figure become a part of a page?
+
+As inline SVG whose colours are the page's own, so that it follows the reader into the dark; or, when the
+drawing has too many strokes for that, as a PNG. Neither asks the network for anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from html import escape
+from io import BytesIO, StringIO
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from .style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours
+
+_LARGEST_SVG = 150_000
+_VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper"} | {
+    c: f"c{i}" for i, c in enumerate(PALETTE)
+}
+_LEAVE_OUT = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")  # between tags is text, which may say anything and stays as it is
+_NAMESPACE = re.compile(r' xmlns(?::\w+)?="[^"]*"')
+_IDENTIFIER = re.compile(r'\bid="|href="#|url\(#')
+
+
+def embed(figure: Figure, identifier: str, description: str) -> str:
+    """HTML that shows the figure; `identifier` keeps its inner names apart from those of other figures."""
+    drawing = _svg(figure)
+    if len(drawing) > _LARGEST_SVG:
+        return _image(figure, description)
+    themed = is_ours(figure)
+    drawing = _TAG.sub(lambda tag: _adapt(tag[0], identifier, themed), drawing)
+    return drawing.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+
+
+def _svg(figure: Figure) -> str:
+    buffer = StringIO()
+    # Text stays text, which is small and takes the page's font; the salt makes equal figures equal bytes.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "unalike"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return _LEAVE_OUT.sub("", text[text.index("<svg") :])
+
+
+def _adapt(tag: str, identifier: str, themed: bool) -> str:
+    tag = _IDENTIFIER.sub(lambda match: f"{match[0]}{identifier}-", _NAMESPACE.sub("", tag))
+    for colour, name in _VARIABLES.items() if themed else ():
+        tag = tag.replace(f": {colour}", f": var(--{name})")
+    return tag
+
+
+def _image(figure: Figure, description: str) -> str:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'

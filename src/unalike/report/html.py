@@ -1,0 +1,167 @@
+"""How does a report become one page that opens anywhere, without a network?
+
+Everything is inside the file: style, figures, tables. Every word that comes from data is escaped, and the
+page's own policy forbids scripts and loading, so a client with a hostile name is only a client with an odd
+name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ..runs.atomic import write_bytes
+from .embed import embed
+from .style import is_ours
+from .words import cell, number_text
+from .words import title as in_words
+
+_MOST_EVENTS = 200
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( %| ± \S+)?|nan|-?inf|failed|–|")
+_NOTHING: Mapping[str, Any] = {}
+
+
+def write_report(
+    path: str | Path,
+    *,
+    title: str,
+    summary: Mapping[str, str | float],
+    figures: Mapping[str, Figure],
+    config: Mapping[str, Any],
+    events: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING,
+    subtitle: str = "",
+    captions: Mapping[str, str] = _NOTHING,
+) -> Path:
+    """Write the page: headline numbers, figures by heading, tables by heading, configuration and events."""
+    body = "\n".join(
+        [
+            _header(title, subtitle),
+            _cards(summary),
+            _figures(figures, captions),
+            *(_section(heading, table(rows)) for heading, rows in tables.items() if rows),
+            _events(events),
+            _configuration(config),
+        ]
+    )
+    write_bytes(Path(path), page(title, body).encode())
+    return Path(path)
+
+
+def page(title: str, body: str) -> str:
+    """A whole HTML document around a body that is already HTML."""
+    css = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>
+{css}</style>
+</head>
+<body>
+<main>
+{body}
+<footer>Written by Unalike: federated learning for clients that are not alike.</footer>
+</main>
+</body>
+</html>
+"""
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of equal meaning as a table; the columns are all keys in the order they are met."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    numeric = {key for key in columns if _is_numeric([row.get(key) for row in rows])}
+    mark = {key: ' class="number"' if key in numeric else "" for key in columns}
+    head = "".join(f"<th{mark[key]}>{escape(in_words(key))}</th>" for key in columns)
+    lines = ("".join(f"<td{mark[key]}>{escape(cell(row.get(key)))}</td>" for key in columns) for row in rows)
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested options under dotted names.
+
+    >>> flat({"seed": 1, "data": {"skew": 0.3}})
+    {'seed': 1, 'data.skew': 0.3}
+    """
+    options: dict[str, Any] = {}
+    for key, option in config.items():
+        if isinstance(option, Mapping):
+            options.update(flat(option, f"{prefix}{key}."))
+        else:
+            options[f"{prefix}{key}"] = option
+    return options
+
+
+def _header(heading: str, subtitle: str) -> str:
+    below = f'<p class="subtitle">{escape(subtitle)}</p>' if subtitle else ""
+    return f'<header><p class="eyebrow">Unalike report</p><h1>{escape(heading)}</h1>{below}</header>'
+
+
+def _cards(summary: Mapping[str, str | float]) -> str:
+    cards = "".join(
+        f'<div class="card"><dt>{escape(k)}</dt><dd>{escape(_headline(v))}</dd></div>'
+        for k, v in summary.items()
+    )
+    return f'<dl class="cards">{cards}</dl>' if summary else ""
+
+
+def _headline(number: str | float) -> str:
+    return number if isinstance(number, str) else number_text(number)
+
+
+def _figures(figures: Mapping[str, Figure], captions: Mapping[str, str]) -> str:
+    shown = [
+        _figure(i, name, drawn, captions.get(name, "")) for i, (name, drawn) in enumerate(figures.items())
+    ]
+    return "\n".join(shown)
+
+
+def _figure(index: int, name: str, drawn: Figure, caption: str) -> str:
+    kind = "figure" if is_ours(drawn) else "figure plain"
+    words = f"<figcaption><b>{escape(name)}.</b> {escape(caption)}</figcaption>"
+    drawing = f'<div class="{kind}">{embed(drawn, f"f{index}", name)}</div>'
+    return f"<figure>{drawing}{words}</figure>"
+
+
+def _section(heading: str, content: str) -> str:
+    return f"<section><h2>{escape(heading)}</h2>\n{content}</section>"
+
+
+def _configuration(config: Mapping[str, Any]) -> str:
+    if not config:
+        return ""
+    rows = [f"<tr><th>{escape(k)}</th><td>{escape(cell(v))}</td></tr>" for k, v in flat(config).items()]
+    content = f'<div class="scroll"><table class="pairs"><tbody>{"".join(rows)}</tbody></table></div>'
+    return _section("Configuration", _folded(f"{len(rows)} options", content))
+
+
+def _folded(words: str, content: str) -> str:
+    return f"<details><summary>{escape(words)}</summary>{content}</details>"
+
+
+def _events(events: Sequence[Mapping[str, Any]]) -> str:
+    if not events:
+        return ""
+    hidden = len(events) - _MOST_EVENTS
+    note = f'<p class="note">{hidden:,} more are in the record.</p>' if hidden > 0 else ""
+    counts = Counter(str(event.get("kind", "event")) for event in events)
+    words = ", ".join(f"{count:,} × {kind}" for kind, count in counts.most_common())
+    return _section("Events", _folded(words, table(events[:_MOST_EVENTS])) + note)
+
+
+def _is_numeric(column: Sequence[Any]) -> bool:
+    present = [cell(item) for item in column if item is not None]
+    return bool(present) and all(_NUMBER.fullmatch(item) for item in present)

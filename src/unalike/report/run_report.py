@@ -1,0 +1,138 @@
+"""What came of this run?  (Its record as figures and one page.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..runs.record import Record
+from ..runs.statistics import higher_is_better, summarise_clients
+from .html import write_report
+from .plots import client_distribution, curves, last, save, traffic
+from .words import bytes_text, cell, seconds_text, title, value
+
+Columns = Mapping[str, NDArray[Any]]
+_CURVES = ("train_loss", "test_loss", "train_accuracy", "test_accuracy", "train_rmse", "test_rmse")
+_SCORES = ("test_accuracy", "test_rmse", "test_loss")
+_WORST_SHOWN = 10
+_HEADLINE_OPTIONS = ("algorithm", "data", "dataset", "partition", "model", "task")
+_CAPTIONS = {
+    "Learning": "What each round reached. Lines end in their last value.",
+    "Clients": "The average hides who is left behind: each client with the final model, worst first.",
+    "Traffic": "Everything sent since the first round, and how many clients each round heard.",
+    "Data": "Which client has what.",
+}
+
+
+class RunLike(Protocol):
+    """What a report needs of a run folder."""
+
+    path: Path
+    record: Record
+    config: dict[str, Any]
+
+
+def report_run(folder: RunLike, federation: Any = None) -> Path:
+    """Write `report.html` and `plots/*.png` into the run folder, and return the report's path."""
+    metrics, clients = folder.record.metrics(), folder.record.client_metrics()
+    figures = run_figures(metrics, clients, federation)
+    for name, drawn in figures.items():
+        save(drawn, folder.path / "plots" / f"{name.lower()}.png")
+    worst = worst_clients(clients)
+    return write_report(
+        folder.path / "report.html",
+        title=folder.path.resolve().name,
+        subtitle=subtitle(folder.config),
+        summary=headline(metrics, clients, folder.record.timings()),
+        figures=figures,
+        captions=_CAPTIONS,
+        config={**folder.config, "versions": getattr(folder, "versions", {})},
+        events=folder.record.events(),
+        tables={"Clients that do worst": worst},
+    )
+
+
+def run_figures(metrics: Columns, clients: Columns, federation: Any = None) -> dict[str, Figure]:
+    """The figures that the record has numbers for, by name."""
+    figures: dict[str, Figure] = {}
+    names = [name for name in _CURVES if name in metrics]
+    if names:
+        figures["Learning"] = curves(metrics, names)
+    score = client_score(clients)
+    if score:
+        figures["Clients"] = client_distribution(clients[score], clients.get("test_samples"), score)
+    if "bytes_up" in metrics or "bytes_down" in metrics:
+        figures["Traffic"] = traffic(metrics)
+    if federation is not None:
+        from ..data import draw_partition
+
+        figures["Data"] = draw_partition(federation)
+    return figures
+
+
+def headline(metrics: Columns, clients: Columns, timings: Columns) -> dict[str, str | float]:
+    """The numbers that a reader wants first."""
+    cards: dict[str, str | float] = {}
+    for name in _SCORES:
+        if name in metrics and np.isfinite(last(metrics[name])):
+            cards[title(name)] = value(name, last(metrics[name]))
+    cards.update(_client_cards(clients))
+    cards["Rounds"] = float(len(metrics["round"]))
+    if "bytes_up" in metrics and "bytes_down" in metrics:
+        cards["Traffic"] = bytes_text(
+            float(np.nansum(metrics["bytes_up"]) + np.nansum(metrics["bytes_down"]))
+        )
+    if timings["seconds"].size:
+        cards["Time"] = seconds_text(float(np.nansum(timings["seconds"])))
+    return cards
+
+
+def client_score(clients: Columns) -> str | None:
+    """The measure by which clients are ranked, if they were measured."""
+    return next((name for name in _SCORES if name in clients), None)
+
+
+def worst_clients(clients: Columns, count: int = _WORST_SHOWN) -> list[dict[str, Any]]:
+    """The clients with the worst score, worst first, with all that was measured of them."""
+    score = client_score(clients)
+    if score is None:
+        return []
+    sign = 1 if higher_is_better(score) else -1
+    order = np.argsort(sign * clients[score], kind="stable")
+    measured = np.isfinite(clients[score]) & (clients.get("test_samples", np.ones(len(order))) > 0)
+    order = order[measured[order]][:count]
+    columns = ["client", score, *(name for name in clients if name not in ("client", score))]
+    return [{name: _entry(name, clients[name][row]) for name in columns} for row in order]
+
+
+def subtitle(config: Mapping[str, Any]) -> str:
+    """The choices that name an experiment, where the configuration has them.
+
+    >>> subtitle({"seed": 1, "algorithm": {"name": "fedavg"}, "partition": "dirichlet:0.3"})
+    'fedavg · dirichlet:0.3'
+    """
+    found = (config.get(option) for option in _HEADLINE_OPTIONS)
+    names = (item.get("name") if isinstance(item, Mapping) else item for item in found)
+    return " · ".join(cell(name) for name in names if name is not None)
+
+
+def _client_cards(clients: Columns) -> dict[str, str | float]:
+    score = client_score(clients)
+    if score is None:
+        return {}
+    summary = summarise_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
+    return {
+        "Bottom decile of clients": value(score, summary["bottom_decile"]),
+        "Worst client": value(score, summary["worst"]),
+        "Clients": float(len(clients["client"])),
+    }
+
+
+def _entry(name: str, item: Any) -> Any:
+    plain = item.item() if isinstance(item, np.generic) else item
+    return value(name, plain) if name in _SCORES else plain

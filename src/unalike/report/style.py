@@ -1,0 +1,131 @@
+"""How do our figures look?
+
+Quiet: thin axes on two sides, pale lines to read values by, words next to the lines instead of a legend.
+The colours follow Okabe and Ito (2008), which colour-blind readers tell apart, the pale ones darkened until
+words in them can be read on white. `INK`, `MUTED`, `FAINT`, `PAPER` and the palette appear in figures as
+exactly these values, so that a page can exchange them for its own when it is dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
+PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#2f8fcf", "#6a4c93", "#7d5a3c")
+_SIGNATURE = "unalike"
+_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
+
+_RC: Any = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "text.color": INK,
+    "text.parse_math": False,  # a client's name with dollars in it is not a formula
+    "axes.facecolor": "none",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.xmargin": 0.01,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.width": 0.7,
+    "ytick.major.size": 0,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": PAPER,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.w_pad": 0.08,
+}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Draw with our style, and leave Matplotlib's own settings as they were."""
+
+    @wraps(draw)
+    def drawing(*args: P.args, **kwargs: P.kwargs) -> R:
+        with mpl.rc_context(_RC):
+            return draw(*args, **kwargs)
+
+    return drawing
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure that belongs to nobody's window."""
+    return Figure(figsize=(width, height), label=_SIGNATURE)
+
+
+def is_ours(drawn: Figure) -> bool:
+    """Whether a figure has our colours, which a page may exchange for its own."""
+    return drawn.get_label() == _SIGNATURE
+
+
+def colour(index: int) -> str:
+    """The colour of the index-th thing."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def dash(index: int) -> Any:
+    """The line style of the index-th thing: it changes when the colours begin again."""
+    return _DASHES[index // len(PALETTE) % len(_DASHES)]
+
+
+def label_ends(
+    axes: Axes, heights: Sequence[float], texts: Sequence[str], colours: Sequence[str], gap: float = 0.075
+) -> None:
+    """Write each text right of the axes at its line's last height, moved apart where they would touch.
+
+    A height that is not a number is a line that was not drawn, and gets no text.
+    """
+    drawn = [entry for entry in zip(heights, texts, colours, strict=True) if np.isfinite(entry[0])]
+    low, high = axes.get_ylim()
+    wanted = (np.array([height for height, _, _ in drawn]) - low) / (high - low)
+    for height, (_, text, ink) in zip(spread(wanted, gap), drawn, strict=True):
+        axes.text(1.015, height, text, color=ink, transform=axes.transAxes, va="center", fontsize=9.5)
+
+
+def spread(wanted: NDArray[np.float64], gap: float, top: float = 1.03) -> NDArray[np.float64]:
+    """The wanted heights moved apart to at least `gap`, in the same order, and kept below `top`.
+
+    >>> spread(np.array([0.5, 0.5]), 0.1).round(2)
+    array([0.45, 0.55])
+    """
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(order))
+    # Heights minus their steps must not decrease; averaging where they do moves everything least.
+    level = np.minimum(_not_decreasing(wanted[order] - steps), top - gap * (len(order) - 1)) + steps
+    moved = np.empty_like(level)
+    moved[order] = level
+    return moved
+
+
+def _not_decreasing(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest sequence that never falls (pool adjacent violators)."""
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        mean, size = float(value), 1
+        while pools and pools[-1][0] > mean:
+            before, count = pools.pop()
+            mean, size = (mean * size + before * count) / (size + count), size + count
+        pools.append((mean, size))
+    return np.repeat([mean for mean, _ in pools], [size for _, size in pools]) if pools else values

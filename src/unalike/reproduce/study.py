@@ -1,0 +1,88 @@
+"""Does a published claim hold on this machine?
+
+A study is a function that returns :class:`Claim` objects: what was published, what is expected here, what was measured with its spread over
+seeds, and whether the claim holds. A hard claim that does not hold fails the study; a soft one is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..registry import Registry
+
+Value = float | str | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of a study."""
+
+    id: str
+    claim: str
+    published: Value
+    expected: Value
+    measured: Value
+    holds: bool
+    hard: bool = True
+    spread: float | None = None
+    """Half the range of the measured values over seeds, or None for a single exact computation."""
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        names = ("id", "claim", "published", "expected", "measured", "spread", "hard", "holds", "note")
+        return {name: getattr(self, name) for name in names}
+
+    def readable(self) -> dict[str, str]:
+        """For people."""
+        verdict = "holds" if self.holds else "does not hold"
+        measured = _text(self.measured) + (f" ± {self.spread:.2g}" if self.spread is not None else "")
+        return {
+            "id": self.id,
+            "claim": self.claim + (f" ({self.note})" if self.note else ""),
+            "published": _text(self.published),
+            "expected": _text(self.expected),
+            "measured": measured,
+            "verdict": verdict if self.hard else f"soft: {verdict}",
+        }
+
+
+Study = Callable[[bool], list[Claim]]
+studies: Registry[list[Claim]] = Registry("study")
+
+
+def run_study(name: str, quick: bool = False) -> list[Claim]:
+    """Run a study by name; `quick` uses fewer seeds and smaller problems."""
+    return studies[name](quick=quick)
+
+
+def at_most(
+    id: str, claim: str, values: Sequence[float], limit: float, *, published: Value = None, hard: bool = True, note: str = ""
+) -> Claim:
+    """The claim that a measure stays at or below a limit for every seed."""
+    worst = float(np.max(values))
+    spread = float(np.ptp(values)) / 2 if len(values) > 1 else None
+    expected = "0" if limit == 0 else f"<= {limit:g}"
+    return Claim(id, claim, published, expected, worst, bool(worst <= limit), hard, spread, note)
+
+
+def at_least(
+    id: str, claim: str, values: Sequence[float], limit: float, *, published: Value = None, hard: bool = True, note: str = ""
+) -> Claim:
+    """The claim that a measure stays at or above a limit for every seed."""
+    least = float(np.min(values))
+    spread = float(np.ptp(values)) / 2 if len(values) > 1 else None
+    return Claim(id, claim, published, f">= {limit:g}", least, bool(least >= limit), hard, spread, note)
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return "0" if value == 0 else f"{value:.4g}" if math.isfinite(value) else str(value)

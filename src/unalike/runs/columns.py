@@ -1,0 +1,77 @@
+"""How do columns of measurements become rows of a table, and rows columns again?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import RunError
+
+Columns = dict[str, NDArray[Any]]
+
+
+def client_rows(round: int, clients: Mapping[str, ArrayLike]) -> Iterator[tuple[Any, ...]]:
+    """(round, name, position, client, value) for every client and measure; positions keep the given order."""
+    ids = np.asarray(clients["client"]).tolist()
+    measures = {name: np.asarray(column, dtype=float) for name, column in clients.items() if name != "client"}
+    for name, column in measures.items():
+        if column.shape != (len(ids),):
+            raise RunError(f"column {name!r} has shape {column.shape}, but there are {len(ids)} clients.")
+    return chain.from_iterable(
+        zip(repeat(round), repeat(name), count(), ids, column.tolist(), strict=False)
+        for name, column in measures.items()
+    )
+
+
+def client_columns(rows: Iterable[tuple[str, int, Any, float | None]]) -> Columns:
+    """Rows (name, position, client, value) as a column `client` and one per measure; NaN where there is none.
+
+    >>> client_columns([("loss", 0, "ann", 0.5), ("loss", 1, "bob", 0.25), ("size", 1, "bob", 9.0)])
+    {'client': array(['ann', 'bob'], dtype='<U3'), 'loss': array([0.5 , 0.25]), 'size': array([nan,  9.])}
+    """
+    measured: dict[str, list[tuple[int, float | None]]] = {}
+    ids: dict[int, Any] = {}
+    for name, position, client, value in rows:
+        measured.setdefault(name, []).append((position, value))
+        ids[position] = client
+    positions = np.array(sorted(ids), dtype=np.int64)
+    names = np.array([ids[position] for position in positions.tolist()])
+    return {"client": names, **{name: aligned(pairs, positions) for name, pairs in measured.items()}}
+
+
+def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: NDArray[np.int64]) -> Columns:
+    """Rows (round, name, value) as one column per name, sorted by name."""
+    measured: dict[str, list[tuple[int, float | None]]] = {}
+    for round, name, value in rows:
+        measured.setdefault(name, []).append((round, value))
+    return {name: aligned(measured[name], rounds) for name in sorted(measured)}
+
+
+def aligned(pairs: list[tuple[int, float | None]], keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Values at sorted `keys`, NaN where there is none.
+
+    >>> aligned([(2, 0.5)], np.array([1, 2]))
+    array([nan, 0.5])
+    """
+    column = np.full(len(keys), np.nan)
+    table = np.array(pairs, dtype=float).reshape(-1, 2)  # None, which is how SQLite keeps NaN, becomes NaN
+    column[np.searchsorted(keys, table[:, 0].astype(np.int64))] = table[:, 1]
+    return column
+
+
+def event_row(round: int, event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """(round, kind, client, the rest as JSON)."""
+    detail = {key: value for key, value in event.items() if key not in ("round", "kind", "client")}
+    return round, str(event["kind"]), plain(event.get("client")), json.dumps(detail, default=plain)
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar or array as Python's own numbers and lists, other strange things as text."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value if value is None or isinstance(value, int | float | str) else str(value)

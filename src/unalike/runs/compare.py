@@ -1,0 +1,141 @@
+"""Which method is better, and could it be luck?
+
+Methods are compared over the same seeds: a mean with its confidence interval for every metric, and for the
+metric that matters a paired test of each method against a baseline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RunError, unknown
+from .statistics import higher_is_better, mean_interval, paired_test
+
+Seeds = Sequence[Mapping[str, float]]
+Results = Mapping[str, Seeds]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer of :func:`compare`; `clients` may hold sorted per-client values by method, for plotting."""
+
+    metric: str
+    baseline: str
+    rows: list[dict[str, Any]]
+    clients: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> str:
+        """The method with the best mean; one that failed on a seed is never best."""
+        sign = 1 if higher_is_better(self.metric) else -1
+        means = {row["method"]: sign * row[self.metric] for row in self.rows}
+        return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name])
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict per method that JSON can hold: what is not a number is None."""
+        return [{key: _finite(value) for key, value in row.items()} for row in self.rows]
+
+    def readable(self) -> list[dict[str, str]]:
+        """One dict of short texts per method, for a person."""
+        return [_readable(row, self.metric, self.baseline) for row in self.rows]
+
+
+def compare(
+    results: Results,
+    metric: str,
+    baseline: str | None = None,
+    clients: Mapping[str, NDArray[np.float64]] | None = None,
+) -> Comparison:
+    """Compare methods by their final metrics, one dict per seed; the baseline is the first unless named.
+
+    Seeds are paired by an entry `seed` where every dict has one, else by position.
+
+    >>> fedavg, ditto = [{"accuracy": 0.7}, {"accuracy": 0.8}], [{"accuracy": 0.8}, {"accuracy": 0.9}]
+    >>> answer = compare({"fedavg": fedavg, "ditto": ditto}, "accuracy")
+    >>> answer.best, round(answer.table()[1]["difference"], 3)
+    ('ditto', 0.1)
+    """
+    if not results or not all(results.values()):
+        raise RunError("there is nothing to compare: every method needs at least one result.")
+    baseline = next(iter(results)) if baseline is None else baseline
+    if baseline not in results:
+        raise unknown("baseline", baseline, results)
+    names = _metrics(results)
+    if metric not in names:
+        raise unknown("metric", metric, names)
+    rows = [
+        {
+            **_means(name, seeds, names, metric),
+            **_against(_pairs(seeds, results[baseline]), metric, name == baseline),
+        }
+        for name, seeds in results.items()
+    ]
+    ordered = {name: np.sort(values) for name, values in (clients or {}).items()}
+    return Comparison(metric, baseline, rows, ordered)
+
+
+def _metrics(results: Results) -> list[str]:
+    seen = {name: None for seeds in results.values() for result in seeds for name in result}
+    return [name for name in seen if name != "seed"]
+
+
+def _means(method: str, seeds: Seeds, names: list[str], metric: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": method, "seeds": len(seeds), "failed": _failures(seeds, metric)}
+    for name in names:
+        row[name], row[f"{name}_half_width"] = mean_interval(_values(seeds, name))
+    return row
+
+
+def _against(pairs: list[tuple[Any, Any]], metric: str, is_baseline: bool) -> dict[str, Any]:
+    """The paired test, or Nones for the baseline itself and for seeds that cannot be paired."""
+    keys = ("difference", "difference_half_width", "p_t", "p_free", "free_test")
+    if is_baseline or not pairs:
+        return dict.fromkeys(keys)
+    test = paired_test(_values([a for a, _ in pairs], metric), _values([b for _, b in pairs], metric))
+    return dict(zip(keys, (test[k] for k in ("difference", "half_width", *keys[2:])), strict=True))
+
+
+def _pairs(seeds: Seeds, reference: Seeds) -> list[tuple[Any, Any]]:
+    if all("seed" in result for result in (*seeds, *reference)):
+        by_seed = {result["seed"]: result for result in reference}
+        return [(result, by_seed[result["seed"]]) for result in seeds if result["seed"] in by_seed]
+    return list(zip(seeds, reference, strict=True)) if len(seeds) == len(reference) else []
+
+
+def _values(seeds: Seeds, name: str) -> list[float]:
+    return [float(result.get(name, np.nan)) for result in seeds]
+
+
+def _failures(seeds: Seeds, metric: str) -> int:
+    return int(np.sum(~np.isfinite(_values(seeds, metric))))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
+    return {
+        "method": row["method"],
+        "seeds": str(row["seeds"]),
+        metric: _interval(row[metric], row[f"{metric}_half_width"]),
+        f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
+        "p (paired t)": _number(row["p_t"], ".3g"),
+        "p (distribution-free)": _number(row["p_free"], ".3g"),
+    }
+
+
+def _interval(mean: float | None, half_width: float | None, style: str = ".4f") -> str:
+    if half_width is None or math.isnan(half_width):
+        return _number(mean, style)
+    return f"{_number(mean, style)} ± {half_width:.4f}"
+
+
+def _number(value: float | None, style: str) -> str:
+    return "" if value is None else "failed" if math.isnan(value) else format(value, style)

@@ -1,0 +1,179 @@
+"""Where does a run live?
+
+A run is a folder: `config.toml` (what was asked), `metrics.sqlite` (what happened), `checkpoints/` (where
+to go on from), `model.safetensors` (the result), `report.html` and `plots/` (what a person looks at).
+`config.toml` is written last, so a folder that has one is a run, and a folder without one was never
+started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from ..errors import RunError
+from ..trees import Tree
+from .checkpoints import Checkpoints
+from .configuration import read_config, write_config
+from .lock import locked
+from .record import Record
+from .tensors import load_tensors, restore, save_tensors
+from .versions import versions
+
+_CONFIG, _RECORD, _MODEL, _CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
+_OURS = (
+    _CONFIG,  # first, so that a half-cleared folder is no longer a run
+    _RECORD,
+    f"{_RECORD}-wal",
+    f"{_RECORD}-shm",
+    _MODEL,
+    "report.html",
+    ".*.tmp",
+    f"{_CHECKPOINTS}/round-*.safetensors",
+    f"{_CHECKPOINTS}/.*.tmp",
+    "plots/*.png",
+)
+
+
+class RunFolder:
+    """One run on disk; make one with :meth:`create` or :meth:`open`."""
+
+    def __init__(self, path: Path, record: Record, document: Mapping[str, Any]) -> None:
+        self.path = path
+        self.record = record
+        self.checkpoints = Checkpoints(path / _CHECKPOINTS, _kept(record))
+        self.config = {key: value for key, value in document.items() if key != "versions"}
+        self.versions: dict[str, str] = dict(document.get("versions", {}))
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        config: Mapping[str, Any],
+        overwrite: bool = False,
+        *,
+        keep: int | None = 2,
+        commit_every: int = 1,
+    ) -> RunFolder:
+        """Start a run in a new or empty folder.
+
+        With `overwrite`, a run that nobody is working on makes place; a folder that holds anything but a run
+        is never cleared. `keep` is how many checkpoints stay, None for all of them.
+        """
+        folder = Path(path)
+        _refuse_to_destroy(folder, overwrite)
+        _make(folder)
+        with locked(folder):
+            _clear(folder)
+            record = Record(folder / _RECORD, commit_every=commit_every)
+            # Remembered, for a run that keeps its whole history must not lose it by being resumed.
+            record.set_meta("keep", "all" if keep is None else str(keep))
+            write_config(folder / _CONFIG, {**config, "versions": versions()})
+        return cls(folder, record, read_config(folder / _CONFIG))
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False, commit_every: int = 1) -> RunFolder:
+        """Open a run to resume it, or, `read_only`, to look at it while it may still be going on."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise RunError(f"there is no run folder {folder}.")
+        document = read_config(folder / _CONFIG)
+        return cls(folder, _open_record(folder / _RECORD, read_only, commit_every), document)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the folder for this process while a block runs."""
+        return locked(self.path)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run reached its last round."""
+        return self.record.meta().get("finished") == "true"
+
+    @finished.setter
+    def finished(self, value: bool) -> None:
+        self.record.set_meta("finished", "true" if value else "false")
+
+    def save_checkpoint(self, round: int, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+        """Save where to go on from, after making sure that the record up to there is on the disk."""
+        self.record.flush()
+        self.checkpoints.save(round, tree, metadata)
+
+    def rewind(self, round: int) -> None:
+        """Go back to just after a round: forget the later rounds, checkpoints and the finish."""
+        self.finished = False
+        self.checkpoints.rewind(round)
+        self.record.rewind(round)
+
+    def save_model(self, tree: Tree, metadata: Mapping[str, str] | None = None) -> Path:
+        """Write the trained model and return where it is."""
+        save_tensors(self.path / _MODEL, tree, metadata)
+        return self.path / _MODEL
+
+    def load_model(self, template: Tree) -> Tree:
+        """The trained model, in the template's structure."""
+        tensors, _ = load_tensors(self.path / _MODEL)
+        return restore(template, tensors)
+
+    def close(self) -> None:
+        """Close the record."""
+        self.record.close()
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _kept(record: Record) -> int | None:
+    keep = record.meta().get("keep", "all")
+    return None if keep == "all" else int(keep)
+
+
+def _refuse_to_destroy(folder: Path, overwrite: bool) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise RunError(f"{folder} is a file; choose another --out.")
+    stranger = _stranger(folder)
+    if stranger:
+        raise RunError(f"{folder} holds {stranger}, which is not part of a run; choose another --out.")
+    if (folder / _CONFIG).exists() and not overwrite:
+        raise RunError(
+            f"{folder} already holds a run; go on with `unalike resume {folder}` or choose another --out."
+        )
+
+
+def _stranger(folder: Path) -> Path | None:
+    """A file that no run of ours wrote, if there is one."""
+    ours = {path for pattern in _OURS for path in folder.glob(pattern)} | {folder / "lock"}
+    others = (
+        path.relative_to(folder) for path in folder.rglob("*") if path not in ours and not path.is_dir()
+    )
+    return next(others, None)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot make run folder {folder} ({error.strerror}).") from None
+
+
+def _clear(folder: Path) -> None:
+    for path in (path for pattern in _OURS for path in folder.glob(pattern)):
+        path.unlink(missing_ok=True)
+
+
+def _open_record(path: Path, read_only: bool, commit_every: int) -> Record:
+    if not path.is_file() or path.stat().st_size == 0:
+        raise RunError(f"record {path} is missing or empty; the run cannot be read.")
+    record = Record(path, read_only=read_only, commit_every=commit_every)
+    try:
+        record.check()
+    except RunError:
+        record.close()
+        raise
+    return record

@@ -1,0 +1,183 @@
+"""What happened in each round?
+
+One SQLite file. A round is written in one transaction, so after `kill -9` each round is there in whole or
+not at all, and other processes may read while the run goes on. Wall-clock seconds are kept apart from the
+metrics: they are the one thing that two equal runs do not share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import RunError
+from .columns import Columns, client_columns, client_rows, event_row, round_columns
+from .database import ROUND_TABLES, connect, damage, reporting
+
+
+class Record:
+    """The rounds of one run.
+
+    With `commit_every` above one, rounds are committed in groups: faster, but a crash loses the last group.
+
+    >>> record = Record(":memory:")
+    >>> record.write_round(1, {"train_loss": 0.5}, events=[{"kind": "late", "client": 3}])
+    >>> record.write_round(2, {"train_loss": 0.25, "test_accuracy": 0.9})
+    >>> record.metrics()
+    {'round': array([1, 2]), 'test_accuracy': array([nan, 0.9]), 'train_loss': array([0.5 , 0.25])}
+    >>> record.events()
+    [{'round': 1, 'kind': 'late', 'client': 3}]
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False, commit_every: int = 1) -> None:
+        self.path = path
+        self.commit_every = commit_every
+        self._uncommitted = 0
+        with reporting(path):
+            self._database = connect(path, read_only)
+
+    def write_round(
+        self,
+        round: int,
+        metrics: Mapping[str, float],
+        clients: Mapping[str, ArrayLike] | None = None,
+        events: Sequence[Mapping[str, Any]] = (),
+        seconds: float | None = None,
+    ) -> None:
+        """Write what is known of a round at once; `clients` has a column `client` and named float columns.
+
+        Writing a round again replaces the values of the same name and keeps the others; events are added.
+        """
+        round = int(round)
+        with self._all_or_nothing():
+            self._insert("rounds (round)", [(round,)])
+            self._insert("metrics (round, name, value)", [(round, k, float(v)) for k, v in metrics.items()])
+            self._insert(
+                "events (round, kind, client, detail)", [event_row(round, event) for event in events]
+            )
+            if clients is not None:
+                self._write_clients(round, clients)
+            if seconds is not None:
+                self._insert("timings (round, seconds)", [(round, float(seconds))])
+        self._uncommitted += 1
+        if self._uncommitted >= self.commit_every:
+            self.commit()
+
+    def rewind(self, round: int) -> None:
+        """Forget everything after a round."""
+        with self._all_or_nothing():
+            for table in ROUND_TABLES:
+                self._database.execute(f"DELETE FROM {table} WHERE round > ?", (int(round),))
+        self.commit()
+
+    def commit(self) -> None:
+        """Make the rounds written so far survive the end of this process."""
+        if self._database.in_transaction:
+            with reporting(self.path):
+                self._database.execute("COMMIT")
+        self._uncommitted = 0
+
+    def flush(self) -> None:
+        """Make the rounds written so far survive a power cut; call it before saving a checkpoint."""
+        self.commit()
+        self._rows("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Commit and close."""
+        try:
+            self.commit()
+        finally:
+            self._database.close()
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def last_round(self) -> int | None:
+        """The newest round, or None when there is none."""
+        return self._rows("SELECT max(round) FROM rounds")[0][0]
+
+    def metrics(self) -> Columns:
+        """A column `round` and one per metric, in the order of rounds; NaN where nothing was measured."""
+        rounds = np.array(self._rows("SELECT round FROM rounds ORDER BY round"), dtype=np.int64).reshape(-1)
+        rows = self._rows("SELECT round, name, value FROM metrics")
+        return {"round": rounds, **round_columns(rows, rounds)}
+
+    def timings(self) -> Columns:
+        """Columns `round` and `seconds` of the rounds that were timed."""
+        rows = self._rows("SELECT round, seconds FROM timings ORDER BY round")
+        table = np.array(rows, dtype=float).reshape(-1, 2)
+        return {"round": table[:, 0].astype(np.int64), "seconds": table[:, 1]}
+
+    def client_metrics(self, round: int | None = None) -> Columns:
+        """A column `client` and one per measure, for a round or for the last that measured clients."""
+        if round is None:
+            round = self._rows("SELECT max(round) FROM client_metrics")[0][0]
+        query = (
+            "SELECT name, position, client, value FROM client_metrics WHERE round = ? ORDER BY name, position"
+        )
+        return client_columns(self._rows(query, round))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything unusual, in the order of rounds: dicts of `round`, `kind`, `client` and details."""
+        rows = self._rows("SELECT round, kind, client, detail FROM events ORDER BY round, rowid")
+        return [{"round": r, "kind": k, "client": c, **json.loads(detail)} for r, k, c, detail in rows]
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a word about the run, at once."""
+        with self._all_or_nothing():
+            self._insert("meta (key, value)", [(key, value)])
+        self.commit()
+
+    def meta(self) -> dict[str, str]:
+        """The words about the run."""
+        return dict(self._rows("SELECT key, value FROM meta"))
+
+    def check(self) -> None:
+        """Read the whole file and raise if it is not the record of a run."""
+        with reporting(self.path):
+            found = damage(self._database)
+        if found:
+            raise RunError(f"record {self.path} is damaged ({found}).")
+
+    def _write_clients(self, round: int, clients: Mapping[str, ArrayLike]) -> None:
+        for name in clients:
+            self._database.execute("DELETE FROM client_metrics WHERE round = ? AND name = ?", (round, name))
+        self._insert("client_metrics (round, name, position, client, value)", client_rows(round, clients))
+
+    def _insert(self, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        marks = ", ".join("?" * (target.count(",") + 1))
+        self._database.executemany(f"INSERT OR REPLACE INTO {target} VALUES ({marks})", rows)
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with reporting(self.path):
+            return self._database.execute(query, values).fetchall()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undo the block's writes if it fails, and only those: earlier rounds may share the transaction."""
+        with reporting(self.path):
+            if not self._database.in_transaction:
+                self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute("SAVEPOINT block")
+            try:
+                yield
+            except BaseException:
+                self._undo_block()
+                raise
+            self._database.execute("RELEASE block")
+
+    def _undo_block(self) -> None:
+        if self._database.in_transaction:  # when the disk is full, SQLite itself has undone everything
+            self._database.execute("ROLLBACK TO block")
+            self._database.execute("RELEASE block")
+        if not self._uncommitted:
+            self.commit()  # nothing of an earlier round is waiting: do not keep others from writing

@@ -1,0 +1,143 @@
+"""How sure are we, and who is left behind?
+
+Seeds are averaged with Student's interval and compared in pairs, for two methods that share a seed share
+their luck. A NaN among seeds is a run that failed, and makes the answer NaN: failures must not vanish from
+an average. A NaN among clients is a client that was not measured, and is left out.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from ..errors import RunError
+
+_MOST_FLIPS = 12  # 2**12 sign patterns are enumerated; beyond that Wilcoxon's ranks take over
+_LOWER_IS_BETTER = ("loss", "rmse", "mse", "mae", "error", "bytes", "seconds", "rejected", "regret")
+
+
+def higher_is_better(metric: str) -> bool:
+    """Whether larger values of a metric are the good ones.
+
+    >>> higher_is_better("test_accuracy"), higher_is_better("test_rmse")
+    (True, False)
+    """
+    return not any(word in metric for word in _LOWER_IS_BETTER)
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """The mean and the half width of its confidence interval, which one value alone does not have.
+
+    >>> mean, half_width = mean_interval([1.0, 2.0, 3.0])
+    >>> round(mean, 3), round(half_width, 3)
+    (2.0, 2.484)
+    """
+    sample = np.asarray(values, dtype=float)
+    if sample.size == 0:
+        return np.nan, np.nan
+    if sample.size == 1:
+        return float(sample[0]), np.nan
+    spread = sample.std(ddof=1) / np.sqrt(sample.size)
+    return float(sample.mean()), float(stats.t.ppf((1 + level) / 2, sample.size - 1) * spread)
+
+
+def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, Any]:
+    """Is `a` different from `b`, seed by seed?
+
+    `difference` is the mean of a - b, with `half_width`; `p_t` is the p-value of a paired t-test; `p_free`
+    assumes no distribution and comes from the test named in `free_test`: all sign flips for up to 12 pairs,
+    Wilcoxon's signed ranks for more.
+
+    >>> answer = paired_test([3.0, 4.0, 6.0], [1.0, 3.0, 3.0])
+    >>> answer["difference"], answer["p_free"]
+    (2.0, 0.25)
+    """
+    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if first.shape != second.shape:
+        raise RunError(
+            f"a paired test needs as many values on both sides, not {first.size} and {second.size}."
+        )
+    gaps = first - second
+    mean, half_width = mean_interval(gaps, level)
+    name, p_free = _free_test(gaps)
+    return {
+        "n": gaps.size,
+        "difference": mean,
+        "half_width": half_width,
+        "p_t": _t_test(gaps),
+        "p_free": p_free,
+        "free_test": name,
+    }
+
+
+def bottom_decile(values: ArrayLike, higher_is_better: bool = True) -> float:
+    """The value of the client at the tenth percentile from below: the ceil(n/10)-th worst.
+
+    >>> bottom_decile(range(20)), bottom_decile([0.7, 0.9])
+    (1.0, 0.7)
+    """
+    ordered = _worst_first(_measured(values), higher_is_better)
+    return float(ordered[-(-ordered.size // 10) - 1]) if ordered.size else np.nan
+
+
+def summarise_clients(
+    values: ArrayLike, weights: ArrayLike | None = None, higher_is_better: bool = True
+) -> dict[str, float]:
+    """What clients get on average, and what the worst-off get; clients of weight zero were not measured.
+
+    >>> summarise_clients([0.5, 1.0], [3, 1])["weighted_mean"]
+    0.625
+    """
+    sample = np.asarray(values, dtype=float)
+    share = np.ones_like(sample) if weights is None else np.asarray(weights, dtype=float)
+    measured = ~np.isnan(sample) & (share > 0)
+    sample, share = sample[measured], share[measured]
+    if not sample.size:
+        return dict.fromkeys(("mean", "weighted_mean", "bottom_decile", "worst", "std"), np.nan)
+    return {
+        "mean": float(sample.mean()),
+        "weighted_mean": float(np.average(sample, weights=share)),
+        "bottom_decile": bottom_decile(sample, higher_is_better),
+        "worst": float(_worst_first(sample, higher_is_better)[0]),
+        "std": float(sample.std()),
+    }
+
+
+def _measured(values: ArrayLike) -> NDArray[np.float64]:
+    sample = np.asarray(values, dtype=float)
+    return sample[~np.isnan(sample)]
+
+
+def _worst_first(sample: NDArray[np.float64], higher_is_better: bool) -> NDArray[np.float64]:
+    return np.sort(sample) if higher_is_better else np.sort(sample)[::-1]
+
+
+def _t_test(gaps: NDArray[np.float64]) -> float:
+    if gaps.size < 2 or np.isnan(gaps).any():
+        return np.nan
+    if not gaps.any():
+        return 1.0
+    error = gaps.std(ddof=1) / np.sqrt(gaps.size)
+    return float(2 * stats.t.sf(abs(gaps.mean()) / error, gaps.size - 1)) if error > 0 else 0.0
+
+
+def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
+    exact = gaps.size <= _MOST_FLIPS
+    name = "sign flips" if exact else "Wilcoxon signed ranks"
+    if gaps.size == 0 or np.isnan(gaps).any():
+        return name, np.nan
+    if not gaps.any():
+        return name, 1.0
+    return name, _sign_flips(gaps) if exact else float(stats.wilcoxon(gaps).pvalue)
+
+
+def _sign_flips(gaps: NDArray[np.float64]) -> float:
+    """The share of sign patterns whose sum is at least as far from zero as the one observed."""
+    signs = np.array(list(product((-1.0, 1.0), repeat=gaps.size)))
+    sums = np.abs(signs @ gaps)
+    slack = 1e-12 * np.abs(gaps).sum()  # equal sums in another order of addition must count as equal
+    return float(np.mean(sums >= abs(gaps.sum()) - slack))

@@ -1,0 +1,66 @@
+"""Labels never touch, colours can be told apart, and nobody's Matplotlib settings are changed."""
+
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from unalike.report.style import FAINT, INK, MUTED, PALETTE, PAPER, colour, dash, is_ours, spread, styled
+
+
+def test_spread_heights_keep_their_order_and_their_distance():
+    rng = np.random.default_rng(0)
+    for count in range(1, 11):
+        wanted = rng.random(count)
+        moved = spread(wanted, 0.08)
+        assert np.all(np.diff(np.sort(moved)) >= 0.08 - 1e-12)
+        assert moved.max() <= 1.03 + 1e-12
+        np.testing.assert_array_equal(np.argsort(moved), np.argsort(wanted))
+
+
+def test_heights_that_are_far_apart_stay_where_they_are():
+    np.testing.assert_allclose(spread(np.array([0.9, 0.1, 0.5]), 0.08), [0.9, 0.1, 0.5])
+
+
+def test_no_heights_are_no_heights():
+    assert spread(np.array([]), 0.1).size == 0
+
+
+def test_each_of_many_methods_has_its_own_look():
+    looks = [(colour(i), str(dash(i))) for i in range(3 * len(PALETTE))]
+    assert len(set(looks)) == len(looks)
+
+
+def luminance(code):
+    channels = np.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("code", [INK, MUTED, *PALETTE])
+def test_words_in_any_colour_can_be_read_on_paper(code):
+    assert (luminance(PAPER) + 0.05) / (
+        luminance(code) + 0.05
+    ) > 3.0  # the web's minimum for graphics and large text
+
+
+def test_the_page_knows_the_same_colours():
+    from importlib.resources import files
+
+    css = files("unalike.report").joinpath("page.css").read_text()
+    light = dict(re.findall(r"--(\w+): (#\w+)", css.split("@media")[0]))
+    assert [light[f"c{i}"] for i in range(len(PALETTE))] == list(PALETTE)
+    assert (light["ink"], light["muted"], light["faint"], light["paper"]) == (INK, MUTED, FAINT, PAPER)
+
+
+def test_drawing_leaves_the_settings_of_others_alone():
+    before = dict(mpl.rcParams)
+    assert styled(lambda: mpl.rcParams["axes.spines.top"])() is False
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_figure_of_somebody_else_is_not_ours():
+    from matplotlib.figure import Figure
+
+    assert not is_ours(Figure())
