@@ -4,7 +4,7 @@ from .engine.devices import set_up as _set_up
 
 _set_up()
 
-from . import algorithms, data, models, participation, timing  # noqa: E402
+from . import algorithms, data, models, participation, testing, timing  # noqa: E402
 from .algorithms import (  # noqa: E402
     Algorithm,
     ClientData,
@@ -31,8 +31,42 @@ from .training import train  # noqa: E402
 __version__ = "0.1.0"
 
 __all__ = [
-    "Algorithm", "Batch", "ClientData", "Cohort", "ConfigError", "DataError", "FedAvg", "FedAvgPlus", "FedProx", "Federation",
-    "Full", "Local", "LocalWork", "Mixed", "Model", "Optimizer", "Participation", "Reply", "Run", "RunError", "Scaffold",
-    "Selection", "Step", "Stream", "Synchronous", "Task", "Timing", "UnalikeError", "Uniform", "algorithms", "data", "load",
-    "local_sgd", "models", "participation", "timing", "train",
-]  # fmt: skip
+    "Algorithm",
+    "Batch",
+    "ClientData",
+    "Cohort",
+    "ConfigError",
+    "DataError",
+    "FedAvg",
+    "FedAvgPlus",
+    "FedProx",
+    "Federation",
+    "Full",
+    "Local",
+    "LocalWork",
+    "Mixed",
+    "Model",
+    "Optimizer",
+    "Participation",
+    "Reply",
+    "Run",
+    "RunError",
+    "Scaffold",
+    "Selection",
+    "Step",
+    "Stream",
+    "Synchronous",
+    "Task",
+    "Timing",
+    "UnalikeError",
+    "Uniform",
+    "algorithms",
+    "data",
+    "load",
+    "local_sgd",
+    "models",
+    "participation",
+    "testing",
+    "timing",
+    "train",
+]

@@ -1,7 +1,7 @@
 """What is an experiment, in words that fit a file and a command line?
 
-An :class:`Experiment` is checked by Pydantic; every field is an option of `unalike run` and a key of a TOML file, with the same name,
-default and explanation.
+An :class:`Experiment` is checked by Pydantic; every field is an option of `unalike run` and a key of a TOML
+file, with the same name, default and explanation.
 """
 
 from __future__ import annotations
@@ -24,38 +24,67 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     data: str = Field("digits", description="Data set, or path of a folder of clients (`unalike list data`).")
-    partition: str | None = Field(None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`).")
-    clients: int | None = Field(None, ge=1, description="Number of clients; where the data have their own, at most that many of them.")
+    partition: str | None = Field(
+        None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`)."
+    )
+    clients: int | None = Field(
+        None, ge=1, description="Number of clients; where the data have their own, at most that many of them."
+    )
     samples: int | None = Field(None, ge=1, description="Use only that many rows of the data set.")
-    skew: str | None = Field(None, description="Feature skew between clients, such as rotation:30 (`unalike list skews`).")
+    skew: str | None = Field(
+        None, description="Feature skew between clients, such as rotation:30 (`unalike list skews`)."
+    )
     test_fraction: float = Field(0.2, ge=0, lt=1, description="Part of each client's rows kept for testing.")
-    validation_fraction: float = Field(0.0, ge=0, lt=1, description="Part of each client's rows kept for validation.")
+    validation_fraction: float = Field(
+        0.0, ge=0, lt=1, description="Part of each client's rows kept for validation."
+    )
 
     model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
     l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
 
     algorithm: str = Field("fedavg", description="Algorithm (`unalike list algorithms`).")
-    options: dict[str, Number] = Field({}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table.")
+    options: dict[str, Number] = Field(
+        {}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table."
+    )
     rounds: int = Field(50, ge=0, description="Rounds to train.")
-    per_round: int | None = Field(None, ge=1, description="Clients drawn uniformly each round; all when not given.")
-    epochs: int | None = Field(None, ge=0, description="Local passes over a client's rows each round (1 unless steps are given).")
+    per_round: int | None = Field(
+        None, ge=1, description="Clients drawn uniformly each round; all when not given."
+    )
+    epochs: int | None = Field(
+        None, ge=0, description="Local passes over a client's rows each round (1 unless steps are given)."
+    )
     steps: int | None = Field(None, ge=0, description="Local mini-batches each round, instead of epochs.")
     batch_size: int = Field(16, ge=0, description="Rows in a mini-batch; 0 means all rows of the client.")
     optimizer: str = Field("sgd", description="Clients' optimiser (`unalike list optimizers`).")
     learning_rate: float = Field(0.1, ge=0, description="Clients' learning rate.")
-    momentum: float | None = Field(None, ge=0, lt=1, description="Clients' momentum, for optimisers that have one.")
-    schedule: str = Field("constant", description="How the clients' learning rate changes over rounds (`unalike list schedules`).")
+    momentum: float | None = Field(
+        None, ge=0, lt=1, description="Clients' momentum, for optimisers that have one."
+    )
+    schedule: str = Field(
+        "constant",
+        description="How the clients' learning rate changes over rounds (`unalike list schedules`).",
+    )
     clip: float | None = Field(None, gt=0, description="Largest norm of a local gradient.")
-    server_optimizer: str | None = Field(None, description="Server's optimiser; the algorithm's own when not given.")
-    server_learning_rate: float | None = Field(None, ge=0, description="Server's learning rate; the algorithm's own when not given.")
+    server_optimizer: str | None = Field(
+        None, description="Server's optimiser; the algorithm's own when not given."
+    )
+    server_learning_rate: float | None = Field(
+        None, ge=0, description="Server's learning rate; the algorithm's own when not given."
+    )
 
     timing: str = Field("synchronous", description="When results arrive (`unalike list timings`).")
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
     devices: int | None = Field(None, ge=1, description="Cores to use; all when not given.")
     seed: int = Field(0, ge=0, description="Same seed, same result.")
-    evaluate_every: int | None = Field(None, ge=0, description="Rounds between evaluations; about twenty in all when not given.")
-    evaluate_clients: int | None = Field(None, ge=1, description="Evaluate on that many clients instead of all.")
-    checkpoint_every: int | None = Field(None, ge=0, description="Rounds between checkpoints; about ten in all when not given.")
+    evaluate_every: int | None = Field(
+        None, ge=0, description="Rounds between evaluations; about twenty in all when not given."
+    )
+    evaluate_clients: int | None = Field(
+        None, ge=1, description="Evaluate on that many clients instead of all."
+    )
+    checkpoint_every: int | None = Field(
+        None, ge=0, description="Rounds between checkpoints; about ten in all when not given."
+    )
 
 
 def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None = None) -> Experiment:

@@ -54,7 +54,11 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
     for name in experiment.options:
         if name not in own:
             raise unknown(f"option of {experiment.algorithm}", name, own)
-    settings: dict[str, Any] = {"work": _work(experiment), "optimizer": _optimizer(experiment), **experiment.options}
+    settings: dict[str, Any] = {
+        "work": _work(experiment),
+        "optimizer": _optimizer(experiment),
+        **experiment.options,
+    }
     server = _server(experiment, parameters.get("server_optimizer"))
     if server is not None:
         settings["server_optimizer"] = server
@@ -66,7 +70,11 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
 
 def check(experiment: Experiment) -> None:
     """Raise for names that do not exist, before any data are read."""
-    for registry, spec in ((models, experiment.model), (timings, experiment.timing), (engines, experiment.engine)):
+    for registry, spec in (
+        (models, experiment.model),
+        (timings, experiment.timing),
+        (engines, experiment.engine),
+    ):
         registry[spec.partition(":")[0]]
     make_algorithm(experiment)
 
@@ -81,7 +89,8 @@ def run_experiment(
     resume: bool = False,
     observer: Observer | None = None,
 ) -> Run:
-    """Train what is described; with `out`, into a run folder. `federation` and `task` save making them again."""
+    """Train what is described; with `out`, into a run folder. `federation` and `task` save making them
+    again."""
     check(experiment)
     federation = federation or make_federation(experiment)
     task = task or make_task(experiment, federation)
@@ -119,7 +128,11 @@ def _work(experiment: Experiment) -> LocalWork:
 def _optimizer(experiment: Experiment) -> Optimizer:
     options = {} if experiment.momentum is None else {"momentum": experiment.momentum}
     return Optimizer.of(
-        experiment.optimizer, experiment.learning_rate, options, schedule=experiment.schedule, clip=experiment.clip
+        experiment.optimizer,
+        experiment.learning_rate,
+        options,
+        schedule=experiment.schedule,
+        clip=experiment.clip,
     )
 
 
@@ -129,7 +142,9 @@ def _server(experiment: Experiment, parameter: inspect.Parameter | None) -> Opti
     if name is None and rate is None:
         return None
     if parameter is None:
-        raise ConfigError(f"{experiment.algorithm} has no server optimiser; leave out server_optimizer and server_learning_rate.")
+        raise ConfigError(
+            f"{experiment.algorithm} has no server optimiser; leave out its name and learning rate."
+        )
     default = parameter.default if isinstance(parameter.default, Optimizer) else Optimizer("sgd", 1.0)
     kept = replace(default, learning_rate=default.learning_rate if rate is None else rate)
     return kept if name is None else Optimizer(name, kept.learning_rate)

@@ -1,7 +1,7 @@
 """Which model did a client start from?
 
-Version v is the server's state after v steps. A :class:`History` keeps what was broadcast for every version that a later step may
-still start from, and, when asked, every state, so that training can be rewound.
+Version v is the server's state after v steps. A :class:`History` keeps what was broadcast for every version
+that a later step may still start from, and, when asked, every state, so that training can be rewound.
 """
 
 from __future__ import annotations
@@ -53,5 +53,7 @@ class History:
 
     def _message(self, version: int) -> Tree:
         if version not in self.messages:
-            raise UnalikeError(f"a step starts from version {version}, which the timing said would not be needed again.")
+            raise UnalikeError(
+                f"a step starts from version {version}, which the timing said would not be needed again."
+            )
         return self.messages[version]

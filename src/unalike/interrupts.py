@@ -1,6 +1,7 @@
 """What happens at Ctrl-C?
 
-The first one asks the loop to stop after the round at hand, so that what is saved is a whole round; the second one stops at once.
+The first one asks the loop to stop after the round at hand, so that what is saved is a whole round; the
+second one stops at once.
 """
 
 from __future__ import annotations

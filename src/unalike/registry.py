@@ -1,7 +1,8 @@
 """Which named things are there, and what is each for?
 
-A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a one-line
-explanation that `unalike list` prints. Arguments follow a colon, separated by commas; they are numbers or words.
+A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a one-
+line explanation that `unalike list` prints. Arguments follow a colon, separated by commas; they are numbers
+or words.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Registry(Generic[T]):
         return {name: _first_line(maker) for name, maker in self._makers.items()}
 
     def make(self, spec: str, **context: Any) -> T:
-        """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those names."""
+        """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those
+        names."""
         name, arguments = parse_spec(spec)
         maker = self[name]
         parameters = inspect.signature(maker).parameters
@@ -65,7 +67,9 @@ class Registry(Generic[T]):
         try:
             inspect.signature(maker).bind(*arguments, **known)
         except TypeError as error:
-            raise ConfigError(f"{self.kind} {spec!r} has wrong arguments ({error}): {usage(name, maker)}.") from None
+            raise ConfigError(
+                f"{self.kind} {spec!r} has wrong arguments ({error}): {usage(name, maker)}."
+            ) from None
         return maker(*arguments, **known)
 
 

@@ -1,7 +1,7 @@
 """What must be saved so that a run can go on as if nothing had happened?
 
-The server's state, the clients' memories, the participation's own state, and the messages of older versions that a later step may
-start from. Everything else is a function of the seed.
+The server's state, the clients' memories, the participation's own state, and the messages of older versions
+that a later step may start from. Everything else is a function of the seed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ class RoundReport:
 
 
 def round_report(step: Step, outcome: Outcome, down: int, up: int, name: Callable[[int], str]) -> RoundReport:
-    """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one upload."""
+    """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
+    upload."""
     number = step.number + 1
     if not outcome.report:
         empty = {"participants": 0.0, "rejected": 0.0, "bytes_down": 0.0, "bytes_up": 0.0, "clock": step.time}
@@ -43,12 +44,19 @@ def round_report(step: Step, outcome: Outcome, down: int, up: int, name: Callabl
         "bytes_up": float(up * len(step.clients)),
         "clock": step.time,
     }
-    events = [{"kind": "rejected upload", "client": int(c), "name": name(int(c))} for c in step.clients[~accepted]]
+    events = [
+        {"kind": "rejected upload", "client": int(c), "name": name(int(c))} for c in step.clients[~accepted]
+    ]
     return RoundReport(number, metrics, events)
 
 
 def evaluation_columns(
-    engine: Engine, message: Tree, memories: Memories, round: int, clients: NDArray[np.int64], federation: Federation
+    engine: Engine,
+    message: Tree,
+    memories: Memories,
+    round: int,
+    clients: NDArray[np.int64],
+    federation: Federation,
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Test (and validation) metrics: means over all samples, and each client's own."""
     metrics: dict[str, float] = {}

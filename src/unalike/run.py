@@ -38,7 +38,7 @@ class Run:
         return self.record.last_round() or 0
 
     def metrics(self) -> dict[str, NDArray[Any]]:
-        """One column per metric and one row per round (row 0 is the start); NaN where nothing was measured."""
+        """One column per metric and one row per round (0 is the start); NaN where nothing was measured."""
         return self.record.metrics()
 
     def client_metrics(self, round: int | None = None) -> dict[str, NDArray[Any]]:
@@ -56,4 +56,6 @@ class Run:
     def final(self) -> dict[str, float]:
         """The last evaluation's means over all samples."""
         clients = np.arange(len(self.setting.federation))
-        return evaluation_columns(self.engine, self.message, self.memories, self.rounds, clients, self.setting.federation)[0]
+        return evaluation_columns(
+            self.engine, self.message, self.memories, self.rounds, clients, self.setting.federation
+        )[0]

@@ -78,7 +78,9 @@ class Training:
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
         """The state before the first round."""
         task, algorithm = self.setting.task, self.setting.algorithm
-        self.state = initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
+        self.state = (
+            initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
+        )
         self.history = History(self.broadcast, keep_history)
         self.history.add(0, self.state, 0)
         message = self._client_message(self.history.messages[0])
@@ -87,7 +89,7 @@ class Training:
         self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
 
     def go(self) -> None:
-        """Train from where the run is to its last round; Ctrl-C stops after the round at hand and saves it."""
+        """Train to the last round; Ctrl-C stops after the round at hand and saves it."""
         with Interrupts() as interrupts:
             self._go(interrupts)
 
@@ -118,7 +120,11 @@ class Training:
     def save(self) -> None:
         """Save a checkpoint of the run as it is now."""
         if self.folder:
-            tree = {"state": self.state, "memory": self.memories.tensors(), "participation": self.participation.state()}
+            tree = {
+                "state": self.state,
+                "memory": self.memories.tensors(),
+                "participation": self.participation.state(),
+            }
             self.folder.save_checkpoint(self.done, {**tree, "messages": self.history.older(self.done)})
 
     def resume(self) -> None:
@@ -135,7 +141,9 @@ class Training:
         self.history.add(self.done, self.state, min([self.done, *map(int, found.messages)]))
         self.folder.rewind(self.done)
         for damaged in found.damaged:
-            self.record.write_round(self.done, {}, events=[{"kind": "damaged checkpoint", "skipped": damaged}])
+            self.record.write_round(
+                self.done, {}, events=[{"kind": "damaged checkpoint", "skipped": damaged}]
+            )
 
     def _client_message(self, message: Tree) -> Tree:
         if not self.setting.algorithm.decentralised:
@@ -164,7 +172,9 @@ class Training:
         report = round_report(step, outcome, *self.traffic, self.setting.federation.name)
         report.seconds = seconds
         done, schedule = step.number + 1, self.schedule
-        evaluate = done == self.rounds or bool(schedule.evaluate_every and done % schedule.evaluate_every == 0)
+        evaluate = done == self.rounds or bool(
+            schedule.evaluate_every and done % schedule.evaluate_every == 0
+        )
         self._write(report, evaluate)
         if schedule.checkpoint_every and done % schedule.checkpoint_every == 0 and done < self.rounds:
             self.save()
@@ -197,7 +207,7 @@ def train(
     per_round: int | None = None,
     participation: Participation | None = None,
     timing: Timing | None = None,
-    engine: str = "local",
+    engine: str | Engine = "local",
     devices: int | None = None,
     stream: Stream | None = None,
     evaluate_every: int | None = None,
@@ -211,13 +221,15 @@ def train(
 ) -> Run:
     """Train an algorithm on a federation and return the run.
 
-    `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who takes part. With `out`, the
-    run is a folder that survives a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts from a given server
-    state, such as `other_run.history.state(5)`; `keep_history` keeps every version for that.
+    `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who
+    takes part. With `out`, the run is a folder that survives a crash, and `resume=True` goes on from its
+    newest checkpoint. `initial` starts from a given server state, such as `other_run.history.state(5)`;
+    `keep_history` keeps every version for that.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
-    >>> task = unalike.Task.classification(unalike.models.mlp(32, input_shape=(8, 8, 1), outputs=10), classes=10)
+    >>> task = unalike.Task.classification(unalike.models.mlp(32, input_shape=(8, 8, 1), outputs=10),
+    classes=10)
     >>> run = unalike.train(federation, task, unalike.FedAvg(), rounds=3, per_round=5, seed=1)
     >>> bool(run.metrics()["test_accuracy"][-1] > 0.1)
     True
@@ -227,10 +239,10 @@ def train(
     if per_round is not None:
         check_per_round(per_round, len(federation))
     setting = Setting(federation, task, algorithm, seed, stream, devices)
-    folder = _folder(out)
+    folder = _folder(out, resume)
     training = Training(
         setting,
-        engines.make(engine, setting=setting),
+        engines.make(engine, setting=setting) if isinstance(engine, str) else engine,
         participation or (Uniform(per_round) if per_round else Full()),
         timing or Synchronous(),
         rounds,
@@ -251,10 +263,10 @@ def train(
         return _finished(training)
 
 
-def _folder(out: str | Path | RunFolder | None) -> RunFolder | None:
+def _folder(out: str | Path | RunFolder | None, resume: bool) -> RunFolder | None:
     if out is None or isinstance(out, RunFolder):
         return out
-    return RunFolder.create(out, {"made_by": "unalike.train"})
+    return RunFolder.open(out) if resume else RunFolder.create(out, {"made_by": "unalike.train"})
 
 
 def _finished(training: Training) -> Run:
@@ -263,5 +275,11 @@ def _finished(training: Training) -> Run:
         training.folder.save_model(training.history.messages[training.done])
         training.folder.finished = True
     return Run(
-        training.setting, training.engine, training.state, training.memories, training.history, training.record, training.folder
+        training.setting,
+        training.engine,
+        training.state,
+        training.memories,
+        training.history,
+        training.record,
+        training.folder,
     )

@@ -11,6 +11,20 @@ from .optimizers import Optimizer, optimizer_names, schedules
 from .scaffold import Scaffold
 
 __all__ = [
-    "Algorithm", "ClientData", "FedAvg", "FedAvgPlus", "FedProx", "Local", "LocalWork", "Mixed", "Optimizer", "Reply",
-    "Scaffold", "Trained", "algorithms", "local_sgd", "optimizer_names", "schedules",
-]  # fmt: skip
+    "Algorithm",
+    "ClientData",
+    "FedAvg",
+    "FedAvgPlus",
+    "FedProx",
+    "Local",
+    "LocalWork",
+    "Mixed",
+    "Optimizer",
+    "Reply",
+    "Scaffold",
+    "Trained",
+    "algorithms",
+    "local_sgd",
+    "optimizer_names",
+    "schedules",
+]

@@ -6,7 +6,8 @@ An :class:`Algorithm` is a frozen dataclass of hyper-parameters with a handful o
     reply   = client(message, memory, data, key)               on every client that takes part
     state   = aggregate(state, sum_i weight_i * upload_i)      mixing
 
-`client` is ordinary JAX code. It never sees other clients, the engine, files or clocks, so the same object runs in every engine.
+`client` is ordinary JAX code. It never sees other clients, the engine, files or clocks, so the same object
+runs in every engine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Reply(NamedTuple):
 
     upload: Tree
     """Goes up; uploads are summed with the step's weights."""
-    memory: Tree = {}
+    memory: Tree = {}  # noqa: RUF012
     """Stays with the client until it takes part again."""
     report: Mapping[str, jax.Array] = {}
     """Numbers that are recorded for this client, such as its training loss."""
@@ -46,7 +47,7 @@ class Mixed(NamedTuple):
     """The same sum of the messages that the clients started from; None with a mixing matrix."""
     weight: jax.Array
     """sum_i weight_i."""
-    count: jax.Array
+    accepted: jax.Array
     """How many uploads were accepted."""
     share: jax.Array
     """The clients' part of the federation: the sum of their importances (1 when everyone takes part)."""
@@ -59,8 +60,8 @@ class Mixed(NamedTuple):
 class LocalWork:
     """How much a client computes in a round: whole passes over its rows (`epochs`) or mini-batches (`steps`).
 
-    Batches are consecutive pieces of shuffled passes; the last batch of a pass holds what is left, and a batch is never larger
-    than the client. `batch_size=0` means all rows at once.
+    Batches are consecutive pieces of shuffled passes; the last batch of a pass holds what is left, and a
+    batch is never larger than the client. `batch_size=0` means all rows at once.
     """
 
     epochs: int | None = None
@@ -90,11 +91,15 @@ class Algorithm:
     keeps_uploads: ClassVar[bool] = False
     """Whether `aggregate` needs each upload, not only their weighted sum."""
     decentralised: ClassVar[bool] = False
-    """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step weights are a matrix."""
+    """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
+    weights are a matrix."""
     communicates: ClassVar[bool] = True
     """Whether messages and uploads are sent at all; if not, no bytes are counted."""
-    equals_local_training: ClassVar[bool] = False
-    """Whether a federation of one client is exactly that client's local training (part of the contract test)."""
+
+    @property
+    def equals_local_training(self) -> bool:
+        """Whether a federation of one client is that client's local training (checked by the contract)."""
+        return False
 
     @property
     def evaluation_work(self) -> LocalWork:

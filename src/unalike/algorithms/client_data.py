@@ -1,8 +1,9 @@
 """What does a client see of its own data while it works?
 
-A :class:`ClientData` shows one client's rows, in two ways: as the mini-batches that were planned for this round
-(:meth:`ClientData.fold`), and as a pass over all rows (:meth:`ClientData.fold_rows`, :meth:`ClientData.all_rows`). It is ordinary JAX
-code: loops run inside the compiled program, with exactly as many turns as the client has batches.
+A :class:`ClientData` shows one client's rows, in two ways: as the mini-batches that were planned for this
+round (:meth:`ClientData.fold`), and as a pass over all rows (:meth:`ClientData.fold_rows`,
+:meth:`ClientData.all_rows`). It is ordinary JAX code: loops run inside the compiled program, with exactly
+as many turns as the client has batches.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ Carry = TypeVar("Carry")
 class ClientData:
     """One client's rows in this round.
 
-    `x`, `y` and `weights` hold the rows of many clients; this one's are `start ... start + size - 1`. `positions[s, b]` is the row
-    (counted from `start`) of sample b in mini-batch s, or -1 for padding. Use the methods: they cannot reach another client's rows.
+    `x`, `y` and `weights` hold the rows of many clients; this one's are `start ... start + size - 1`.
+    `positions[s, b]` is the row (counted from `start`) of sample b in mini-batch s, or -1 for padding. Use
+    the methods: they cannot reach another client's rows.
     """
 
     x: jax.Array
@@ -45,7 +47,8 @@ class ClientData:
     round: jax.Array
     key: jax.Array
     capacity: int
-    """The largest number of rows that any client has; :meth:`all_rows` and :meth:`weighted` are padded to it."""
+    """The largest number of rows that any client has; :meth:`all_rows` and :meth:`weighted` are padded to
+    it."""
 
     def fold(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
         """Apply `step` to each planned mini-batch in turn."""

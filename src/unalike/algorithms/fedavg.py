@@ -1,10 +1,12 @@
-"""FedAvg: clients descend locally, the server averages (McMahan et al., Communication-Efficient Learning of Deep Networks from
-Decentralized Data, 2017), with any server optimiser on the averaged change (Reddi et al., Adaptive Federated Optimization, 2021).
+"""FedAvg: clients descend locally, the server averages (McMahan et al., Communication-Efficient Learning of
+Deep Networks from Decentralized Data, 2017), with any server optimiser on the averaged change (Reddi et
+al., Adaptive Federated Optimization, 2021).
 
     client:   w_i <- descend from v, the model it was sent;   sends  w_i
     server:   w   <- ServerOptimiser(w, -sum_i weight_i (w_i - v_i))
 
-Plain SGD with rate 1 at the server gives w + sum_i weight_i (w_i - v_i): the average of the w_i when everyone started from w.
+Plain SGD with rate 1 at the server gives w + sum_i weight_i (w_i - v_i): the average of the w_i when
+everyone started from w.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from .client_data import ClientData
 from .local_sgd import local_sgd
 from .optimizers import Optimizer
 
+PLAIN = Optimizer("sgd", 1.0)
+"""The server takes the average as it is."""
+
 
 @algorithms.add("fedavg")
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +34,13 @@ class FedAvg(Algorithm):
     """Clients descend locally, the server averages (McMahan et al., 2017)."""
 
     optimizer: Optimizer = field(default_factory=Optimizer)
-    server_optimizer: Optimizer = field(default_factory=lambda: Optimizer("sgd", 1.0))
+    server_optimizer: Optimizer = PLAIN
 
     name: ClassVar[str] = "fedavg"
-    equals_local_training: ClassVar[bool] = True
+
+    @property
+    def equals_local_training(self) -> bool:
+        return self.server_optimizer == PLAIN
 
     def init(self, task: Task, key: jax.Array) -> Tree:
         params = task.init(key)
@@ -48,7 +56,7 @@ class FedAvg(Algorithm):
     def server_step(self, state: Tree, total: Tree, start: Tree, round: jax.Array | int) -> Tree:
         """Let the server's optimiser follow the mean change as if it were a negative gradient."""
         optimizer = self.server_optimizer
-        if optimizer == Optimizer("sgd", 1.0):
+        if optimizer == PLAIN:
             # In this order nothing is rounded when a single client's model is taken over as it is.
             return {**state, "params": add(total, subtract(state["params"], start))}
         change = subtract(total, start)
@@ -66,13 +74,21 @@ def _with_server(name: str, optimizer: str, learning_rate: float, explanation: s
         optimizer: Optimizer | None = None,
         server_optimizer: Optimizer = default,
     ) -> FedAvg:
-        return FedAvg(work=work or LocalWork(), optimizer=optimizer or Optimizer(), server_optimizer=server_optimizer)
+        return FedAvg(
+            work=work or LocalWork(), optimizer=optimizer or Optimizer(), server_optimizer=server_optimizer
+        )
 
     make.__doc__ = explanation
     algorithms.add(name)(make)
 
 
 _with_server("fedavgm", "sgd", 1.0, "FedAvg with momentum at the server (Hsu et al., 2019).", momentum=0.9)
-_with_server("fedadam", "adam", 0.01, "FedAvg with Adam at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3)
-_with_server("fedyogi", "yogi", 0.01, "FedAvg with Yogi at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3)
-_with_server("fedadagrad", "adagrad", 0.03, "FedAvg with Adagrad at the server (Reddi et al., 2021).", eps=1e-3)
+_with_server(
+    "fedadam", "adam", 0.01, "FedAvg with Adam at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3
+)
+_with_server(
+    "fedyogi", "yogi", 0.01, "FedAvg with Yogi at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3
+)
+_with_server(
+    "fedadagrad", "adagrad", 0.03, "FedAvg with Adagrad at the server (Reddi et al., 2021).", eps=1e-3
+)

@@ -1,6 +1,7 @@
-"""FedProx: local models are pulled towards the global one (Li et al., Federated Optimization in Heterogeneous Networks, 2020).
+"""FedProx: local models are pulled towards the global one (Li et al., Federated Optimization in
+Heterogeneous Networks, 2020).
 
-    client:   w_i <- descend from w on   f_i(v) + mu/2 |v - w|^2
+client:   w_i <- descend from w on   f_i(v) + mu/2 |v - w|^2
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ class FedProx(FedAvg):
     mu: float = 0.1
 
     name: ClassVar[str] = "fedprox"
-    equals_local_training: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.mu < 0:
             raise ConfigError(f"mu must not be negative, but is {self.mu}.")
+
+    @property
+    def equals_local_training(self) -> bool:
+        return False
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer, anchor=message, mu=self.mu)

@@ -1,6 +1,6 @@
 """Local: every client trains alone. The reference that tells whether taking part is worth it.
 
-    client:   w_i <- descend(w_i, data_i);   sends nothing
+client:   w_i <- descend(w_i, data_i);   sends nothing
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Local(Algorithm):
     name: ClassVar[str] = "local"
     personalised: ClassVar[bool] = True
     communicates: ClassVar[bool] = False
-    equals_local_training: ClassVar[bool] = True
+
+    @property
+    def equals_local_training(self) -> bool:
+        return True
 
     def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
         return {"params": message}

@@ -1,7 +1,7 @@
 """What is the inner loop that most algorithms share?
 
-Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term of weight mu) and a
-correction added to every gradient (control variates):
+Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
+of weight mu) and a correction added to every gradient (control variates):
 
     params <- params - step(  gradient(batch) + mu * (params - anchor) + correction  )
 """

@@ -1,7 +1,7 @@
 """Which optimiser takes a step, and how does its learning rate change over rounds?
 
-Any Optax optimiser can be named. A client's optimiser starts afresh every round; the schedule multiplies its steps by a factor
-that depends on the round.
+Any Optax optimiser can be named. A client's optimiser starts afresh every round; the schedule multiplies
+its steps by a factor that depends on the round.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Optimizer:
         schedules.make(self.schedule)
 
     @classmethod
-    def of(cls, name: str, learning_rate: float, options: Mapping[str, Any] | None = None, **rest: Any) -> Optimizer:
+    def of(
+        cls, name: str, learning_rate: float, options: Mapping[str, Any] | None = None, **rest: Any
+    ) -> Optimizer:
         """The same with options as a mapping."""
         return cls(name, learning_rate, options=tuple(sorted((options or {}).items())), **rest)
 
@@ -92,14 +94,16 @@ class Optimizer:
                 raise ConfigError(f"optimiser {self.name!r} does not take these options: {error}.") from None
         return optax.chain(optax.clip_by_global_norm(self.clip), inner) if self.clip else inner
 
-    def factor(self, round: jax.Array) -> jax.Array:
+    def factor(self, round: jax.Array | int) -> jax.Array:
         """The schedule's multiplier in a round."""
-        return schedules.make(self.schedule)(round)
+        return schedules.make(self.schedule)(jnp.asarray(round))
 
 
 def optimizer_names() -> list[str]:
     """The optimisers of Optax that need a learning rate and nothing else."""
-    return sorted(name for name in dir(optax) if _is_optimizer(getattr(optax, name)) and not name.startswith("scale_by"))
+    return sorted(
+        name for name in dir(optax) if _is_optimizer(getattr(optax, name)) and not name.startswith("scale_by")
+    )
 
 
 def optimizer_maker(name: str) -> Callable[..., optax.GradientTransformation]:
@@ -113,5 +117,7 @@ def _is_optimizer(candidate: Any) -> bool:
     if not (inspect.isfunction(candidate) or isinstance(candidate, partial)):
         return False
     parameters = inspect.signature(candidate).parameters
-    required = [p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    required = [
+        p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
     return "learning_rate" in parameters and set(required) <= {"learning_rate"}

@@ -1,4 +1,5 @@
-"""SCAFFOLD: control variates remove client drift (Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging, 2020).
+"""SCAFFOLD: control variates remove client drift (Karimireddy et al., SCAFFOLD: Stochastic Controlled
+Averaging, 2020).
 
     client:   w_i   <- descend from w with every gradient corrected by  c - c_i
               c_i'  =  c_i - c + (w - w_i) / (steps * rate)              sends  w_i  and  c_i' - c_i
@@ -34,7 +35,9 @@ class Scaffold(FedAvg):
     def __post_init__(self) -> None:
         plain = self.optimizer.name == "sgd" and not self.optimizer.options and self.optimizer.clip is None
         if not plain or self.optimizer.custom is not None:
-            raise ConfigError("SCAFFOLD reads gradients off the local steps, so its client optimiser must be plain sgd.")
+            raise ConfigError(
+                "SCAFFOLD reads gradients off the local steps, so its client optimiser must be plain sgd."
+            )
 
     def init(self, task: Task, key: jax.Array) -> Tree:
         state = super().init(task, key)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..config import Experiment
 from ..errors import ConfigError
 from ..experiment import check, make_federation, make_task, run_experiment
-from ..report import comparison_clients, comparison_curves, save, write_report
+from ..report import report_comparison
 from ..run import Run
 from ..runs import compare as compare_results
 from ..runs import higher_is_better, summarise_clients
@@ -21,18 +21,29 @@ from .screen import LiveRounds, console, print_json, show_rows
 
 def compare(
     experiment: Experiment,
-    algorithms: str = typer.Option("fedavg,fedprox,scaffold,local,fedavg+", help="Algorithms, separated by commas."),
-    seeds: int = typer.Option(3, min=1, help="Seeds; data, partition, start and participation change with each."),
-    baseline: str | None = typer.Option(None, help="The algorithm that others are tested against.", show_default="the first"),
-    metric: str | None = typer.Option(None, help="The metric that decides.", show_default="test accuracy, or RMSE"),
-    out: Path = typer.Option(Path("runs/comparison"), help="Folder for one run folder per algorithm and seed, and the report."),
+    algorithms: str = typer.Option(
+        "fedavg,fedprox,scaffold,local,fedavg+", help="Algorithms, separated by commas."
+    ),
+    seeds: int = typer.Option(
+        3, min=1, help="Seeds; data, partition, start and participation change with each."
+    ),
+    baseline: str | None = typer.Option(
+        None, help="The algorithm that others are tested against.", show_default="the first"
+    ),
+    metric: str | None = typer.Option(
+        None, help="The metric that decides.", show_default="test accuracy, or RMSE"
+    ),
+    out: Path = typer.Option(
+        Path("runs/comparison"), help="Folder for one run folder per algorithm and seed, and the report."
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace runs that are already in the folder."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
 ) -> None:
     """Train several algorithms on the same clients and say which is better, with intervals and paired tests.
 
-    Example: unalike compare --algorithms fedavg,fedprox --seeds 3 --data digits --partition dirichlet:0.3 --clients 50
+    Example: unalike compare --algorithms fedavg,fedprox --seeds 3 --data digits --partition dirichlet:0.3
+    --clients 50
     """
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
     variants = {name: _variant(experiment, name) for name in names}
@@ -59,9 +70,17 @@ def compare(
                 clients.setdefault(name, run.client_metrics()[_metric(run)])
     decisive = metric or next(m for m in ("test_accuracy", "test_rmse") if m in results[names[0]][0])
     answer = compare_results(results, decisive, baseline, clients)
-    report = _report(out, answer, curves, decisive, experiment)
+    report = report_comparison(out / "report.html", answer, curves, experiment.model_dump())
     if json:
-        print_json({"metric": decisive, "baseline": answer.baseline, "best": answer.best, "rows": answer.table(), "report": str(report)})
+        print_json(
+            {
+                "metric": decisive,
+                "baseline": answer.baseline,
+                "best": answer.best,
+                "rows": answer.table(),
+                "report": str(report),
+            }
+        )
         return
     show_rows(answer.readable(), f"{decisive} over {seeds} seeds")
     console.print(f"Open [bold]{report}[/bold] in a browser for curves and clients.", soft_wrap=True)
@@ -80,26 +99,9 @@ def _metric(run: Run) -> str:
 def _finals(run: Run) -> dict[str, float]:
     columns, name = run.client_metrics(), _metric(run)
     spread = summarise_clients(columns[name], columns["test_samples"], higher_is_better(name))
-    last = {key: float(values[~np.isnan(values)][-1]) for key, values in run.metrics().items() if key.startswith("test_")}
-    return {**last, "bottom_decile": spread["bottom_decile"], "worst": spread["worst"]}
-
-
-def _report(
-    out: Path, answer: Any, curves: dict[str, list[dict[str, NDArray[Any]]]], metric: str, experiment: Experiment
-) -> Path:
-    figures = {
-        "Curves": comparison_curves(curves, metric),
-        "Clients": comparison_clients(answer.clients, metric),
+    last = {
+        key: float(values[~np.isnan(values)][-1])
+        for key, values in run.metrics().items()
+        if key.startswith("test_")
     }
-    for name, figure in figures.items():
-        save(figure, out / "plots" / f"{name.lower()}.png")
-    best = next(row for row in answer.rows if row["method"] == answer.best)
-    return write_report(
-        out / "report.html",
-        title="Comparison",
-        summary={"best": answer.best, metric: best[metric]},
-        figures=figures,
-        config=experiment.model_dump(),
-        events=[],
-        tables={f"{metric} with 95 % intervals": answer.readable()},
-    )
+    return {**last, "bottom_decile": spread["bottom_decile"], "worst": spread["worst"]}

@@ -1,6 +1,7 @@
 """How does every field of an experiment become an option?
 
-The signature of a command is made from :class:`unalike.config.Experiment`, so options, TOML keys, defaults and help cannot differ.
+The signature of a command is made from :class:`unalike.config.Experiment`, so options, TOML keys, defaults
+and help cannot differ.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ..config import Experiment, read_experiment
 from ..errors import ConfigError
 from ..registry import parse_spec
 
-FILE = typer.Argument(None, help="A TOML file that describes the experiment; options replace its values.", show_default=False)
+FILE = typer.Argument(
+    None, help="A TOML file that describes the experiment; options replace its values.", show_default=False
+)
 
 
 def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -39,7 +42,7 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
-    del wrapped.__wrapped__  # type: ignore[attr-defined]
+    del wrapped.__wrapped__
     return wrapped
 
 

@@ -9,11 +9,14 @@ from .screen import console, errors, print_json, show_rows
 
 
 def reproduce(
-    name: str | None = typer.Argument(None, help="The study; all are listed when not given.", show_default=False),
+    name: str | None = typer.Argument(
+        None, help="The study; all are listed when not given.", show_default=False
+    ),
     quick: bool = typer.Option(False, "--quick", help="Fewer seeds and smaller problems."),
     json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
 ) -> None:
-    """Check published claims: for each, the published, the expected and the measured value, and whether it holds.
+    """Check published claims: for each, the published, the expected and the measured value, and whether it
+    holds.
 
     The exit code is 1 if a hard claim does not hold. Example: unalike reproduce foundation --quick
     """

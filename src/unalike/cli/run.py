@@ -17,32 +17,41 @@ from .screen import LiveRounds, console, print_json, show_summary, summary
 
 def run(
     experiment: Experiment,
-    out: Path | None = typer.Option(None, help="Run folder to make.", show_default="runs/DATA-ALGORITHM-SEED"),
+    out: Path | None = typer.Option(
+        None, help="Run folder to make.", show_default="runs/DATA-ALGORITHM-SEED"
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Train a federation and write a run folder with metrics, model and report.
 
-    Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round 10 --rounds 50
+    Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
+    10 --rounds 50
     """
     folder = out or free_folder(experiment)
     federation = make_federation(experiment)
     with LiveRounds(quiet or json) as progress:
-        finished = run_experiment(experiment, folder, federation=federation, overwrite=overwrite, observer=progress)
+        finished = run_experiment(
+            experiment, folder, federation=federation, overwrite=overwrite, observer=progress
+        )
     conclude(finished, json)
 
 
 def resume(
     folder: Path = typer.Argument(..., help="The run folder."),
-    rounds: int | None = typer.Option(None, min=0, help="Train up to this many rounds instead.", show_default="as configured"),
+    rounds: int | None = typer.Option(
+        None, min=0, help="Train up to this many rounds instead.", show_default="as configured"
+    ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Go on with an interrupted run; the result is the same as if it had never stopped."""
     opened = RunFolder.open(folder)
     if opened.config.get("made_by"):
-        raise RunError(f"{folder} was made in Python; go on with unalike.train(..., out=RunFolder.open({str(folder)!r}), resume=True).")
+        raise RunError(
+            f"{folder} was made in Python; there, go on with unalike.train(..., out=folder, resume=True)."
+        )
     experiment = make_experiment(opened.config)
     if rounds is not None:
         experiment = experiment.model_copy(update={"rounds": rounds})
@@ -60,7 +69,9 @@ def conclude(run: Run, json: bool) -> None:
         print_json(numbers)
     else:
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
-        console.print(f"Open [bold]{report}[/bold] in a browser for curves, clients and configuration.", soft_wrap=True)
+        console.print(
+            f"Open [bold]{report}[/bold] in a browser for curves, clients and configuration.", soft_wrap=True
+        )
 
 
 def free_folder(experiment: Experiment) -> Path:

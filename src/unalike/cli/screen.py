@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from ..rounds import RoundReport
@@ -19,7 +26,12 @@ from ..runs import summarise_clients
 
 console = Console()
 errors = Console(stderr=True)
-SHOWN = {"train_loss": "train loss", "test_loss": "test loss", "test_accuracy": "accuracy", "test_rmse": "RMSE"}
+SHOWN = {
+    "train_loss": "train loss",
+    "test_loss": "test loss",
+    "test_accuracy": "accuracy",
+    "test_rmse": "RMSE",
+}
 
 
 class LiveRounds:
@@ -49,7 +61,9 @@ class LiveRounds:
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         self._latest |= {name: report.metrics[name] for name in SHOWN if name in report.metrics}
-        words = "  ".join(f"{label} {self._latest[name]:.3f}" for name, label in SHOWN.items() if name in self._latest)
+        words = "  ".join(
+            f"{label} {self._latest[name]:.3f}" for name, label in SHOWN.items() if name in self._latest
+        )
         self._progress.update(self._task, total=rounds, completed=report.round, words=words)
 
     def rename(self, title: str) -> None:
@@ -73,8 +87,12 @@ def summary(run: Run) -> dict[str, Any]:
     if judged:
         better = judged == "test_accuracy"
         spread = summarise_clients(clients[judged], clients["test_samples"], better)
-        answer["clients_" + judged.removeprefix("test_")] = {k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")}
-    answer["megabytes_sent"] = float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
+        answer["clients_" + judged.removeprefix("test_")] = {
+            k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")
+        }
+    answer["megabytes_sent"] = (
+        float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
+    )
     answer["events"] = len(run.events())
     if run.folder:
         answer["folder"] = str(run.folder.path)

@@ -15,12 +15,13 @@ from ..errors import unknown
 from ..experiment import make_federation
 from ..models import models
 from ..participation import participations
+from ..registry import Registry
 from ..report import save
 from ..reproduce import studies
 from ..timing import timings
 from .screen import console, print_json, show_rows, show_summary
 
-_LISTS = {
+_LISTS: dict[str, Registry[Any]] = {
     "data": sources,
     "partitions": partitions,
     "skews": skews,
@@ -35,12 +36,14 @@ _LISTS = {
 
 
 def list_names(
-    kind: str | None = typer.Argument(None, help=f"One of {', '.join(_LISTS)}, optimizers.", show_default="all"),
+    kind: str | None = typer.Argument(
+        None, help=f"One of {', '.join(_LISTS)}, optimizers.", show_default="all"
+    ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Show what can be named: data sets, partitions, models, algorithms and more, each with one line."""
     everything = {name: registry.explain() for name, registry in _LISTS.items()}
-    everything["optimizers"] = {name: "Optax's optimiser of that name." for name in optimizer_names()}
+    everything["optimizers"] = dict.fromkeys(optimizer_names(), "Optax's optimiser of that name.")
     if kind is not None and kind not in everything:
         raise unknown("list", kind, everything)
     chosen = everything if kind is None else {kind: everything[kind]}
@@ -55,8 +58,12 @@ def list_names(
 
 
 def inspect_data(
-    data: str = typer.Argument("digits", help="Data set, or path of a folder of clients (`unalike list data`)."),
-    partition: str | None = typer.Option(None, help="How rows are dealt to clients.", show_default="the data's own, or iid"),
+    data: str = typer.Argument(
+        "digits", help="Data set, or path of a folder of clients (`unalike list data`)."
+    ),
+    partition: str | None = typer.Option(
+        None, help="How rows are dealt to clients.", show_default="the data's own, or iid"
+    ),
     clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
     skew: str | None = typer.Option(None, help="Feature skew between clients.", show_default="none"),
     samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
@@ -68,7 +75,14 @@ def inspect_data(
 
     Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
     """
-    values: dict[str, Any] = {"data": data, "partition": partition, "clients": clients, "skew": skew, "samples": samples, "seed": seed}
+    values: dict[str, Any] = {
+        "data": data,
+        "partition": partition,
+        "clients": clients,
+        "skew": skew,
+        "samples": samples,
+        "seed": seed,
+    }
     federation = make_federation(make_experiment({k: v for k, v in values.items() if v is not None}))
     facts = {**describe(federation), "picture": str(picture)}
     save(draw_partition(federation), picture)
@@ -80,7 +94,11 @@ def inspect_data(
         counts = federation.label_counts()[:20]
         heads = federation.label_names or tuple(str(label) for label in range(federation.classes))
         rows = [
-            {"client": federation.name(i), "rows": str(row.sum()), **{h: str(n) for h, n in zip(heads, row, strict=True)}}
+            {
+                "client": federation.name(i),
+                "rows": str(row.sum()),
+                **{h: str(n) for h, n in zip(heads, row, strict=True)},
+            }
             for i, row in enumerate(counts)
         ]
         show_rows(rows, "training rows by label" + (" (first 20 clients)" if len(federation) > 20 else ""))

@@ -9,6 +9,18 @@ from .rows import Selection, Stream
 from .uploads import fault
 
 __all__ = [
-    "ClientError", "DebugEngine", "Engine", "LocalEngine", "Memories", "Outcome", "Selection", "Setting", "Stream",
-    "engines", "fault", "reply_template", "root_key", "set_up",
-]  # fmt: skip
+    "ClientError",
+    "DebugEngine",
+    "Engine",
+    "LocalEngine",
+    "Memories",
+    "Outcome",
+    "Selection",
+    "Setting",
+    "Stream",
+    "engines",
+    "fault",
+    "reply_template",
+    "root_key",
+    "set_up",
+]

@@ -1,17 +1,18 @@
 """What must every engine be able to do?
 
-An engine runs `client` for a step's cohort and lets the server aggregate, and it evaluates predictors. Engines differ in where and how they
-compute, never in what.
+An engine runs `client` for a step's cohort and lets the server aggregate, and it evaluates predictors.
+Engines differ in where and how they compute, never in what.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Algorithm, ClientData, Reply
 from ..data.federation import Federation
@@ -29,8 +30,9 @@ class Outcome(NamedTuple):
     """What a step leaves behind."""
 
     state: Tree
-    report: dict[str, jax.Array | NDArray[np.float32]]
-    """One number per client of the step; `accepted` is 0 for a rejected upload. May still be being computed."""
+    report: Mapping[str, ArrayLike]
+    """One number per client of the step; `accepted` is 0 for a rejected upload. May still be being
+    computed."""
 
 
 class Engine(Protocol):
@@ -40,9 +42,15 @@ class Engine(Protocol):
         """One step: `messages[k]` is what version number k of the step's distinct versions broadcast."""
 
     def evaluate(
-        self, message: Tree, memories: Memories, split: str, round: int, clients: NDArray[np.int64] | None = None
+        self,
+        message: Tree,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: NDArray[np.int64] | None = None,
     ) -> dict[str, NDArray[np.float64]]:
-        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where there are none."""
+        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
+        there are none."""
 
 
 class Setting(NamedTuple):
@@ -75,7 +83,9 @@ def reply_template(setting: Setting, message: Tree) -> Reply:
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
     reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
     if shapes(reply.memory) != shapes(memory):
-        raise ConfigError(f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's.")
+        raise ConfigError(
+            f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's."
+        )
     return reply
 
 

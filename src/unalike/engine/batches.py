@@ -1,6 +1,7 @@
 """Which rows are in which mini-batch?  (The host's plan of a round, vectorised over clients.)
 
-Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on (seed, round, client, pass, row).
+Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on
+(seed, round, client, pass, row).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _SEGMENT_BITS = 24
 
 
 class Batches(NamedTuple):
-    """`positions[c, s, b]`: the row of client c that is sample b of its mini-batch s, or -1; `steps[c]` mini-batches are real."""
+    """`positions[c, s, b]`: the row of client c that is sample b of its mini-batch s, or -1; `steps[c]`
+    mini-batches are real."""
 
     positions: NDArray[np.int32]
     steps: NDArray[np.int32]
@@ -26,7 +28,8 @@ class Batches(NamedTuple):
 def plan_batches(
     work: LocalWork, sizes: NDArray[np.int64], clients: NDArray[np.int64], round: int, seed: int, widest: int
 ) -> Batches:
-    """Mini-batches for a cohort with these numbers of rows; `widest` bounds the batch where all rows are asked for."""
+    """Mini-batches for a cohort with these numbers of rows; `widest` bounds the batch where all rows are
+    asked for."""
     width = max(1, min(work.batch_size or widest, widest))
     per_pass = -(-sizes // width)
     steps = _steps(work, per_pass)
@@ -45,7 +48,8 @@ def plan_batches(
 
 
 def rounded_up(n: int) -> int:
-    """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few shapes, little waste, so that programs are compiled rarely.
+    """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few shapes, little waste, so that programs are
+    compiled rarely.
 
     >>> [rounded_up(n) for n in (0, 1, 5, 9, 17, 100)]
     [1, 1, 5, 10, 20, 112]
@@ -77,12 +81,15 @@ def _shuffled(
     round: int,
     seed: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by `row`."""
+    """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by
+    `row`."""
     segment = np.repeat(np.arange(len(sizes)), sizes)
     rank = _ranks(sizes)
     if not work.shuffle:
         return rank, rank, segment
     noise = bits(seed, "shuffle", round, np.repeat(bits(seed, "pass", clients, turn), sizes), rank)
-    # Segments stay in place because their number fills the high bits; within one, the order is that of the noise.
-    ordered = np.argsort((segment.astype(np.uint64) << np.uint64(64 - _SEGMENT_BITS)) | (noise >> np.uint64(_SEGMENT_BITS)))
+    # Segments stay in place, for their number fills the high bits; within one, the noise decides.
+    ordered = np.argsort(
+        (segment.astype(np.uint64) << np.uint64(64 - _SEGMENT_BITS)) | (noise >> np.uint64(_SEGMENT_BITS))
+    )
     return rank, rank[ordered], segment

@@ -1,7 +1,7 @@
 """Where is the bug?  (One client at a time, not compiled; an error names the round and the client.)
 
-The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated here and stepped through with
-an ordinary debugger.
+The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated
+here and stepped through with an ordinary debugger.
 """
 
 from __future__ import annotations
@@ -51,23 +51,37 @@ class DebugEngine:
         uploads, accepted, reports = [], [], []
         with jax.disable_jit():
             for i, client in enumerate(step.clients):
-                told = trees.row(messages[0], int(client)) if algorithm.decentralised else messages[versions[i]]
+                told = (
+                    trees.row(messages[0], int(client)) if algorithm.decentralised else messages[versions[i]]
+                )
                 reply = self._visit(step, int(client), told, memories)
                 reason = self._fault(reply.upload)
                 if reason:
-                    warnings.warn(f"round {step.number}, client {self._name(client)}: upload {reason}; left out.", stacklevel=2)
+                    warnings.warn(
+                        f"round {step.number}, client {self._name(client)}: upload {reason}; left out.",
+                        stacklevel=2,
+                    )
                 else:
-                    memories.scatter(np.array([client]), jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory))
+                    memories.scatter(
+                        np.array([client]), jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory)
+                    )
                 uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: float(value) for name, value in reply.report.items()})
-            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted), [messages[v] for v in versions])
+            mixed = self._mixed(
+                step, trees.stack(uploads), jnp.array(accepted), [messages[v] for v in versions]
+            )
             state = algorithm.aggregate(task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
 
     def evaluate(
-        self, message: Tree, memories: Memories, split: str, round: int, clients: NDArray[np.int64] | None = None
+        self,
+        message: Tree,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: NDArray[np.int64] | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Visit each client in turn."""
         federation = self.setting.federation
@@ -88,7 +102,9 @@ class DebugEngine:
                 f"round {step.number}, client {self._name(client)}: {type(error).__name__}: {error}"
             ) from error
 
-    def _judge(self, message: Tree, memories: Memories, part: Split, round: int, client: int) -> dict[str, float]:
+    def _judge(
+        self, message: Tree, memories: Memories, part: Split, round: int, client: int
+    ) -> dict[str, float]:
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
@@ -108,10 +124,18 @@ class DebugEngine:
         placed = Gathered(setting.federation.train, 1).place(clients, deal(batches.steps, 1), selection)
         key = jax.random.fold_in(jax.random.fold_in(self.key, round), client)
         weights = None if placed.weights is None else jnp.asarray(placed.weights)
-        numbers = (jnp.asarray(n) for n in (0, int(sizes[0]), int(batches.steps[0])))
-        positions = jnp.asarray(batches.positions[0])
         return ClientData(
-            jnp.asarray(placed.x), jnp.asarray(placed.y), weights, None, *numbers, positions, jnp.asarray(round), key, self.capacity
+            x=jnp.asarray(placed.x),
+            y=jnp.asarray(placed.y),
+            weights=weights,
+            own_weights=None,
+            start=jnp.asarray(0),
+            size=jnp.asarray(sizes[0]),
+            steps=jnp.asarray(batches.steps[0]),
+            positions=jnp.asarray(batches.positions[0]),
+            round=jnp.asarray(round),
+            key=key,
+            capacity=self.capacity,
         )
 
     def _memory(self, client: int, message: Tree, memories: Memories, key: jax.Array) -> Tree:

@@ -1,7 +1,8 @@
 """How many processors compute, and where do programs stay once compiled?
 
-On a CPU, every core becomes one XLA device, and each walks over its own clients. This must be decided before JAX starts, so importing
-Unalike does it; if JAX was already running, its devices are taken as they are.
+On a CPU, every core becomes one XLA device, and each walks over its own clients. This must be decided
+before JAX starts, so importing Unalike does it; if JAX was already running, its devices are taken as they
+are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def set_up() -> None:
             jax.config.update("jax_num_cpu_devices", int(os.environ.get("UNALIKE_CORES", cores())))
         except RuntimeError:
             return  # JAX is already running: its devices are taken as they are
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.values.get("jax_compilation_cache_dir") is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -48,7 +49,9 @@ def mesh(devices: int | None = None) -> Mesh:
     """The first `devices` devices (all by default) in a row."""
     available = jax.devices()
     if devices is not None and not 1 <= devices <= len(available):
-        raise ConfigError(f"devices must be between 1 and {len(available)} on this machine, but is {devices}.")
+        raise ConfigError(
+            f"devices must be between 1 and {len(available)} on this machine, but is {devices}."
+        )
     return Mesh(np.array(available[:devices]), (AXIS,))
 
 

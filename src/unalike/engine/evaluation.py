@@ -1,7 +1,8 @@
 """How well does each client do?
 
-A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where clients predict with something of their
-own, each is visited: its predictor is made, then its rows are walked through.
+A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where
+clients predict with something of their own, each is visited: its predictor is made, then its rows are
+walked through.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[...
         values = lax.map(lambda b: task.measure(algorithm.predict(task, predictor, b[0]), b[1]), cut)
         return jax.tree.map(lambda v: v.reshape(-1), values)
 
-    return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=(ALL, HERE, HERE), out_specs=HERE, check_vma=False))
+    return jax.jit(
+        jax.shard_map(walk, mesh=mesh, in_specs=(ALL, HERE, HERE), out_specs=HERE, check_vma=False)
+    )
 
 
 def _per_client(sums: list[dict[str, NDArray[Any]]], sizes: NDArray[np.int64], task: Task) -> Means:
@@ -89,7 +92,12 @@ def _per_client(sums: list[dict[str, NDArray[Any]]], sizes: NDArray[np.int64], t
 
 
 def evaluate_everyone(
-    engine: LocalEngine, message: Tree, memories: Memories, split_name: str, round: int, clients: NDArray[np.int64]
+    engine: LocalEngine,
+    message: Tree,
+    memories: Memories,
+    split_name: str,
+    round: int,
+    clients: NDArray[np.int64],
 ) -> Means:
     """Metrics of each client's own predictor on its rows, some hundred clients at a time."""
     parts = [
@@ -100,7 +108,12 @@ def evaluate_everyone(
 
 
 def _evaluate_some(
-    engine: LocalEngine, message: Tree, memories: Memories, split_name: str, round: int, clients: NDArray[np.int64]
+    engine: LocalEngine,
+    message: Tree,
+    memories: Memories,
+    split_name: str,
+    round: int,
+    clients: NDArray[np.int64],
 ) -> Means:
     setting, mesh = engine.setting, engine.mesh
     algorithm, rows = setting.algorithm, engine.sizes[clients]
@@ -114,8 +127,10 @@ def _evaluate_some(
     memory, _ = memories.gather(layout.arrange(clients))
     _, fresh = memories.gather(clients)
     arranged = [layout.arrange(v) for v in (clients, rows, batches.steps, sizes, fresh)]
-    numbers = np.stack([arranged[0], learn.start, *arranged[1:3], judge.start, arranged[4]], axis=1).astype(np.int32)
-    plan = Plan(numbers, arranged[3].astype(np.int32), layout.arrange(batches.positions), layout.count)
+    numbers = np.stack([arranged[0], learn.start, *arranged[1:3], judge.start, arranged[4]], axis=1).astype(
+        np.int32
+    )
+    plan = Plan(numbers, arranged[3].astype(np.int32), layout.arrange(batches.positions), layout.taken)
     if algorithm.decentralised:
         message = jax.tree.map(lambda leaf: np.asarray(leaf)[layout.arrange(clients)], message)
     program = own_program(algorithm, setting.task, mesh, engine.rows.gathered, capacity)
@@ -128,15 +143,22 @@ def _evaluate_some(
         np.int32(round),
         engine.key,
     )
-    means = {n: layout.collect(np.asarray(v)).astype(np.float64) / np.where(sizes > 0, sizes, np.nan) for n, v in totals.items()}
+    means = {
+        n: layout.collect(np.asarray(v)).astype(np.float64) / np.where(sizes > 0, sizes, np.nan)
+        for n, v in totals.items()
+    }
     return {"samples": sizes.astype(np.float64), **means}
 
 
 @lru_cache(maxsize=16)
-def own_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int) -> Callable[..., Any]:
+def own_program(
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+) -> Callable[..., Any]:
     """Compile the visit to each client: make its predictor, then add up its metrics over its rows."""
 
-    def visit(message: Tree, learn: Rows, judge: Rows, plan: Plan, memory: Tree, round: Any, key: Any, i: Any) -> Tree:
+    def visit(
+        message: Tree, learn: Rows, judge: Rows, plan: Plan, memory: Tree, round: Any, key: Any, i: Any
+    ) -> Tree:
         data = client_data(learn, plan, i, round, key, capacity)
         told = trees.row(message, i) if algorithm.decentralised else message
         own = recall(algorithm, task, told, trees.row(memory, i), plan.numbers[i, 5] > 0, data.key)
@@ -158,9 +180,8 @@ def own_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, ca
         places = plan.numbers.shape[0]
         zero = jax.tree.map(lambda s: jnp.zeros((places, *s.shape), s.dtype), jax.eval_shape(go, 0))
         put = lambda i, t: jax.tree.map(lambda whole, one: whole.at[i].set(one), t, go(i))  # noqa: E731
-        return lax.fori_loop(0, plan.count[0], put, zero)
+        return lax.fori_loop(0, plan.taken[0], put, zero)
 
     told = HERE if algorithm.decentralised else ALL
     specs = (told, HERE if gathered else ALL, HERE, HERE, HERE, ALL, ALL)
     return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=specs, out_specs=HERE, check_vma=False))
-

@@ -1,7 +1,7 @@
 """Which core computes for which client?
 
-Clients are dealt to cores so that all finish at about the same time: the longest job first, each to the core that has least to do. Every core
-gets the same number of places; places that stay empty are skipped.
+Clients are dealt to cores so that all finish at about the same time: the longest job first, each to the
+core that has least to do. Every core gets the same number of places; places that stay empty are skipped.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from .batches import rounded_up
 
 
 class Layout(NamedTuple):
-    """`place[d * width + j]` is the j-th client (an index into the cohort) of core d; the first `count[d]` of each core are real."""
+    """`place[d * width + j]` is the j-th client (an index into the cohort) of core d; the first `taken[d]`
+    of each core are real."""
 
     place: NDArray[np.int64]
-    count: NDArray[np.int32]
+    taken: NDArray[np.int32]
     home: NDArray[np.int64]
     """Where each client of the cohort ended up: `place[home[i]] == i`."""
 
@@ -35,18 +36,18 @@ class Layout(NamedTuple):
 def deal(work: NDArray[np.integer[Any]], cores: int) -> Layout:
     """Deal jobs with these amounts of work to cores.
 
-    >>> deal(np.array([5, 1, 1, 1, 1, 1]), 2).count.tolist()
+    >>> deal(np.array([5, 1, 1, 1, 1, 1]), 2).taken.tolist()
     [1, 5]
     """
     hands = _equal_hands(len(work), cores) if len(np.unique(work)) <= 1 else _longest_first(work, cores)
-    count = np.array([len(hand) for hand in hands], np.int32)
-    width = rounded_up(int(count.max(initial=1)))
+    taken = np.array([len(hand) for hand in hands], np.int32)
+    width = rounded_up(int(taken.max(initial=1)))
     place = np.zeros((cores, width), np.int64)
     home = np.zeros(len(work), np.int64)
     for core, hand in enumerate(hands):
         place[core, : len(hand)] = hand
         home[hand] = core * width + np.arange(len(hand))
-    return Layout(place.ravel(), count, home)
+    return Layout(place.ravel(), taken, home)
 
 
 def _equal_hands(jobs: int, cores: int) -> list[NDArray[np.int64]]:

@@ -58,11 +58,18 @@ class LocalEngine:
             self.key,
         )
         if memories:
-            memories.scatter(step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory))
+            memories.scatter(
+                step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
+            )
         return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
 
     def evaluate(
-        self, message: Tree, memories: Memories, split: str, round: int, clients: NDArray[np.int64] | None = None
+        self,
+        message: Tree,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: NDArray[np.int64] | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """One flat pass over all rows for a shared model; a visit to each client where predictors differ."""
         if clients is None:
@@ -78,9 +85,15 @@ class LocalEngine:
         setting, clients = self.setting, step.clients
         selection = setting.stream.select(step.number, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
-        batches = plan_batches(setting.algorithm.work, sizes, clients, step.number, setting.seed, self._capacity())
+        batches = plan_batches(
+            setting.algorithm.work, sizes, clients, step.number, setting.seed, self._capacity()
+        )
         layout = deal(batches.steps, self.cores)
-        placed = self.rows.place(clients, layout, selection) if isinstance(self.rows, Gathered) else self.rows.place(clients, layout)
+        placed = (
+            self.rows.place(clients, layout, selection)
+            if isinstance(self.rows, Gathered)
+            else self.rows.place(clients, layout)
+        )
         _, fresh = memories.gather(clients)
         versions = np.searchsorted(np.unique(step.versions), step.versions)
         weights = step.weights if step.weights.ndim == 1 else np.ones(len(clients))
@@ -106,7 +119,9 @@ def make_plan(
     columns = [layout.arrange(values) for values in (clients, sizes, batches.steps, versions, fresh)]
     columns.insert(1, placed.start)
     numbers = np.stack(columns, axis=1).astype(np.int32)
-    return Plan(numbers, layout.arrange(weights).astype(np.float32), layout.arrange(batches.positions), layout.count)
+    return Plan(
+        numbers, layout.arrange(weights).astype(np.float32), layout.arrange(batches.positions), layout.taken
+    )
 
 
 def fits_in_memory(split: Split) -> bool:

@@ -1,6 +1,7 @@
 """What do clients remember between rounds?
 
-One slot per client that has ever taken part, in arrays that grow as needed: the cost follows the clients seen, not the population.
+One slot per client that has ever taken part, in arrays that grow as needed: the cost follows the clients
+seen, not the population.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Memories:
         return bool(self._shapes)
 
     def gather(self, clients: NDArray[np.int64]) -> tuple[Tree, NDArray[np.bool_]]:
-        """The memories of these clients (leading axis), and which of them have none yet (theirs are zeros)."""
+        """The memories of these clients (leading axis), and which have none yet (theirs are zeros)."""
         if not self:
             return jax.tree.unflatten(self._structure, []), np.zeros(len(clients), bool)
         slots = self._slots[clients]

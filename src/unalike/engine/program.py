@@ -1,7 +1,8 @@
 """What is compiled?  (One round: walk over the cohort, add up the weighted uploads, let the server step.)
 
-Each device walks over its own clients, one after the other, and adds each weighted upload to a running sum: memory is a few models, not
-one per client. Uploads that are not finite are left out and the rest is scaled up to the same total weight.
+Each device walks over its own clients, one after the other, and adds each weighted upload to a running sum:
+memory is a few models, not one per client. Uploads that are not finite are left out and the rest is scaled
+up to the same total weight.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
     """int32 columns: client, start, size, steps, version, fresh."""
     weights: Any
     positions: Any
-    count: Any
+    taken: Any
     """int32, one per device: how many of its places are taken."""
 
 
@@ -49,7 +50,7 @@ class Walk(NamedTuple):
     total: Tree
     weight: jax.Array
     asked: jax.Array
-    count: jax.Array
+    accepted: jax.Array
     begun: jax.Array
     """The weight that started from each version."""
     memory: Tree
@@ -57,7 +58,13 @@ class Walk(NamedTuple):
     report: Tree
 
 
-def client_data(rows: Rows, plan: Plan, i: Any, round: jax.Array, key: jax.Array, capacity: int) -> ClientData:
+_SUMMED = ("total", "weight", "asked", "accepted", "begun")
+_WALK_PLACES: Any = Walk(*(ALL if name in _SUMMED else HERE for name in Walk._fields))  # type: ignore[arg-type]
+
+
+def client_data(
+    rows: Rows, plan: Plan, i: Any, round: jax.Array, key: jax.Array, capacity: int
+) -> ClientData:
     """The view of its rows that the client in place `i` gets."""
     client, start, size, steps = (plan.numbers[i, column] for column in range(4))
     own = jax.random.fold_in(jax.random.fold_in(key, round), client)
@@ -66,7 +73,9 @@ def client_data(rows: Rows, plan: Plan, i: Any, round: jax.Array, key: jax.Array
     )
 
 
-def recall(algorithm: Algorithm, task: Task, message: Tree, memory: Tree, fresh: jax.Array, key: jax.Array) -> Tree:
+def recall(
+    algorithm: Algorithm, task: Task, message: Tree, memory: Tree, fresh: jax.Array, key: jax.Array
+) -> Tree:
     """A client's memory, or its first one."""
     if not jax.tree.leaves(memory):
         return memory
@@ -74,12 +83,22 @@ def recall(algorithm: Algorithm, task: Task, message: Tree, memory: Tree, fresh:
 
 
 @lru_cache(maxsize=16)
-def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int) -> Callable[..., Any]:
-    """Compile `(state, messages, rows, plan, memory, share, round, key) -> (state, memory, report)` for this algorithm."""
+def round_program(
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+) -> Callable[..., Any]:
+    """Compile `(state, messages, rows, plan, memory, share, round, key) -> (state, memory, report)` for
+    this algorithm."""
     keep = algorithm.keeps_uploads or algorithm.decentralised
 
     def visit(
-        messages: Tree, one: bool, rows: Rows, plan: Plan, round: jax.Array, key: jax.Array, i: Any, memory: Tree
+        messages: Tree,
+        one: bool,
+        rows: Rows,
+        plan: Plan,
+        round: jax.Array,
+        key: jax.Array,
+        i: Any,
+        memory: Tree,
     ) -> Reply:
         data = client_data(rows, plan, i, round, key, capacity)
         version = i if algorithm.decentralised else plan.numbers[i, 4]
@@ -104,15 +123,14 @@ def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, 
             _zeros(shapes.upload, places) if keep else {},
             _zeros({"accepted": zero, **shapes.report}, places),
         )
-        done = lax.fori_loop(0, plan.count[0], lambda i, w: _add(w, i, plan, go, keep), start)
-        summed = ("total", "weight", "asked", "count", "begun")
-        return done._replace(**lax.psum({name: getattr(done, name) for name in summed}, AXIS))
+        done = lax.fori_loop(0, plan.taken[0], lambda i, w: _add(w, i, plan, go, keep), start)
+        return done._replace(**lax.psum({name: getattr(done, name) for name in _SUMMED}, AXIS))
 
     sharded = jax.shard_map(
         walk,
         mesh=mesh,
         in_specs=(HERE if algorithm.decentralised else ALL, HERE if gathered else ALL, HERE, HERE, ALL, ALL),
-        out_specs=Walk(ALL, ALL, ALL, ALL, ALL, HERE, HERE, HERE),
+        out_specs=_WALK_PLACES,
         check_vma=False,
     )
 
@@ -120,11 +138,29 @@ def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, 
 
     # Plans come straight from NumPy; naming the places lets the call itself put everything there.
     told = here if algorithm.decentralised else everywhere
-    places = (everywhere, told, here if gathered else everywhere, here, everywhere, here, everywhere, everywhere, everywhere)
+    places = (
+        everywhere,
+        told,
+        here if gathered else everywhere,
+        here,
+        everywhere,
+        here,
+        everywhere,
+        everywhere,
+        everywhere,
+    )
 
     @partial(jax.jit, in_shardings=places)
     def program(
-        state: Tree, messages: Any, rows: Rows, plan: Plan, mixing: Any, memory: Tree, share: Any, round: Any, key: Any
+        state: Tree,
+        messages: Any,
+        rows: Rows,
+        plan: Plan,
+        mixing: Any,
+        memory: Tree,
+        share: Any,
+        round: Any,
+        key: Any,
     ) -> tuple[Tree, Tree, Tree]:
         done = sharded(messages, rows, plan, memory, round, key)
         if mixing is None:
@@ -132,7 +168,7 @@ def round_program(algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, 
             total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
             total, start = mix(mixing, done.uploads, done.report["accepted"]), None
-        mixed = Mixed(total, start, done.asked, done.count, share, done.uploads if keep else None, round)
+        mixed = Mixed(total, start, done.asked, done.accepted, share, done.uploads if keep else None, round)
         return algorithm.aggregate(task, state, mixed), done.memory, done.report
 
     return program
@@ -167,7 +203,7 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., Reply], keep: bool) -
         trees.add_scaled(walk.total, counted, upload) if jax.tree.leaves(walk.total) else walk.total,
         walk.weight + counted,
         walk.asked + weight,
-        walk.count + accepted,
+        walk.accepted + accepted,
         walk.begun.at[version].add(counted),
         _put(walk.memory, i, memory),
         _put(walk.uploads, i, upload) if keep else walk.uploads,

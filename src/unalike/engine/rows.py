@@ -1,7 +1,8 @@
 """Where do a cohort's rows lie?
 
-Either all rows of the federation stay on every device (`Resident`), or the rows of the round's clients are gathered for it (`Gathered`), which
-is what a federation that does not fit, or a stream whose rows change from round to round, needs. In both, a client's rows are contiguous.
+Either all rows of the federation stay on every device (`Resident`), or the rows of the round's clients are
+gathered for it (`Gathered`), which is what a federation that does not fit, or a stream whose rows change
+from round to round, needs. In both, a client's rows are contiguous.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .layout import Layout
 
 
 class Selection(NamedTuple):
-    """The rows that some clients may use now: client i has `rows[offsets[i]:offsets[i+1]]`, each with a weight (1 when None)."""
+    """The rows that some clients may use now: client i has `rows[offsets[i]:offsets[i+1]]`, each with a
+    weight (1 when None)."""
 
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -72,7 +74,7 @@ class Gathered:
         sizes = np.diff(chosen.offsets)
         starts = np.zeros(len(layout.place), np.int32)
         pieces: list[NDArray[np.int64]] = []
-        for core, count in enumerate(layout.count):
+        for core, count in enumerate(layout.taken):
             hand = layout.place[core * width : core * width + count]
             starts[core * width : core * width + count] = np.cumsum(sizes[hand]) - sizes[hand]
             pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))

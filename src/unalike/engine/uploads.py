@@ -1,7 +1,7 @@
 """Can an upload be trusted enough to be added?
 
-An upload must have the structure, shapes and dtypes that the algorithm's uploads have, and only finite entries. A bad one is left out and
-recorded; training goes on.
+An upload must have the structure, shapes and dtypes that the algorithm's uploads have, and only finite
+entries. A bad one is left out and recorded; training goes on.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ def fault(upload: Tree, expected: Tree) -> str | None:
     >>> fault({"w": np.array([1.0, np.nan])}, {"w": np.zeros(2)})
     "['w'] holds NaN or infinite entries"
     """
-    if jax.tree.structure(upload) != jax.tree.structure(expected):
-        return f"has structure {jax.tree.structure(upload)} instead of {jax.tree.structure(expected)}"
+    given, asked = str(jax.tree.structure(upload)), str(jax.tree.structure(expected))
+    if given != asked:
+        return f"has structure {given} instead of {asked}"
     wanted = jax.tree.leaves(expected)
     for (path, leaf), want in zip(jax.tree.leaves_with_path(upload), wanted, strict=True):
         reason = _leaf_fault(leaf, want)

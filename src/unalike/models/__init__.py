@@ -10,6 +10,23 @@ from .recurrent import gru, lstm, rnn
 from .task import Batch, Model, Task
 
 __all__ = [
-    "Batch", "Model", "Task", "accuracy", "cnn", "cnn_femnist", "cnn_small", "cnn_wide", "convolutional",
-    "from_equinox", "from_flax", "gru", "linear", "losses", "lstm", "mean_squared_error", "mlp", "models", "rnn",
-]  # fmt: skip
+    "Batch",
+    "Model",
+    "Task",
+    "accuracy",
+    "cnn",
+    "cnn_femnist",
+    "cnn_small",
+    "cnn_wide",
+    "convolutional",
+    "from_equinox",
+    "from_flax",
+    "gru",
+    "linear",
+    "losses",
+    "lstm",
+    "mean_squared_error",
+    "mlp",
+    "models",
+    "rnn",
+]

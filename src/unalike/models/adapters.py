@@ -1,6 +1,7 @@
 """How does a module of Flax or Equinox become a model?
 
-Only modules without mutable state are taken: parameters in, predictions out. Neither library is needed unless used.
+Only modules without mutable state are taken: parameters in, predictions out. Neither library is needed
+unless used.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def from_flax(module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float3
         variables = module.init(key, example)
         if set(variables) != {"params"}:
             others = ", ".join(sorted(set(variables) - {"params"}))
-            raise ConfigError(f"the Flax module keeps state ({others}); only modules with parameters alone can be averaged.")
+            raise ConfigError(
+                f"the Flax module keeps state ({others}); only modules with parameters alone can be averaged."
+            )
         return variables["params"]
 
     return Model(init, lambda params, x: module.apply({"params": params}, x))

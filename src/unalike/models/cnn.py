@@ -1,9 +1,9 @@
 """Which convolutional networks do the studies use?
 
-`cnn` is the two-layer network of McMahan et al. (Communication-Efficient Learning of Deep Networks from Decentralized Data,
-2017); `cnn-small` the three-layer network of the client-sampling studies (122,570 parameters on CIFAR-10); `cnn-wide` the
-network of the data-stream studies (3,353,034 parameters on CIFAR-10); `cnn-femnist` the one of the FedEM studies. Images are
-(height, width, channels).
+`cnn` is the two-layer network of McMahan et al. (Communication-Efficient Learning of Deep Networks from
+Decentralized Data, 2017); `cnn-small` the three-layer network of the client-sampling studies (122,570
+parameters on CIFAR-10); `cnn-wide` the network of the data-stream studies (3,353,034 parameters on
+CIFAR-10); `cnn-femnist` the one of the FedEM studies. Images are (height, width, channels).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from .task import Model
 
 @dataclass(frozen=True)
 class Convolution:
-    """One convolutional layer: `channels` filters of `kernel` x `kernel`, ReLU, and a 2x2 maximum where `pool`."""
+    """One convolutional layer: `channels` filters of `kernel` x `kernel`, ReLU, and a 2x2 maximum where
+    `pool`."""
 
     channels: int
     kernel: int
@@ -53,7 +54,8 @@ def convolutional(
         keys = jax.random.split(key, len(layers) + len(widths))
         channels = (shape[2], *(layer.channels for layer in layers))
         filters = [
-            convolution_init(k, layer.kernel, c, layer.channels) for k, layer, c in zip(keys, layers, channels, strict=False)
+            convolution_init(k, layer.kernel, c, layer.channels)
+            for k, layer, c in zip(keys, layers, channels, strict=False)
         ]
         rest = keys[len(layers) :]
         return {
@@ -83,7 +85,7 @@ def convolutional(
 
 @models.add("cnn")
 def cnn(input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Two 5x5 convolutions of 32 and 64 channels with pooling, and 512 hidden units (McMahan et al., 2017)."""
+    """Two 5x5 convolutions of 32 and 64 channels with pooling, 512 hidden units (McMahan et al., 2017)."""
     layers = (Convolution(32, 5, True, "SAME"), Convolution(64, 5, True, "SAME"))
     return convolutional(input_shape, outputs, layers, (512,))
 
@@ -112,10 +114,12 @@ def cnn_femnist(dropout: float = 0.0, *, input_shape: tuple[int, ...], outputs: 
 def image_shape(input_shape: tuple[int, ...]) -> tuple[int, int, int]:
     """(height, width, channels) of an input that may lack its channel axis."""
     if len(input_shape) == 2:
-        return (*input_shape, 1)  # type: ignore[return-value]
+        return (*input_shape, 1)
     if len(input_shape) != 3:
-        raise ConfigError(f"a convolutional model needs images, but the inputs have shape {input_shape}; use mlp or linear.")
-    return input_shape  # type: ignore[return-value]
+        raise ConfigError(
+            f"a convolutional model needs images, but the inputs have shape {input_shape}; use mlp or linear."
+        )
+    return input_shape
 
 
 def convolution_init(key: jax.Array, kernel: int, inputs: int, outputs: int) -> Tree:
@@ -141,7 +145,7 @@ def _convolution(layer: Convolution, filters: Tree, x: jax.Array) -> jax.Array:
     h = lax.conv_general_dilated(
         x, filters["w"], (1, 1), layer.padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
-    # Pooling first is the same function, because adding a constant and ReLU keep the order; it touches a quarter of the entries.
+    # Pooling first is the same function, because a shift and ReLU keep the order; it touches fewer entries.
     return jax.nn.relu((max_pool(h) if layer.pool else h) + filters["b"])
 
 

@@ -1,9 +1,10 @@
 """How does a convolution stay fast inside a compiled loop?
 
-XLA's CPU back end brings convolutions into the one layout its fast kernels know (batch, space, channels) only at
-the top level of a program. Inside a loop body, the two convolutions of the backward pass keep the layouts that
-differentiation gave them and fall to a kernel that is 20 to 30 times slower. :func:`canonical` rewrites a function so that
-every convolution in it, forward and backward, is already in that layout. The arithmetic is unchanged.
+XLA's CPU back end brings convolutions into the one layout its fast kernels know (batch, space, channels)
+only at the top level of a program. Inside a loop body, the two convolutions of the backward pass keep the
+layouts that differentiation gave them and fall to a kernel that is 20 to 30 times slower. :func:`canonical`
+rewrites a function so that every convolution in it, forward and backward, is already in that layout. The
+arithmetic is unchanged.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from .task import Model
 
 @models.add("linear")
 def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Linear regression, or logistic regression under cross-entropy; starts at zero; `linear:0` has no intercept."""
+    """Linear regression, or logistic regression under cross-entropy; starts at zero; `linear:0` has no
+    intercept."""
     rows = math.prod(input_shape)
 
     def init(key: jax.Array) -> Tree:
@@ -29,7 +30,8 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
 
 @models.add("mlp")
 def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Fully connected layers with ReLU between them; `mlp:200,200` has two hidden layers (the default is one of 64)."""
+    """Fully connected layers with ReLU between them; `mlp:200,200` has two hidden layers (the default is
+    one of 64)."""
     widths = (math.prod(input_shape), *(hidden or (64,)), outputs)
 
     def init(key: jax.Array) -> Tree:

@@ -1,8 +1,8 @@
 """How wrong is a prediction, sample by sample?
 
-Every loss returns one number per sample; weights are applied by whoever sums them, because streams, mixtures and
-fairness all weigh samples differently. Cross-entropy and the half squared error are negative log-likelihoods up to a
-constant, which is what mixtures of models rely on.
+Every loss returns one number per sample; weights are applied by whoever sums them, because streams,
+mixtures and fairness all weigh samples differently. Cross-entropy and the half squared error are negative
+log-likelihoods up to a constant, which is what mixtures of models rely on.
 """
 
 from __future__ import annotations

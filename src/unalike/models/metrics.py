@@ -1,7 +1,8 @@
 """How good is a prediction, in the words people use?
 
-A metric maps outputs and labels to one number per sample; a client's value is the mean over its samples, and a
-federation's value the mean over all samples. So averages compose: a mean and its number of samples are enough.
+A metric maps outputs and labels to one number per sample; a client's value is the mean over its samples,
+and a federation's value the mean over all samples. So averages compose: a mean and its number of samples
+are enough.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which recurrent networks read characters?
 
-A character model embeds each symbol, runs two recurrent layers over the window and predicts the next symbol from the last
-step. `lstm` has 100 units a layer (135,700 parameters for 100 symbols), as in the client-sampling studies; `gru` 256 units and a
-16-dimensional embedding, as in the topology studies; `rnn` is the plain network of the data-stream studies.
+A character model embeds each symbol, runs two recurrent layers over the window and predicts the next symbol
+from the last step. `lstm` has 100 units a layer (135,700 parameters for 100 symbols), as in the client-
+sampling studies; `gru` 256 units and a 16-dimensional embedding, as in the topology studies; `rnn` is the
+plain network of the data-stream studies.
 """
 
 from __future__ import annotations
@@ -66,7 +67,12 @@ def character_model(
 
 def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> Tree:
     bound = 1.0 / math.sqrt(units)
-    shapes = {"wi": (inputs, gates * units), "wh": (units, gates * units), "bi": (gates * units,), "bh": (gates * units,)}
+    shapes = {
+        "wi": (inputs, gates * units),
+        "wh": (units, gates * units),
+        "bi": (gates * units,),
+        "bh": (gates * units,),
+    }
     keys = jax.random.split(key, len(shapes))
     return {
         name: jax.random.uniform(k, shape, minval=-bound, maxval=bound)

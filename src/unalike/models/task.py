@@ -1,7 +1,7 @@
 """What is learned?
 
-A :class:`Task` is a model (`init`, `apply`, and `features` where a representation is asked for), a loss per sample and
-metrics per sample. Models are plain pytrees; nothing here knows of clients.
+A :class:`Task` is a model (`init`, `apply`, and `features` where a representation is asked for), a loss per
+sample and metrics per sample. Models are plain pytrees; nothing here knows of clients.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Batch(NamedTuple):
 class Model:
     """`init(key)` makes parameters; `apply(parameters, x)` predicts a batch.
 
-    `features(parameters, x)` is the representation before the last layer, and `apply_noisy(parameters, x, key)` is `apply` during
-    training for models with dropout.
+    `features(parameters, x)` is the representation before the last layer, and `apply_noisy(parameters, x,
+    key)` is `apply` during training for models with dropout.
     """
 
     init: Callable[[jax.Array], Tree]

@@ -1,7 +1,7 @@
 """Who takes part in a round, and how much does each count?
 
-A participation draws a :class:`Cohort`: clients and the weights of their uploads. A user's own is a class with a `draw` method; one that
-learns from what it sees also overrides `observe`, `state` and `restore`.
+A participation draws a :class:`Cohort`: clients and the weights of their uploads. A user's own is a class
+with a `draw` method; one that learns from what it sees also overrides `observe`, `state` and `restore`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Participation:
     """Draws a cohort each round."""
 
     def draw(self, round: int, importance: NDArray[np.float64], rng: np.random.Generator) -> Cohort:
-        """The cohort of a round; `importance` has one entry per client and sums to one, `rng` belongs to this round alone."""
+        """The cohort of a round; `importance` has one entry per client and sums to one, `rng` belongs to
+        this round alone."""
         raise NotImplementedError
 
     def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[np.float64]]) -> None:

@@ -41,4 +41,6 @@ class Uniform(Participation):
 def check_per_round(per_round: int, clients: int) -> None:
     """Whether that many clients can be drawn."""
     if not 1 <= per_round <= clients:
-        raise ConfigError(f"per_round must be between 1 and the number of clients ({clients}), but is {per_round}.")
+        raise ConfigError(
+            f"per_round must be between 1 and the number of clients ({clients}), but is {per_round}."
+        )

@@ -1,8 +1,8 @@
 """Is the ground floor sound?
 
-Identities and closed forms that every later method stands on: federated averaging of one client is plain descent, the proximal
-term vanishes with its weight, control variates remove client drift where averaging has a bias known in closed form, and neither the number of
-cores nor the engine changes the answer.
+Identities and closed forms that every later method stands on: federated averaging of one client is plain
+descent, the proximal term vanishes with its weight, control variates remove client drift where averaging
+has a bias known in closed form, and neither the number of cores nor the engine changes the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import partial
 import jax
 import numpy as np
 from jax import lax
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import trees
 from ..algorithms import Algorithm, FedAvg, FedProx, LocalWork, Optimizer, Scaffold
@@ -32,7 +32,8 @@ SHAPE = {"dimension": 6, "spread": 1.0, "condition": 8.0, "repeats": 3}
 
 @studies.add("foundation")
 def foundation(quick: bool = False) -> list[Claim]:
-    """Plain descent, the averaging identity, client drift in closed form, equal answers on any number of cores."""
+    """Plain descent, the averaging identity, client drift in closed form, equal answers on any number of
+    cores."""
     seeds = range(1 if quick else 5)
     return [
         at_most(
@@ -41,7 +42,9 @@ def foundation(quick: bool = False) -> list[Claim]:
             [_gap_to_plain_sgd(seed) for seed in seeds],
             0.0,
         ),
-        at_most("F-2", "FedProx with mu = 0 is FedAvg", [_gap_without_proximal_term(seed) for seed in seeds], 0.0),
+        at_most(
+            "F-2", "FedProx with mu = 0 is FedAvg", [_gap_without_proximal_term(seed) for seed in seeds], 0.0
+        ),
         *_drift_claims(list(seeds), 300 if quick else 600),
         at_most(
             "F-6",
@@ -50,7 +53,12 @@ def foundation(quick: bool = False) -> list[Claim]:
             1e-6,
         ),
         _cores_claim(list(seeds)),
-        at_most("F-8", "the debug engine gives the same model", [_gap_to_debug(seed) for seed in list(seeds)[:2]], 1e-5),
+        at_most(
+            "F-8",
+            "the debug engine gives the same model",
+            [_gap_to_debug(seed) for seed in list(seeds)[:2]],
+            1e-5,
+        ),
     ]
 
 
@@ -60,32 +68,41 @@ def digits(seed: int, clients: int) -> tuple[Federation, Task]:
     return federation, Task.classification(mlp(32, input_shape=(8, 8, 1), outputs=10), classes=10)
 
 
-def _trained(algorithm: Algorithm, federation: Federation, task: Task, rounds: int, seed: int, **options: object) -> Tree:
+def _trained(
+    algorithm: Algorithm, federation: Federation, task: Task, rounds: int, seed: int, **options: object
+) -> Tree:
     run = train(federation, task, algorithm, rounds=rounds, seed=seed, evaluate_every=0, **options)  # type: ignore[arg-type]
     return run.state["params"]
 
 
 def _gap_to_plain_sgd(seed: int) -> float:
-    """The largest difference between one federated round of one client and a loop that knows of no federation."""
+    """The largest difference between one federated round of one client and a loop that knows of no
+    federation."""
     federation, task = digits(seed, 1)
     work, rate = LocalWork(epochs=1, batch_size=32), 0.1
     federated = _trained(FedAvg(work=work, optimizer=Optimizer("sgd", rate)), federation, task, 1, seed)
     (x, y), rows = federation.train.client(0), len(federation.train.y)
     order = plan_batches(work, np.array([rows]), np.array([0]), 0, seed, rows).positions[0]
-    plain = _plain_sgd(task, train(federation, task, FedAvg(), rounds=0, seed=seed).state["params"], x, y, order, rate)
+    plain = _plain_sgd(
+        task, train(federation, task, FedAvg(), rounds=0, seed=seed).state["params"], x, y, order, rate
+    )
     return trees.largest_difference(federated, plain)
 
 
-def _plain_sgd(task: Task, params: Tree, x: NDArray, y: NDArray, order: NDArray[np.int32], rate: float) -> Tree:
+def _plain_sgd(
+    task: Task, params: Tree, x: NDArray, y: NDArray, order: NDArray[np.int32], rate: float
+) -> Tree:
     """Mini-batch descent, written down without any of the library's loops."""
     full = order[(order >= 0).all(1)]
     step = partial(_step, task, x, y, rate)
-    params = jax.jit(lambda p: lax.fori_loop(0, len(full), lambda s, q: step(q, jax.numpy.asarray(full)[s]), p))(params)
+    params = jax.jit(
+        lambda p: lax.fori_loop(0, len(full), lambda s, q: step(q, jax.numpy.asarray(full)[s]), p)
+    )(params)
     rest = order[len(full)][order[len(full)] >= 0] if len(full) < len(order) else np.zeros(0, np.int32)
     return jax.jit(lambda p: step(p, rest))(params) if len(rest) else params
 
 
-def _step(task: Task, x: NDArray, y: NDArray, rate: float, params: Tree, rows: jax.Array) -> Tree:
+def _step(task: Task, x: NDArray, y: NDArray, rate: float, params: Tree, rows: ArrayLike) -> Tree:
     gradient = jax.grad(task.loss)(params, Batch.of(jax.numpy.asarray(x)[rows], jax.numpy.asarray(y)[rows]))
     return jax.tree.map(lambda p, g: p - rate * g, params, gradient)
 
@@ -105,7 +122,8 @@ def _quadratic(seed: int) -> tuple[Federation, Task, Quadratics]:
 
 
 def drifted_optimum(truth: Quadratics, rate: float, steps: int) -> NDArray[np.float64]:
-    """Where FedAvg with full-batch local steps ends: each client counts with I - (I - rate H)^steps instead of H."""
+    """Where FedAvg with full-batch local steps ends: each client counts with I - (I - rate H)^steps instead
+    of H."""
     identity = np.eye(truth.hessians.shape[1])
     pulls = np.stack([identity - np.linalg.matrix_power(identity - rate * h, steps) for h in truth.hessians])
     return weighted_optimum(truth._replace(hessians=pulls))
@@ -113,12 +131,15 @@ def drifted_optimum(truth: Quadratics, rate: float, steps: int) -> NDArray[np.fl
 
 def _drift_claims(seeds: list[int], rounds: int) -> list[Claim]:
     to_optimum, to_drifted, biases, scaffold = [], [], [], []
-    settings = {"work": LocalWork(steps=STEPS, batch_size=0), "optimizer": Optimizer("sgd", RATE)}
+    work, optimizer = LocalWork(steps=STEPS, batch_size=0), Optimizer("sgd", RATE)
     for seed in seeds:
         federation, task, truth = _quadratic(seed)
         best, drifted = weighted_optimum(truth), drifted_optimum(truth, RATE, STEPS)
         averaged, controlled = (
-            np.asarray(_trained(kind(**settings), federation, task, rounds, seed)["w"])[:, 0] for kind in (FedAvg, Scaffold)
+            np.asarray(_trained(kind(work=work, optimizer=optimizer), federation, task, rounds, seed)["w"])[
+                :, 0
+            ]
+            for kind in (FedAvg, Scaffold)
         )
         biases.append(float(np.linalg.norm(drifted - best)))
         to_optimum.append(float(np.linalg.norm(averaged - best)))
@@ -143,10 +164,14 @@ def _gap_to_weighted_average(seed: int) -> float:
     algorithm = FedAvg(work=LocalWork(epochs=1, batch_size=0))
     start = train(federation, task, algorithm, rounds=0, seed=seed).state
     alone = [
-        train(federation.subset([i]), task, algorithm, rounds=1, seed=seed, initial=start, evaluate_every=0).state["params"]
+        train(
+            federation.subset([i]), task, algorithm, rounds=1, seed=seed, initial=start, evaluate_every=0
+        ).state["params"]
         for i in range(len(federation))
     ]
-    mean = jax.tree.map(lambda *leaves: sum(w * leaf for w, leaf in zip(federation.importance, leaves, strict=True)), *alone)
+    mean = jax.tree.map(
+        lambda *leaves: sum(w * leaf for w, leaf in zip(federation.importance, leaves, strict=True)), *alone
+    )
     return trees.largest_difference(mean, _trained(algorithm, federation, task, 1, seed))
 
 
@@ -168,5 +193,8 @@ def _gap_between(seed: int, one: dict[str, object], other: dict[str, object]) ->
 def _gap_to_debug(seed: int) -> float:
     federation, task = digits(seed, 6)
     work = LocalWork(steps=2, batch_size=8)
-    pair = [_trained(FedAvg(work=work), federation, task, 2, seed, per_round=3, engine=e) for e in ("local", "debug")]
+    pair = [
+        _trained(FedAvg(work=work), federation, task, 2, seed, per_round=3, engine=e)
+        for e in ("local", "debug")
+    ]
     return trees.largest_difference(*pair)

@@ -1,7 +1,8 @@
 """Does a published claim hold on this machine?
 
-A study is a function that returns :class:`Claim` objects: what was published, what is expected here, what was measured with its spread over
-seeds, and whether the claim holds. A hard claim that does not hold fails the study; a soft one is reported.
+A study is a function that returns :class:`Claim` objects: what was published, what is expected here, what
+was measured with its spread over seeds, and whether the claim holds. A hard claim that does not hold fails
+the study; a soft one is reported.
 """
 
 from __future__ import annotations
@@ -62,7 +63,14 @@ def run_study(name: str, quick: bool = False) -> list[Claim]:
 
 
 def at_most(
-    id: str, claim: str, values: Sequence[float], limit: float, *, published: Value = None, hard: bool = True, note: str = ""
+    id: str,
+    claim: str,
+    values: Sequence[float],
+    limit: float,
+    *,
+    published: Value = None,
+    hard: bool = True,
+    note: str = "",
 ) -> Claim:
     """The claim that a measure stays at or below a limit for every seed."""
     worst = float(np.max(values))
@@ -72,7 +80,14 @@ def at_most(
 
 
 def at_least(
-    id: str, claim: str, values: Sequence[float], limit: float, *, published: Value = None, hard: bool = True, note: str = ""
+    id: str,
+    claim: str,
+    values: Sequence[float],
+    limit: float,
+    *,
+    published: Value = None,
+    hard: bool = True,
+    note: str = "",
 ) -> Claim:
     """The claim that a measure stays at or above a limit for every seed."""
     least = float(np.min(values))

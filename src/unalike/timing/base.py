@@ -1,7 +1,8 @@
 """When do results arrive, and from which model did they start?
 
-A timing turns cohorts into :class:`Step` objects: which clients report, which version of the model each started from, what their uploads
-weigh, and the simulated clock. Version v is the server's state after v steps; a synchronous step number r starts from version r.
+A timing turns cohorts into :class:`Step` objects: which clients report, which version of the model each
+started from, what their uploads weigh, and the simulated clock. Version v is the server's state after v
+steps; a synchronous step number r starts from version r.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Draw = Callable[[int], Cohort]
 
 @dataclass(frozen=True)
 class Step:
-    """One aggregation: some clients' results, each from some version of the model, mixed with some weights."""
+    """One aggregation: some clients' results, each from some version of the model, mixed by weights."""
 
     number: int
     clients: NDArray[np.int64]
@@ -36,7 +37,8 @@ class Timing:
     """Turns cohorts into steps."""
 
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
-        """Steps number `first`, `first + 1`, ... without end; a schedule is replayed up to `first`, not trained."""
+        """Steps number `first`, `first + 1`, ... without end; a schedule is replayed up to `first`, not
+        trained."""
         raise NotImplementedError
 
 

@@ -1,0 +1,41 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything happens in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
+
+.PHONY: help demo test lint format bench docs clean
+help:  ## show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
+
+$(BIN)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(BIN)/.ready  ## train on embedded data and compare methods; ends with a table and a report
+	$(BIN)/unalike run examples/digits.toml --out runs/demo --overwrite
+	$(BIN)/unalike compare examples/digits.toml --algorithms fedavg,fedprox,scaffold,fedavg+,local --seeds 3 --rounds 20 --out runs/demo-comparison --overwrite
+
+test: $(BIN)/.ready  ## run all tests
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+lint: $(BIN)/.ready  ## check style and types
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+format: $(BIN)/.ready  ## bring the code into shape
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
+
+bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (installs the peers; takes long)
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scale.py
+
+docs: $(BIN)/.ready  ## check that the examples in README and docs run
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache benchmarks/.peers

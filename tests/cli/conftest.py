@@ -1,0 +1,64 @@
+"""How do these tests talk to the program?  (In this process, by its real entry point, in an empty folder.)"""
+
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from unalike.cli import main
+
+TINY = ("--clients", "5", "--model", "linear", "--rounds", "4", "--batch-size", "0")
+
+
+class Answer(NamedTuple):
+    """What a command leaves behind for the person who typed it."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def sentence(self):
+        """The error message on one line, whatever the width of the terminal."""
+        return " ".join(self.err.split())
+
+
+@pytest.fixture
+def unalike(monkeypatch, tmp_path, capsys):
+    """Type a command in an empty folder; anything but a clean exit fails the test with its traceback."""
+    monkeypatch.chdir(tmp_path)
+
+    def type_in(*words):
+        monkeypatch.setattr(sys, "argv", ["unalike", *map(str, words)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as exit:
+            code = exit.code or 0
+        return Answer(code, *capsys.readouterr())
+
+    return type_in
+
+
+@pytest.fixture
+def tiny(unalike):
+    """`unalike run` on five clients with a linear model, as JSON."""
+
+    def run(*words, out="run"):
+        answer = unalike("run", *TINY, *words, "--out", out, "--json")
+        assert answer.code == 0, answer
+        return Path(out)
+
+    return run
+
+
+def model_of(folder):
+    """The bytes of a run's trained model."""
+    return (Path(folder) / "model.safetensors").read_bytes()

@@ -1,0 +1,39 @@
+"""Do the examples in the documentation run?"""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from unalike.config import read_experiment
+from unalike.experiment import check
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_python_blocks_run(block, capsys):
+    exec(compile(block, "documentation", "exec"), {"__name__": "documentation"})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
+def test_experiment_files_are_valid(path):
+    check(read_experiment(path))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_example_scripts_run(path, capsys):
+    runpy.run_path(str(path), run_name="__main__")
+
+
+def test_the_readme_shows_the_two_commands():
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text

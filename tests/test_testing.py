@@ -1,0 +1,63 @@
+"""Does the contract test let good algorithms pass and catch bad ones?"""
+
+from dataclasses import dataclass
+
+import jax
+import pytest
+
+import unalike
+from unalike import FedAvg, Reply, local_sgd
+from unalike.algorithms import algorithms
+from unalike.testing import CHECKS, ContractError, check_algorithm
+
+
+@pytest.mark.parametrize("name", list(algorithms))
+def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
+    assert check_algorithm(algorithms.make(name)) == list(CHECKS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peeking(FedAvg):
+    """Reads all clients' rows."""
+
+    def client(self, task, message, memory, data, key):
+        trained = local_sgd(task, message, data, self.optimizer).params
+        return Reply(jax.tree.map(lambda leaf: leaf + 1e-3 * data.x.mean(), trained))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drifting(FedAvg):
+    """Moves even when the learning rate is zero."""
+
+    def client(self, task, message, memory, data, key):
+        return Reply(jax.tree.map(lambda leaf: leaf.at[..., 0].add(0.1), message))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstCounts(FedAvg):
+    """Gives the client with the smallest number more weight."""
+
+    def client(self, task, message, memory, data, key):
+        reply = super().client(task, message, memory, data, key)
+        return Reply(jax.tree.map(lambda leaf: leaf * (1.0 + 0.1 * (data.start == 0)), reply.upload))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "promise"),
+    [(Peeking(), "another's data"), (Drifting(), "zero changes"), (FirstCounts(), "order of clients")],
+)
+def test_a_broken_promise_is_named(algorithm, promise):
+    with pytest.raises(ContractError, match=promise):
+        check_algorithm(
+            algorithm, skip=["same seed", "state survives saving", "one client is local training"]
+        )
+
+
+def test_a_memory_of_another_shape_is_refused_before_training():
+    class Forgetful(unalike.Local):
+        def client(self, task, message, memory, data, key):
+            return Reply({}, {"params": jax.tree.map(lambda leaf: leaf[:1], memory["params"])})
+
+    federation = unalike.testing.example_federation()
+    with pytest.raises(unalike.ConfigError, match="memory"):
+        unalike.train(federation, unalike.testing.example_task(federation), Forgetful(), rounds=1)
