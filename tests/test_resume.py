@@ -25,10 +25,9 @@ from unalike.config import make_experiment
 from unalike.experiment import run_experiment
 from unalike.runs import RunFolder
 
-ROUNDS = 600
 LONG = {
     **{"data": "digits", "clients": 8, "partition": "dirichlet:0.3", "model": "linear", "seed": 3},
-    **{"rounds": ROUNDS, "per_round": 3, "steps": 2, "batch_size": 8},
+    **{"rounds": 400, "per_round": 3, "steps": 2, "batch_size": 8},
     **{"evaluate_every": 30, "checkpoint_every": 7},
 }
 SHORT = {**LONG, "rounds": 12, "evaluate_every": 4, "checkpoint_every": 3}
@@ -125,12 +124,19 @@ def short(tmp_path_factory):
     return whole_run(tmp_path_factory.mktemp("short") / "run", SHORT)
 
 
-@pytest.fixture
-def stopped(tmp_path):
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory):
     """The same run, stopped after ten rounds; it has checkpoints of rounds 6 and 9."""
-    path = cut_short(tmp_path / "run", SHORT, after=10)
-    assert RunFolder.open(path, read_only=True).checkpoints.rounds() == [6, 9]
+    path = cut_short(tmp_path_factory.mktemp("stopped") / "run", SHORT, after=10)
+    with RunFolder.open(path) as folder:
+        assert folder.checkpoints.rounds() == [6, 9]
     return path
+
+
+@pytest.fixture
+def stopped(stopped_once, tmp_path):
+    """A copy of the stopped run, to be damaged."""
+    return shutil.copytree(stopped_once, tmp_path / "run")
 
 
 @pytest.mark.slow
@@ -139,11 +145,11 @@ def test_kill_9_at_any_moment_changes_nothing(program, tmp_path, algorithm):
     values = {**LONG, "algorithm": algorithm}
     path, sleeps = tmp_path / "killed", random.Random(algorithm)
     command = ["run", *options(values), "--out", path]
-    for _ in range(3):
+    for _ in range(2):
         process = program(*command, "--quiet")
         checkpoints = set(path.glob("checkpoints/round*"))
         wait_for(lambda before=checkpoints: set(path.glob("checkpoints/round*")) - before, process)
-        time.sleep(sleeps.uniform(0, 0.3))
+        time.sleep(sleeps.uniform(0, 0.25))
         process.kill()
         process.communicate()
         command = ["resume", path]
@@ -199,7 +205,7 @@ def asked_at(reading):
 def test_ctrl_c_just_before_the_checkpoint_loses_no_round(tmp_path, monkeypatch):
     """The signal may arrive between any two lines: each reading of the flag may be the first to see it."""
     experiment = make_experiment({**SHORT, "evaluate_every": 0, "checkpoint_every": 0})
-    for reading in range(1, 9):
+    for reading in range(1, 5):
         path = tmp_path / str(reading)
         monkeypatch.setattr("unalike.training.Interrupts", asked_at(reading))
         with pytest.raises(KeyboardInterrupt):
@@ -223,7 +229,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path, short)
     assert_same(path, short)
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "local", "fedadam", "fedprox"])
+@pytest.mark.parametrize("algorithm", ["scaffold", "local", "fedadam"])
 def test_more_rounds_equal_a_run_that_was_configured_with_them(tmp_path, algorithm):
     values = {**SHORT, "algorithm": algorithm}
     longer = {**values, "rounds": 16}

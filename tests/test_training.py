@@ -84,9 +84,11 @@ def test_another_seed_gives_another_model(federation, task):
 
 
 @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core")
-@pytest.mark.parametrize("algorithm", [PLAIN, Scaffold(work=ONCE)], ids=["fedavg", "scaffold"])
-def test_one_and_two_cores_give_the_same_model(federation, task, algorithm):
-    one, two = (train(federation, task, algorithm, rounds=5, per_round=3, devices=d) for d in (1, 2))
+def test_one_and_two_cores_give_the_same_model(federation, task):
+    one, two = (
+        train(federation, task, Scaffold(work=ONCE), rounds=5, per_round=3, devices=devices)
+        for devices in (1, 2)
+    )
     assert largest_difference(one.state, two.state) <= 1e-5
     for name, column in one.metrics().items():
         np.testing.assert_allclose(column, two.metrics()[name], rtol=1e-4, atol=1e-5)
@@ -207,13 +209,6 @@ def test_labels_out_of_range_are_refused_with_the_name_of_the_client(label):
         federation_of({"fine": client(0, 8), "clinic 7": (x, np.where(np.arange(8) == 2, label, y))})
 
 
-def test_a_model_for_other_features_is_refused_in_one_sentence(federation):
-    other = Task.classification(models.linear(input_shape=(FEATURES + 1,), outputs=CLASSES), classes=CLASSES)
-    with pytest.raises(UnalikeError) as error:
-        train(federation, other, PLAIN, rounds=1)
-    assert "\n" not in str(error.value)
-
-
 # Who takes part.
 
 
@@ -294,14 +289,14 @@ class PrefersHighLoss(Participation):
         self.losses = np.array(state["losses"])
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The machine went away."""
 
 
 def stop_after(round):
     def observer(report, _):
         if report.round == round:
-            raise Stopped
+            raise StoppedError
 
     return observer
 
@@ -314,7 +309,7 @@ def test_a_participation_that_learns_survives_resuming(federation, task, tmp_pat
         )
 
     whole = start()
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         start(out=tmp_path / "run", observer=stop_after(after))
     resumed = start(out=tmp_path / "run", resume=True)
     assert content(resumed.state) == content(whole.state)
@@ -327,7 +322,7 @@ def test_a_participation_that_learns_survives_resuming(federation, task, tmp_pat
 
 @dataclass(frozen=True, kw_only=True)
 class Fragile(FedAvg):
-    """FedAvg whose clients' uploads are NaN when they have exactly `broken` rows, in the rounds before `until`."""
+    """FedAvg with uploads that are NaN from clients of exactly `broken` rows, in rounds before `until`."""
 
     broken: int = 0
     until: int = 10**6
@@ -347,10 +342,11 @@ def sizes_of(federation):
 @pytest.mark.parametrize("engine", ["local", "debug"])
 @pytest.mark.filterwarnings("ignore:round")
 def test_an_upload_that_is_not_finite_is_left_out_and_written_down(federation, task, engine):
-    run = train(federation, task, Fragile(work=ONCE, broken=sizes_of(federation)[2]), rounds=2, engine=engine)
+    small, broken = federation.subset([0, 1]), sizes_of(federation)[1]
+    run = train(small, task, Fragile(work=ONCE, broken=broken), rounds=2, engine=engine)
     assert [(e["round"], e["kind"], e["client"], e["name"]) for e in run.events()] == [
-        (1, "rejected upload", 2, "c2"),
-        (2, "rejected upload", 2, "c2"),
+        (1, "rejected upload", 1, "c1"),
+        (2, "rejected upload", 1, "c1"),
     ]
     assert run.metrics()["rejected"].tolist()[1:] == [1, 1]
     assert np.isfinite(run.metrics()["train_loss"][1:]).all()
@@ -398,10 +394,10 @@ class Counting(Fragile):
 @pytest.mark.parametrize("engine", ["local", "debug"])
 @pytest.mark.filterwarnings("ignore:round")
 def test_a_client_that_is_rejected_the_first_time_begins_afresh_the_next_time(federation, task, engine):
-    algorithm = Counting(work=ONCE, broken=sizes_of(federation)[2], until=1)
-    run = train(federation, task, algorithm, rounds=3, engine=engine)
-    memories = run.memories.gather(np.arange(5))[0]
-    assert np.asarray(memories["count"]).tolist() == [103, 103, 102, 103, 103]
+    small, broken = federation.subset([0, 1]), sizes_of(federation)[1]
+    run = train(small, task, Counting(work=ONCE, broken=broken, until=1), rounds=3, engine=engine)
+    memories, _ = run.memories.gather(np.arange(2))
+    assert np.asarray(memories["count"]).tolist() == [103, 102]
 
 
 def test_a_client_that_raises_is_named_by_the_debug_engine(federation, task):

@@ -247,8 +247,8 @@ def train(
         timing or Synchronous(),
         rounds,
         Schedule(
-            max(1, rounds // 20) if evaluate_every is None else evaluate_every,
-            max(1, rounds // 10) if checkpoint_every is None else checkpoint_every,
+            _cadence(evaluate_every, rounds, 20),
+            _cadence(checkpoint_every, rounds, 10) if folder else 0,
             evaluate_clients,
         ),
         folder.record if folder else Record(":memory:"),
@@ -261,6 +261,11 @@ def train(
             training.resume()
         training.go()
         return _finished(training)
+
+
+def _cadence(every: int | None, rounds: int, times: int) -> int:
+    """Every how many rounds, when it should happen about that many times unless the user chose."""
+    return max(1, rounds // times) if every is None else every
 
 
 def _folder(out: str | Path | RunFolder | None, resume: bool) -> RunFolder | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from unalike.cli import main
+from unalike.runs import RunFolder
 
 TINY = ("--clients", "5", "--model", "linear", "--rounds", "4", "--batch-size", "0")
 
@@ -27,6 +28,18 @@ class Answer(NamedTuple):
     def sentence(self):
         """The error message on one line, whatever the width of the terminal."""
         return " ".join(self.err.split())
+
+
+@pytest.fixture
+def no_reports(monkeypatch):
+    """Drawing takes most of the time of a tiny run; most tests look at something else."""
+
+    def draw_nothing(where, *_):
+        folder = where.path if isinstance(where, RunFolder) else Path(where).parent
+        return folder / "report.html"
+
+    monkeypatch.setattr("unalike.cli.run.report_run", draw_nothing)
+    monkeypatch.setattr("unalike.cli.compare.report_comparison", draw_nothing)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..runs.compare import Comparison
 from .comparison_plots import Runs, comparison_clients, comparison_curves
 from .html import write_report
+from .plots import save
 from .words import title, value
 
 _CAPTIONS = {
@@ -29,6 +30,8 @@ def report_comparison(
         figures["Learning"] = comparison_curves(runs, comparison.metric)
     if comparison.clients:
         figures["Clients"] = comparison_clients(comparison.clients, comparison.metric)
+    for name, drawn in figures.items():
+        save(drawn, Path(path).parent / "plots" / f"{name.lower()}.png")
     methods = [row["method"] for row in comparison.rows]
     return write_report(
         path,

@@ -126,8 +126,8 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
         "seeds": str(row["seeds"]),
         metric: _interval(row[metric], row[f"{metric}_half_width"]),
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
-        "p (paired t)": _number(row["p_t"], ".3g"),
-        "p (distribution-free)": _number(row["p_free"], ".3g"),
+        "p (t)": _number(row["p_t"], ".3g"),
+        "p (free)": _number(row["p_free"], ".3g"),
     }
 
 

@@ -1,0 +1,129 @@
+"""The same federated averaging in Unalike, through its public `train`.
+
+Unalike plans its own mini-batches; here the plan is made as always, and paid for, and then its rows are exchanged for the
+problem's, so that final losses can be compared digit by digit. A lap
+is one whole round, from the host's plan to the recorded metrics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from common import Data, Job, Laps, chunks, finish, layer_weights, read_data, read_job
+
+import unalike
+import unalike.engine.local as local_engine
+from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, models
+from unalike.data.federation import Split
+from unalike.engine.batches import Batches
+from unalike.trees import Tree
+
+
+class GivenCohorts(Participation):
+    """The problem's cohorts, weighted by rows."""
+
+    def __init__(self, data: Data) -> None:
+        self.data = data
+
+    def draw(self, round: int, importance: Any, rng: Any) -> Cohort:
+        return Cohort(self.data.clients(round).astype(np.int64), self.data.shares(round))
+
+
+def federation_of(data: Data) -> Federation:
+    """The problem's rows; no test rows, so the library's own evaluation stays out of the way."""
+    clients = len(data.offsets) - 1
+    empty = Split(data.x[:0], data.y[:0], np.zeros(clients + 1, np.int64))
+    return Federation(Split(data.x, data.y, data.offsets), empty, empty, int(data.hyper["classes"]))
+
+
+def dense_layers(data: Data) -> list[Tree]:
+    """The first weights of the problem's dense layers."""
+    kinds = [layer["kind"] for layer in data.hyper["layers"]]
+    return [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "dense"]
+
+
+def model_of(data: Data) -> tuple[Model, Tree]:
+    """The library's model of the problem's architecture, and its first weights."""
+    layers = data.hyper["layers"]
+    kinds = [layer["kind"] for layer in layers]
+    shape, outputs = data.x.shape[1:], data.hyper["classes"]
+    if "lstm" in kinds:
+        return one_bias(models.lstm(100, 8, outputs=outputs)), lstm_weights(data, kinds)
+    if "conv" in kinds:
+        name = "cnn" if layers[0]["padding"] == "same" else "cnn-small"
+        filters = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "conv"]
+        made = models.models.make(name, input_shape=shape, outputs=outputs)
+        return made, {"conv": filters, "dense": dense_layers(data)}
+    hidden = dense_layers(data)
+    if len(hidden) == 1:
+        return models.linear(input_shape=shape, outputs=outputs), hidden[0]
+    return models.mlp(
+        *(layer["w"].shape[1] for layer in hidden[:-1]), input_shape=shape, outputs=outputs
+    ), hidden
+
+
+def lstm_weights(data: Data, kinds: list[str]) -> Tree:
+    """Embedding, gates and head in the library's names."""
+    gates = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "lstm"]
+    return {
+        "embedding": layer_weights(data, kinds.index("embed"))["w"],
+        "layers": [{"wi": g["wi"], "wh": g["wh"], "bi": g["b"]} for g in gates],
+        "head": dense_layers(data)[0],
+    }
+
+
+def one_bias(model: Model) -> Model:
+    """The same network with the second bias of every layer held at zero, as in all adapters."""
+
+    def apply(params: Tree, x: jax.Array) -> jax.Array:
+        full = [{**layer, "bh": jnp.zeros_like(layer["bi"])} for layer in params["layers"]]
+        return model.apply({**params, "layers": full}, x)
+
+    return Model(model.init, apply)
+
+
+def use_given_batches(data: Data) -> None:
+    """Let the engine plan as always, then put the problem's rows in the plan's place."""
+    plan = local_engine.plan_batches
+
+    def given(work: Any, sizes: Any, clients: Any, round: int, seed: int, widest: int) -> Batches:
+        planned = plan(work, sizes, clients, round, seed, widest)
+        positions = data.steps(round) - data.offsets[clients][:, None, None]
+        planned.positions[:, : positions.shape[1]] = positions
+        return planned
+
+    local_engine.plan_batches = given
+
+
+def main(job: Job) -> None:
+    """Run the job's rounds and write the result."""
+    data = read_data(job.problem)
+    use_given_batches(data)
+    model, first = model_of(data)
+    task = Task.classification(model, data.hyper["classes"])
+    work = LocalWork(steps=data.hyper["steps"], batch_size=data.hyper["batch"])
+    algorithm = FedAvg(work=work, optimizer=Optimizer("sgd", data.hyper["lr"]))
+    params = jax.tree.map(jnp.asarray, first)
+    laps = Laps()
+    run = unalike.train(
+        federation_of(data),
+        task,
+        algorithm,
+        rounds=job.total,
+        participation=GivenCohorts(data),
+        initial={"params": params, "server": algorithm.server_optimizer.build().init(params)},
+        evaluate_every=1,  # there are no test rows: this only makes every round end before the next begins
+        observer=lambda report, rounds: laps.lap() if report.round else laps.start(),
+    )
+    apply = jax.jit(task.apply)
+    logits = np.concatenate(
+        [np.asarray(apply(run.state["params"], data.x_test[piece])) for piece in chunks(len(data.y_test))]
+    )
+    finish(job, data, laps, logits, "unalike", threads=len(jax.devices()))
+
+
+if __name__ == "__main__":
+    main(read_job())

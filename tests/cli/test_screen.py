@@ -1,0 +1,116 @@
+"""What does a person see?  (A short table, words instead of codes, and names as they are.)"""
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import TINY
+
+
+def write_client(folder, name, rows=6):
+    """A CSV file with two features and a label."""
+    lines = ["height,width,label", *(f"{i},{i % 3},{i % 2}" for i in range(rows))]
+    (folder / f"{name}.csv").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def clients(tmp_path):
+    """A folder with two clients' files."""
+    folder = tmp_path / "clients"
+    folder.mkdir()
+    for name in ("ann", "bob"):
+        write_client(folder, name)
+    return folder
+
+
+def test_a_run_ends_with_a_table_and_says_where_the_report_is(unalike, tmp_path):
+    answer = unalike("run", *TINY, "--out", "run", "--quiet")
+    assert answer.code == 0
+    assert "fedavg after 4 rounds" in answer.out
+    assert "test accuracy" in answer.out
+    assert "run/report.html" in answer.out
+    assert answer.err == ""
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {
+        *("config.toml", "metrics.sqlite", "model.safetensors", "report.html", "checkpoints", "plots")
+    }
+
+
+@pytest.mark.usefixtures("no_reports")
+def test_an_algorithm_is_called_as_it_was_asked_for(unalike):
+    answer = unalike("run", *TINY, "--algorithm", "fedadam", "--out", "run", "--json")
+    assert answer.json["algorithm"] == "fedadam"
+
+
+@pytest.mark.usefixtures("no_reports")
+def test_a_folder_of_files_trains(unalike, clients):
+    answer = unalike("run", "--data", clients, "--model", "linear", "--rounds", 1, "--json")
+    assert answer.code == 0
+    assert answer.json["clients"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("height,width,label\n1,tall,0\n", "column 'width'"),
+        ("height,width,label\n1,,0\n2,2,1\n", "missing"),
+        ("height,width,label\n1,2\n", "different numbers of columns"),
+        ("height,label\n1,0\n2,1\n", "give every client the same columns"),
+        ("", "header"),
+    ],
+)
+def test_a_bad_client_file_is_named(unalike, clients, tmp_path, content, words):
+    (clients / "clinic 7.csv").write_text(content)
+    answer = unalike("run", "--data", clients, "--rounds", 1)
+    assert answer.code == 2
+    assert "clinic 7" in answer.sentence
+    assert words in answer.sentence
+    assert not (tmp_path / "runs").exists()
+
+
+def test_clients_with_brackets_in_their_names_are_shown_as_they_are(unalike, clients):
+    write_client(clients, "[bold]")
+    write_client(clients, "[end]")
+    answer = unalike("inspect", clients)
+    assert answer.code == 0
+    assert "[bold]" in answer.out
+    assert "[end]" in answer.out
+
+
+@pytest.mark.usefixtures("no_reports")
+def test_a_folder_with_brackets_in_its_name_is_shown_as_it_is(unalike):
+    answer = unalike("run", *TINY, "--out", "my [red] run", "--quiet")
+    assert answer.code == 0
+    assert "my [red] run/report.html" in answer.out
+
+
+def test_a_picture_that_cannot_be_drawn_is_one_sentence(unalike):
+    answer = unalike("inspect", "digits", "--clients", 3, "--picture", "/dev/null/partition.png")
+    assert answer.code == 2
+    assert "/dev/null/partition.png" in answer.sentence
+
+
+@pytest.mark.parametrize(
+    "data", ["breast_cancer", "diabetes", "digits", "gaussians", "mixture", "quadratic", "synthetic"]
+)
+def test_every_data_set_that_needs_no_download_can_be_looked_at(unalike, data):
+    answer = unalike("inspect", data, "--clients", 6)
+    assert answer.code == 0
+    assert "6 clients" in answer.out
+    assert "nan" not in answer.out.split()
+
+
+@pytest.mark.usefixtures("no_reports")
+def test_numbers_that_are_not_there_are_not_called_nan(unalike):
+    """Clients with a single row have no test rows, so their accuracy is unknown."""
+    answer = unalike("run", *TINY, "--samples", 5, "--rounds", 1, "--quiet", "--out", "run")
+    assert answer.code == 0
+    assert "nan" not in answer.out.split()
+
+
+def test_a_person_sees_who_is_better_in_a_comparison(unalike):
+    answer = unalike("compare", *TINY, "--algorithms", "fedavg,local", "--seeds", 2, "--rounds", 1, "--quiet")
+    assert answer.code == 0
+    assert "±" in answer.out
+    assert "fedavg" in answer.out
+    assert all(word in " ".join(answer.out.split()) for word in ("against", "paired", "report.html"))
+    assert Path("runs/comparison/report.html").exists()

@@ -1,0 +1,95 @@
+"""Does `unalike reproduce` tell the truth?  (A broken hard claim is exit code 1, a soft one is reported.)"""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from unalike.cli import app
+from unalike.reproduce import Claim, at_least, at_most, run_study, studies
+
+FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", "holds"}
+
+
+def reproduce(*words):
+    return CliRunner().invoke(app, ["reproduce", *words])
+
+
+@pytest.fixture
+def study():
+    """Register a study of these claims for the length of a test."""
+
+    def register(*claims):
+        @studies.add("fake")
+        def fake(quick: bool = False) -> list[Claim]:
+            """A study of this test."""
+            return list(claims)
+
+    yield register
+    studies._makers.pop("fake", None)
+
+
+HOLDS = at_most("X-1", "it is small", [0.1, 0.3], 0.5, published=0.2)
+HARD = at_least("X-2", "it is large", [0.1, 0.3], 0.5)
+SOFT = at_least("X-3", "it would be nice", [0.1], 0.5, hard=False)
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"), [((HOLDS,), 0), ((HOLDS, HARD), 1), ((HOLDS, SOFT), 0), ((SOFT, HARD), 1), ((), 0)]
+)
+def test_only_a_broken_hard_claim_fails(study, claims, code):
+    study(*claims)
+    assert reproduce("fake").exit_code == code
+    answer = reproduce("fake", "--json")
+    assert answer.exit_code == code
+    assert [claim["id"] for claim in json.loads(answer.stdout)] == [claim.id for claim in claims]
+
+
+def test_a_person_reads_which_claim_does_not_hold(study):
+    study(HOLDS, HARD, SOFT)
+    words = " ".join(reproduce("fake").stdout.split())
+    assert "3 claims, 1 hard" in words
+    assert "X-2" in words
+
+
+def test_the_worst_seed_decides_and_the_spread_is_half_the_range():
+    assert (HOLDS.measured, HOLDS.spread, HOLDS.holds) == (0.3, pytest.approx(0.1), True)
+    assert (HARD.measured, HARD.holds) == (0.1, False)
+    assert SOFT.spread is None
+
+
+def test_a_measure_that_is_not_a_number_does_not_hold():
+    assert not at_most("X", "", [float("nan"), 0.0], 1.0).holds
+    assert not at_least("X", "", [float("nan"), 2.0], 1.0).holds
+
+
+def test_what_is_not_a_number_is_null_in_json(study):
+    study(at_most("X-4", "it is a number", [float("nan")], 1.0))
+    answer = reproduce("fake", "--json")
+    assert json.loads(answer.stdout, parse_constant=pytest.fail)[0]["measured"] is None
+
+
+def test_without_a_name_the_studies_are_listed():
+    assert "foundation" in {row["study"] for row in json.loads(reproduce("--json").stdout)}
+
+
+def test_a_study_is_told_to_be_quick():
+    seen = []
+    try:
+        studies.add("fake")(lambda quick=False: seen.append(quick) or [])
+        run_study("fake", quick=True)
+        reproduce("fake", "--quick", "--json")
+        reproduce("fake", "--json")
+    finally:
+        studies._makers.pop("fake")
+    assert seen == [True, True, False]
+
+
+@pytest.mark.slow
+def test_the_foundation_holds():
+    answer = reproduce("foundation", "--quick", "--json")
+    claims = json.loads(answer.stdout, parse_constant=pytest.fail)
+    assert answer.exit_code == 0, claims
+    assert all(set(claim) >= FIELDS for claim in claims)
+    assert len({claim["id"] for claim in claims}) == len(claims) >= 7
+    assert all(claim["holds"] for claim in claims if claim["hard"])
