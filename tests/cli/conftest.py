@@ -38,8 +38,9 @@ def no_reports(monkeypatch):
         folder = where.path if isinstance(where, RunFolder) else Path(where).parent
         return folder / "report.html"
 
-    monkeypatch.setattr("unalike.cli.run.report_run", draw_nothing)
-    monkeypatch.setattr("unalike.cli.compare.report_comparison", draw_nothing)
+    # By sys.modules, for the package's attributes `run` and `compare` are the commands, not their modules.
+    monkeypatch.setattr(sys.modules["unalike.cli.run"], "report_run", draw_nothing)
+    monkeypatch.setattr(sys.modules["unalike.cli.compare"], "report_comparison", draw_nothing)
 
 
 @pytest.fixture

@@ -55,10 +55,11 @@ def test_a_diverging_run_is_still_json(unalike):
     assert document(answer)["rounds"] == 9
 
 
-@pytest.mark.parametrize("kind", [(), ("algorithms",), ("optimizers",), ("data",)])
+@pytest.mark.parametrize("kind", [(), ("optimizers",), ("data",)])
 def test_list(unalike, kind):
     listed = document(unalike("list", *kind, "--json"))
     assert all(words for names in listed.values() for words in names.values())
+    assert all(words.endswith(".") for names in listed.values() for words in names.values())
     if kind:
         assert list(listed) == list(kind)
 

@@ -112,5 +112,5 @@ def test_a_person_sees_who_is_better_in_a_comparison(unalike):
     assert answer.code == 0
     assert "±" in answer.out
     assert "fedavg" in answer.out
-    assert all(word in " ".join(answer.out.split()) for word in ("against", "paired", "report.html"))
+    assert all(word in " ".join(answer.out.split()) for word in ("against", "p (t)", "report.html"))
     assert Path("runs/comparison/report.html").exists()

@@ -1,6 +1,7 @@
 """Small federations and toy algorithms whose every number can be worked out by hand."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import jax
@@ -32,9 +33,10 @@ def federation(train, test=None, names=None, **options):
     return Federation(*parts, split(test, seed=2, **options), 3, names)
 
 
-def logistic_task(features=3):
-    """Logistic regression with three classes."""
-    return Task.classification(linear(input_shape=(features,), outputs=3), classes=3)
+@cache
+def logistic_task():
+    """Logistic regression with three classes; one object, so programs are compiled once for all tests."""
+    return Task.classification(linear(input_shape=(3,), outputs=3), classes=3)
 
 
 @dataclass(frozen=True, kw_only=True)

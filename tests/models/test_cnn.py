@@ -109,7 +109,7 @@ def test_dropout_acts_in_training_only_and_is_right_on_average():
     keys = jax.random.split(jax.random.key(7), 400)
     noisy = np.asarray(jax.jit(jax.vmap(lambda key: model.apply_noisy(params, x, key)))(keys))
     assert noisy.std(0).min() > 0
-    # One convolution and no hidden layer: the output is linear in what is dropped, so its mean is the calm output.
+    # With one convolution and no hidden layer, the output is linear in what is dropped.
     error = noisy.std(0) / np.sqrt(len(keys))
     assert (np.abs(noisy.mean(0) - calm) < 4 * error).all()
 

@@ -20,32 +20,30 @@ from .catalogue import models
 from .dense import dense, dense_init
 from .task import Model
 
-Cell = Callable[[Tree, Tree, jax.Array], Tree]
-"""(weights, state, projected input) -> state; the first entry of a state is what the next layer reads."""
+Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+"""(projected inputs by time, recurrent weights and bias) -> what every step hands to the next layer."""
 
 
 @models.add("lstm")
 def lstm(units: int = 100, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A character LSTM; `lstm:256,8` has 256 units a layer and an 8-dimensional embedding."""
-    return character_model(_lstm_cell, 4, 2, units, embedding, layers, outputs)
+    return character_model(_lstm_layer, 4, units, embedding, layers, outputs)
 
 
 @models.add("gru")
 def gru(units: int = 256, embedding: int = 16, layers: int = 2, *, outputs: int) -> Model:
     """A character GRU; `gru:128,8` has 128 units a layer and an 8-dimensional embedding."""
-    return character_model(_gru_cell, 3, 1, units, embedding, layers, outputs)
+    return character_model(_gru_layer, 3, units, embedding, layers, outputs)
 
 
 @models.add("rnn")
 def rnn(units: int = 256, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A plain (Elman) character network with tanh."""
-    return character_model(_rnn_cell, 1, 1, units, embedding, layers, outputs)
+    return character_model(_rnn_layer, 1, units, embedding, layers, outputs)
 
 
-def character_model(
-    cell: Cell, gates: int, states: int, units: int, embedding: int, layers: int, outputs: int
-) -> Model:
-    """Embedding, `layers` recurrent layers of one kind of cell, and a dense layer on the last step."""
+def character_model(layer: Layer, gates: int, units: int, embedding: int, layers: int, outputs: int) -> Model:
+    """Embedding, `layers` recurrent layers of one kind, and a dense layer on the last step."""
     inputs = (embedding, *(units for _ in range(layers - 1)))
 
     def init(key: jax.Array) -> Tree:
@@ -58,8 +56,10 @@ def character_model(
 
     def features(params: Tree, x: jax.Array) -> jax.Array:
         h = params["embedding"][x.T]
-        for layer in params["layers"]:
-            h = _run(cell, states, layer, h)
+        for weights in params["layers"]:
+            # The inputs of all steps are projected at once, outside the loop over time.
+            rows = h.reshape(-1, h.shape[-1]) @ weights["wi"] + weights["bi"]
+            h = layer(rows.reshape(*h.shape[:2], -1), weights["wh"], weights["bh"])
         return h[-1]
 
     return Model(init, lambda params, x: dense(params["head"], features(params, x)), features)
@@ -80,35 +80,85 @@ def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> Tree:
     }
 
 
-def _run(cell: Cell, states: int, layer: Tree, x: jax.Array) -> jax.Array:
-    """All steps of one layer, time first; the inputs of all steps are projected at once."""
-    time, batch, width = x.shape
-    projected = (x.reshape(-1, width) @ layer["wi"] + layer["bi"]).reshape(time, batch, -1)
-    start = tuple(jnp.zeros((batch, layer["wh"].shape[0])) for _ in range(states))
+def _gru_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
+    def step(h: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+        reset_in, update_in, new_in = jnp.split(row, 3, axis=-1)
+        reset_h, update_h, new_h = jnp.split(h @ wh + bh, 3, axis=-1)
+        update = jax.nn.sigmoid(update_in + update_h)
+        new = jnp.tanh(new_in + jax.nn.sigmoid(reset_in + reset_h) * new_h)
+        h = (1.0 - update) * new + update * h
+        return h, h
 
-    def step(state: Tree, row: jax.Array) -> tuple[Tree, jax.Array]:
-        state = cell(layer, state, row)
-        return state, state[0]
-
-    return lax.scan(step, start, projected)[1]
-
-
-def _lstm_cell(layer: Tree, state: Tree, row: jax.Array) -> Tree:
-    h, c = state
-    i, f, g, o = jnp.split(row + h @ layer["wh"] + layer["bh"], 4, axis=-1)
-    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+    return lax.scan(step, _silence(rows, wh), rows)[1]
 
 
-def _gru_cell(layer: Tree, state: Tree, row: jax.Array) -> Tree:
-    (h,) = state
-    reset_in, update_in, new_in = jnp.split(row, 3, axis=-1)
-    reset_h, update_h, new_h = jnp.split(h @ layer["wh"] + layer["bh"], 3, axis=-1)
-    update = jax.nn.sigmoid(update_in + update_h)
-    new = jnp.tanh(new_in + jax.nn.sigmoid(reset_in + reset_h) * new_h)
-    return ((1.0 - update) * new + update * h,)
+def _rnn_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
+    def step(h: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+        h = jnp.tanh(row + h @ wh + bh)
+        return h, h
+
+    return lax.scan(step, _silence(rows, wh), rows)[1]
 
 
-def _rnn_cell(layer: Tree, state: Tree, row: jax.Array) -> Tree:
-    (h,) = state
-    return (jnp.tanh(row + h @ layer["wh"] + layer["bh"]),)
+def _lstm_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
+    return _lstm_steps(rows + bh, wh)
+
+
+@jax.custom_vjp
+def _lstm_steps(rows: jax.Array, wh: jax.Array) -> jax.Array:
+    """All steps of an LSTM layer: i, f, g, o from row + h wh; c = f c + i g; h = o tanh(c)."""
+    return _lstm_forward(rows, wh)[0]
+
+
+def _lstm_forward(rows: jax.Array, wh: jax.Array) -> tuple[jax.Array, Tree]:
+    # sigmoid(a) = (1 + tanh(a / 2)) / 2, so one tanh over all four gates is enough.
+    half, whole = jnp.full(wh.shape[0], 0.5), jnp.ones(wh.shape[0])
+    slope = jnp.concatenate([half, half, whole, half])
+    shift = 1.0 - slope
+
+    def step(state: Tree, row: jax.Array) -> tuple[Tree, Tree]:
+        h, c = state
+        gates = slope * jnp.tanh(slope * (row + h @ wh)) + shift
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        c = f * c + i * g
+        h = o * jnp.tanh(c)
+        return (h, c), (h, c, gates)
+
+    start = _silence(rows, wh)
+    _, (h, c, gates) = lax.scan(step, (start, start), rows)
+    return h, (h, c, gates, wh)
+
+
+def _lstm_backward(saved: Tree, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Only what must go step by step is in the loop; the gradient of the weights is one product after it."""
+    h, c, gates, wh = saved
+    before_h, before_c = (jnp.concatenate([jnp.zeros_like(a[:1]), a[:-1]]) for a in (h, c))
+    back = wh.T
+
+    def step(carry: Tree, now: Tree) -> tuple[Tree, jax.Array]:
+        dh, dc = carry
+        heard, gates, c, before = now
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        bent = jnp.tanh(c)
+        dh = dh + heard
+        dc = dc + dh * o * (1.0 - bent**2)
+        pulls = (
+            dc * g * i * (1.0 - i),
+            dc * before * f * (1.0 - f),
+            dc * i * (1.0 - g**2),
+            dh * bent * o * (1.0 - o),
+        )
+        drow = jnp.concatenate(pulls, axis=-1)
+        return (drow @ back, dc * f), drow
+
+    end = jnp.zeros_like(h[0])
+    _, drows = lax.scan(step, (end, end), (gradient, gates, c, before_c), reverse=True)
+    return drows, before_h.reshape(-1, wh.shape[0]).T @ drows.reshape(-1, wh.shape[1])
+
+
+_lstm_steps.defvjp(_lstm_forward, _lstm_backward)
+
+
+def _silence(rows: jax.Array, wh: jax.Array) -> jax.Array:
+    """The state before the first symbol."""
+    return jnp.zeros((rows.shape[1], wh.shape[0]))
