@@ -158,6 +158,19 @@ def test_clients_without_test_rows_train_and_do_not_count_in_the_mean(task):
     assert accuracy(run)[-1] == pytest.approx(tested["test_accuracy"][0])
 
 
+@pytest.mark.parametrize("scale", [1e12, 1e38])
+def test_what_one_client_measures_does_not_depend_on_the_others(task, scale):
+    """One client's test rows are wild enough to make its loss huge, or not a number."""
+    x, y = client(1, 5)
+    clients = {
+        "wild": {"train": client(0, 8), "test": (-x * np.float32(scale), y)},
+        "tame": {"train": client(2, 8), "test": client(3, 5)},
+    }
+    run = train(federation_of(clients), task, PLAIN, rounds=2)
+    tame = task.losses(run.message, *map(jnp.asarray, client(3, 5))).mean()
+    assert run.client_metrics()["test_loss"][1] == pytest.approx(float(tame), rel=1e-5)
+
+
 def test_a_federation_without_any_test_rows_trains(task):
     run = train(
         federation_of({"a": client(0, 5), "b": client(1, 5)}, test_fraction=0.0), task, PLAIN, rounds=2

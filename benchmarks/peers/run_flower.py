@@ -89,7 +89,7 @@ def main(job: Job) -> None:
         package="flwr",
         threads=f"{cores()} actors x 1",
         peak_mb=memory.peak_mb,
-        remark="memory is the sum over all processes; the client is an importable module",
+        remark="memory over all processes",
     )
 
 

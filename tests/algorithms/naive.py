@@ -47,8 +47,9 @@ class Fixed(Participation):
 
 
 def train(federation, task, algorithm, rounds, **options):
-    """A run that keeps all its states."""
-    return unalike.train(federation, task, algorithm, rounds=rounds, keep_history=True, **options)
+    """A run that keeps all its states, on one device because that compiles sooner."""
+    settings = {"rounds": rounds, "keep_history": True, "devices": 1, "evaluate_every": 0, **options}
+    return unalike.train(federation, task, algorithm, **settings)
 
 
 def zeros():

@@ -75,14 +75,6 @@ def test_the_reported_training_loss_is_the_weighted_mean_over_the_steps(federati
     assert run.metrics()["train_loss"][-1] == pytest.approx(expected, abs=1e-5)
 
 
-def test_one_client_is_its_own_local_training(federation, task):
-    alone = federation.subset([1])
-    run = naive.train(alone, task, FedAvg(work=WORK), 2)
-    x, y = alone.train.client(0)
-    theta = naive.descend(naive.zeros(), x, y, naive.in_order(8, 3, 4), 0.1)
-    assert np.allclose(naive.flat(run.state["params"]), theta, atol=1e-5)
-
-
 def test_one_full_batch_step_of_everyone_is_central_gradient_descent(federation, task):
     run = naive.train(federation, task, FedAvg(work=LocalWork(steps=1, batch_size=0)), 3)
     theta = naive.zeros()
@@ -135,23 +127,17 @@ def test_server_optimisers_follow_their_published_rules(federation, task, name, 
         assert np.allclose(naive.flat(run.history.state(t)["params"]), theta, atol=2e-5)
 
 
-def test_a_server_rate_scales_the_mean_change(federation, task):
-    run = naive.train(federation, task, FedAvg(work=WORK, server_optimizer=Optimizer("sgd", 0.5)), 1)
-    change = mean_change(federation, naive.zeros(), range(3), np.array(SIZES) / 16)
-    assert np.allclose(naive.flat(run.state["params"]), 0.5 * change, atol=1e-5)
-
-
-def test_schedules_multiply_the_clients_and_the_servers_steps(federation, task):
+def test_schedules_and_rates_multiply_the_clients_and_the_servers_steps(federation, task):
     algorithm = FedAvg(
         work=WORK,
         optimizer=Optimizer("sgd", 0.1, schedule="decay:0.5"),
-        server_optimizer=Optimizer("sgd", 1.0, schedule="inverse-sqrt"),
+        server_optimizer=Optimizer("sgd", 0.7, schedule="inverse-sqrt"),
     )
     run = naive.train(federation, task, algorithm, 3)
     theta = naive.zeros()
     for number in range(3):
         change = mean_change(federation, theta, range(3), np.array(SIZES) / 16, rate=0.1 * 0.5**number)
-        theta = theta + change / np.sqrt(number + 1)
+        theta = theta + 0.7 * change / np.sqrt(number + 1)
     assert np.allclose(naive.flat(run.state["params"]), theta, atol=1e-5)
 
 
@@ -172,13 +158,14 @@ def test_any_optax_optimiser_can_be_named_and_starts_afresh_every_round(federati
     run = naive.train(federation, task, algorithm, 2, participation=naive.Fixed([1], [1]))
     x, y = federation.train.client(1)
     optimizer = getattr(optax, name)(0.01, eps=1e-2)
+    update = jax.jit(optimizer.update)
     theta = naive.zeros().astype(np.float32)
     for _ in range(2):
         state = optimizer.init(theta)
         for rows in naive.in_order(8, 3, 2):
             step = naive.gradient(np.asarray(theta), x[rows], y[rows]).astype(np.float32)
-            updates, state = optimizer.update(step, state, theta)
-            theta = np.asarray(theta + updates)
+            updates, state = update(step, state, theta)
+            theta = theta + np.asarray(updates)
     assert np.allclose(naive.flat(run.state["params"]), theta, atol=1e-5)
 
 

@@ -117,7 +117,7 @@ def test_drift_is_gone_at_the_optimum_of_all():
     norms = {}
     for make in (Scaffold, FedAvg):
         algorithm = make(work=work, optimizer=Optimizer("sgd", 0.3))
-        run = naive.train(federation, task, algorithm, 150)
+        run = naive.train(federation, task, algorithm, 60)
         theta = naive.flat(run.state["params"])
         norms[make] = np.linalg.norm(naive.gradient(theta, federation.train.x, federation.train.y))
     assert norms[Scaffold] < 0.2 * norms[FedAvg]

@@ -91,6 +91,15 @@ def test_any_clients_may_be_asked_for_in_any_order(federation, task, model, algo
     assert same(found, {name: values[chosen] for name, values in naive(model, federation.test).items()})
 
 
+def test_asking_twice_gives_the_clients_asked_for_the_second_time(federation, task, model):
+    engine = LocalEngine(Setting(federation, task, FedAvg(), 0))
+    expected, chosen = naive(model, federation.test), np.array([0, 3])
+    for clients in ([0, 3], [4, 0], [3, 4]):
+        chosen[:] = clients
+        found = engine.evaluate(model, Memories({}, 5), "test", 0, chosen)
+        assert same(found, {name: values[clients] for name, values in expected.items()})
+
+
 @pytest.mark.parametrize("algorithm", [FedAvg(), Personal()], ids=["flat", "visits"])
 def test_one_device_gives_what_all_devices_give(federation, task, model, algorithm):
     if jax.device_count() < 2:

@@ -30,12 +30,11 @@ def trained(federation, task, algorithm, steps, devices=None, seed=1):
     return states[-1]
 
 
-@pytest.mark.parametrize("algorithm", [FedAvg(), Scaffold()], ids=lambda a: a.name)
-def test_one_core_and_all_cores_agree(federation, task, algorithm):
+def test_one_core_and_all_cores_agree(federation, task):
     if jax.device_count() < 2:
         pytest.skip("needs two devices")
     steps = [toys.step(0, np.arange(5), federation.importance), toys.step(1, [3, 0, 4, 2, 1], [0.2] * 5)]
-    one, two = (trained(federation, task, algorithm, steps, devices) for devices in (1, 2))
+    one, two = (trained(federation, task, Scaffold(), steps, devices) for devices in (1, 2))
     assert largest_difference(one, two) < 1e-6
 
 

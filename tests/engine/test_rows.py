@@ -120,7 +120,7 @@ def test_both_placements_show_a_client_the_same_rows(split):
 def test_training_on_gathered_rows_is_training_on_resident_rows():
     federation, task = toys.federation(SIZES), toys.logistic_task()
     setting = Setting(federation, task, FedAvg(work=LocalWork(epochs=2, batch_size=4)), 3)
-    steps = [toys.step(0, [0, 1, 2, 3, 4], federation.importance), toys.step(1, [4, 1], [0.5, 0.5])]
+    steps = [toys.step(0, [0, 1, 2, 3, 4], federation.importance), toys.step(1, [4, 1, 0, 3, 2], [0.2] * 5)]
     answers = []
     for resident in (True, False):
         engine = LocalEngine(setting, resident=resident)

@@ -79,7 +79,7 @@ def test_layers_are_drawn_uniformly_within_one_over_the_root_of_their_inputs():
 
 
 def test_another_key_gives_another_start_and_the_same_key_the_same():
-    model = models.make("mlp:3", input_shape=(4,), outputs=2)
+    model = models.make("mlp:50", input_shape=(400,), outputs=3)
     one, again, other = (model.init(jax.random.key(seed)) for seed in (1, 1, 2))
     assert trees.largest_difference(one, again) == 0.0
     assert trees.largest_difference(one, other) > 0.0

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import LocalWork
 from ..data.federation import Split
 from ..timing import Step
 from ..trees import Tree
 from .base import Outcome, Setting, engines, root_key
-from .batches import Batches, plan_batches, rounded_up
+from .batches import plan_batches, rounded_up
 from .devices import everywhere, mesh
-from .evaluation import evaluate_everyone, evaluate_shared
+from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, deal
 from .memories import Memories
-from .program import Plan, Rows, round_program
+from .program import Call, Plan, Rows, round_program
 from .rows import Gathered, Placed, Resident
+from .visits import evaluate_everyone
 
 
 @engines.add("local")
@@ -28,35 +31,30 @@ class LocalEngine:
     def __init__(self, setting: Setting, resident: bool | None = None) -> None:
         self.setting = setting
         self.mesh = mesh(setting.devices)
-        self.cores = self.mesh.size
         train = setting.federation.train
         fits = fits_in_memory(train) if resident is None else resident
         self.rows: Resident | Gathered
-        self.rows = Resident(train, self.mesh) if fits and not setting.stream else Gathered(train, self.cores)
+        self.rows = (
+            Resident(train, self.mesh) if fits and not setting.stream else Gathered(train, self.mesh.size)
+        )
         self.sizes = train.sizes
-        self.widest = int(self.sizes.max())
+        self.capacity = rounded_up(int(self.sizes.max()))
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance
+        self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
     def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
-        algorithm, task = self.setting.algorithm, self.setting.task
-        plan, layout, placed = self._plan(step, memories)
+        setting = self.setting
+        plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
         memory, _ = memories.gather(layout.arrange(step.clients))
-        program = round_program(algorithm, task, self.mesh, self.rows.gathered, self._capacity())
-        mixing = None if step.weights.ndim == 1 else _matrix(step.weights, layout)
+        mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         share = np.float32(self.importance[step.clients].sum())
-        state, memory, report = program(
-            state,
-            self._messages(messages, layout, step.clients),
-            Rows(placed.x, placed.y, placed.weights),
-            plan,
-            mixing,
-            memory,
-            share,
-            np.int32(step.number),
-            self.key,
-        )
+        call = Call(mixing, layout.home.astype(np.int32), share, np.int32(step.number), self.key)
+        rows = Rows(placed.x, placed.y, placed.weights)
+        program = round_program(setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity)
+        told = self.told(messages, layout, step.clients)
+        state, memory, report = program(state, told, rows, plan, memory, call)
         if memories:
             memories.scatter(
                 step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
@@ -72,56 +70,50 @@ class LocalEngine:
         clients: NDArray[np.int64] | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """One flat pass over all rows for a shared model; a visit to each client where predictors differ."""
-        if clients is None:
-            clients = np.arange(len(self.setting.federation))
-        if self.setting.algorithm.personalised or self.setting.algorithm.decentralised:
-            return evaluate_everyone(self, message, memories, split, round, clients)
-        return evaluate_shared(self.setting, self.mesh, message, split, clients)
+        setting = self.setting
+        chosen = np.arange(len(setting.federation)) if clients is None else clients
+        if setting.algorithm.personalised or setting.algorithm.decentralised:
+            part: Split = getattr(setting.federation, split)
+            return evaluate_everyone(self, message, memories, part, round, chosen)
+        return evaluate_shared(setting, self.mesh, message, self._judged(split, chosen))
 
-    def _capacity(self) -> int:
-        return rounded_up(self.widest)
-
-    def _plan(self, step: Step, memories: Memories) -> tuple[Plan, Layout, Placed]:
-        setting, clients = self.setting, step.clients
-        selection = setting.stream.select(step.number, clients) if setting.stream else None
+    def plan(
+        self,
+        work: LocalWork,
+        round: int,
+        clients: NDArray[np.int64],
+        memories: Memories,
+        step: Step | None = None,
+        load: NDArray[np.int64] | int = 0,
+    ) -> tuple[Plan, Layout, Placed]:
+        """Who works on which core, on which rows, in which batches; `load` is work beside the batches."""
+        setting = self.setting
+        selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
-        batches = plan_batches(
-            setting.algorithm.work, sizes, clients, step.number, setting.seed, self._capacity()
-        )
-        layout = deal(batches.steps, self.cores)
-        placed = (
-            self.rows.place(clients, layout, selection)
-            if isinstance(self.rows, Gathered)
-            else self.rows.place(clients, layout)
-        )
-        _, fresh = memories.gather(clients)
-        versions = np.searchsorted(np.unique(step.versions), step.versions)
-        weights = step.weights if step.weights.ndim == 1 else np.ones(len(clients))
-        return make_plan(layout, placed, clients, sizes, batches, versions, fresh, weights), layout, placed
+        batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
+        layout = deal(batches.steps + load, self.mesh.size)
+        placed = self.rows.place(clients, layout, selection)
+        versions, weights = _versions_and_weights(step, len(clients))
+        columns: list[NDArray[Any]] = [clients, sizes, batches.steps, versions, memories.fresh(clients)]
+        numbers = [layout.arrange(column) for column in columns]
+        numbers.insert(1, placed.start)
+        table = np.stack(numbers, axis=1).astype(np.int32)
+        plan = Plan(table, layout.arrange(weights), layout.arrange(batches.positions), layout.taken)
+        return plan, layout, placed
 
-    def _messages(self, messages: list[Tree], layout: Layout, clients: NDArray[np.int64]) -> list[Tree]:
+    def told(self, messages: list[Tree], layout: Layout, clients: NDArray[np.int64]) -> list[Tree]:
+        """The messages as the compiled program takes them: as they are, or each client's in core order."""
         if not self.setting.algorithm.decentralised:
             return messages
-        return [jax.tree.map(lambda leaf: np.asarray(leaf)[layout.arrange(clients)], messages[0])]
+        own = layout.arrange(clients)
+        return [jax.tree.map(lambda leaf: np.asarray(leaf)[own], messages[0])]
 
-
-def make_plan(
-    layout: Layout,
-    placed: Placed,
-    clients: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    batches: Batches,
-    versions: NDArray[np.int64],
-    fresh: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-) -> Plan:
-    """The cohort's work in core order."""
-    columns = [layout.arrange(values) for values in (clients, sizes, batches.steps, versions, fresh)]
-    columns.insert(1, placed.start)
-    numbers = np.stack(columns, axis=1).astype(np.int32)
-    return Plan(
-        numbers, layout.arrange(weights).astype(np.float32), layout.arrange(batches.positions), layout.taken
-    )
+    def _judged(self, name: str, clients: NDArray[np.int64]) -> Judged:
+        """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
+        if name not in self._kept or not np.array_equal(self._kept[name][0], clients):
+            part: Split = getattr(self.setting.federation, name)
+            self._kept[name] = (clients, judged_rows(part, clients, self.mesh))
+        return self._kept[name][1]
 
 
 def fits_in_memory(split: Split) -> bool:
@@ -133,10 +125,13 @@ def fits_in_memory(split: Split) -> bool:
     return split.x.nbytes + split.y.nbytes <= total // 4
 
 
-def _matrix(weights: NDArray[np.float64], layout: Layout) -> NDArray[np.float32]:
-    matrix = np.zeros((len(weights), len(layout.place)), np.float32)
-    matrix[:, layout.home] = weights
-    return matrix
+def _versions_and_weights(step: Step | None, clients: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Each client's place among the step's distinct versions, and its weight (ones beside a matrix)."""
+    if step is None:
+        return np.zeros(clients, np.int64), np.zeros(clients, np.float32)
+    versions = np.searchsorted(np.unique(step.versions), step.versions)
+    weights = step.weights if step.weights.ndim == 1 else np.ones(clients)
+    return versions, weights.astype(np.float32)
 
 
 class _Collected:
@@ -145,5 +140,6 @@ class _Collected:
     def __init__(self, values: jax.Array, layout: Layout) -> None:
         self._values, self._layout = values, layout
 
-    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.float32]:
-        return self._layout.collect(np.asarray(self._values))
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        answer = self._layout.collect(np.asarray(self._values))
+        return answer if dtype is None else answer.astype(dtype)

@@ -31,12 +31,13 @@ class Memories:
 
     def gather(self, clients: NDArray[np.int64]) -> tuple[Tree, NDArray[np.bool_]]:
         """The memories of these clients (leading axis), and which have none yet (theirs are zeros)."""
-        if not self:
-            return jax.tree.unflatten(self._structure, []), np.zeros(len(clients), bool)
-        slots = self._slots[clients]
-        fresh = slots < 0
-        leaves = [self._take(array, slots, fresh) for array in self._arrays]
+        fresh = self.fresh(clients)
+        leaves = [self._take(array, self._slots[clients], fresh) for array in self._arrays]
         return jax.tree.unflatten(self._structure, leaves), fresh
+
+    def fresh(self, clients: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these clients have no memory yet."""
+        return self._slots[clients] < 0 if self else np.zeros(len(clients), bool)
 
     def scatter(self, clients: NDArray[np.int64], memories: Tree) -> None:
         """Keep what these clients remember now."""
@@ -53,14 +54,16 @@ class Memories:
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """The inverse of :meth:`tensors`."""
-        if not self:
-            return
+        names = {"slots", *map(str, range(len(self._arrays)))} if self else set()
+        if set(tensors) != names or (self and tensors["slots"].shape != self._slots.shape):
+            raise RunError("the checkpoint's client memories are of another algorithm or federation.")
         arrays = [np.array(tensors[str(i)]) for i in range(len(self._arrays))]
         for array, shape in zip(arrays, self._shapes, strict=True):
             if array.shape[1:] != shape.shape or array.dtype != shape.dtype:
                 raise RunError("the checkpoint's client memories do not fit this algorithm and model.")
-        self._slots, self._arrays = np.array(tensors["slots"]), arrays
-        self._used = int(self._slots.max(initial=-1)) + 1
+        if self:
+            self._slots, self._arrays = np.array(tensors["slots"]), arrays
+            self._used = int(self._slots.max(initial=-1)) + 1
 
     @staticmethod
     def _take(array: NDArray[Any], slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> NDArray[Any]:

@@ -36,6 +36,18 @@ class Plan(NamedTuple):
     """int32, one per device: how many of its places are taken."""
 
 
+class Call(NamedTuple):
+    """What a round is told beside its plan."""
+
+    mixing: Any
+    """None, or the mixing matrix (receivers x cohort)."""
+    home: Any
+    """Where each client of the cohort is in the layout."""
+    share: Any
+    round: Any
+    key: Any
+
+
 class Rows(NamedTuple):
     """Samples of many clients, one client after the other."""
 
@@ -86,7 +98,7 @@ def recall(
 def round_program(
     algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
 ) -> Callable[..., Any]:
-    """Compile `(state, messages, rows, plan, memory, share, round, key) -> (state, memory, report)` for
+    """Compile `(state, messages, rows, plan, memory, call) -> (state, memory, report)` for
     this algorithm."""
     keep = algorithm.keeps_uploads or algorithm.decentralised
 
@@ -99,18 +111,18 @@ def round_program(
         key: jax.Array,
         i: Any,
         memory: Tree,
-    ) -> Reply:
+    ) -> tuple[Tree, Reply]:
         data = client_data(rows, plan, i, round, key, capacity)
         version = i if algorithm.decentralised else plan.numbers[i, 4]
         message = messages if one else trees.row(messages, version)
         memory = recall(algorithm, task, message, memory, plan.numbers[i, 5] > 0, data.key)
-        return algorithm.client(task, message, memory, data, data.key)
+        return memory, algorithm.client(task, message, memory, data, data.key)
 
     def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, round: jax.Array, key: jax.Array) -> Walk:
         one = len(messages) == 1 and not algorithm.decentralised
         shared = messages[0] if one or algorithm.decentralised else trees.stack(list(messages))
         go = partial(visit, shared, one, rows, plan, round, key)
-        shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
+        _, shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
         places = plan.numbers.shape[0]
         zero = jnp.zeros(())
         start = Walk(
@@ -135,41 +147,25 @@ def round_program(
     )
 
     here, everywhere = NamedSharding(mesh, HERE), NamedSharding(mesh, ALL)
-
-    # Plans come straight from NumPy; naming the places lets the call itself put everything there.
     told = here if algorithm.decentralised else everywhere
-    places = (
-        everywhere,
-        told,
-        here if gathered else everywhere,
-        here,
-        everywhere,
-        here,
-        everywhere,
-        everywhere,
-        everywhere,
-    )
+    # Plans come straight from NumPy; naming the places lets the call itself put everything there.
+    places = (everywhere, told, here if gathered else everywhere, here, here, everywhere)
 
     @partial(jax.jit, in_shardings=places)
     def program(
-        state: Tree,
-        messages: Any,
-        rows: Rows,
-        plan: Plan,
-        mixing: Any,
-        memory: Tree,
-        share: Any,
-        round: Any,
-        key: Any,
+        state: Tree, messages: Any, rows: Rows, plan: Plan, memory: Tree, call: Call
     ) -> tuple[Tree, Tree, Tree]:
-        done = sharded(messages, rows, plan, memory, round, key)
-        if mixing is None:
+        done = sharded(messages, rows, plan, memory, call.round, call.key)
+        uploads = trees.row(done.uploads, call.home) if keep else None
+        if call.mixing is None:
             ratio = _restored(done.asked, done.weight)
             total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
-            total, start = mix(mixing, done.uploads, done.report["accepted"]), None
-        mixed = Mixed(total, start, done.asked, done.accepted, share, done.uploads if keep else None, round)
-        return algorithm.aggregate(task, state, mixed), done.memory, done.report
+            total, start = mix(call.mixing, uploads, done.report["accepted"][call.home]), None
+        mixed = Mixed(total, start, done.asked, done.accepted, call.share, uploads, call.round)
+        new = algorithm.aggregate(task, state, mixed)
+        # Momentum must not move the server in a round in which nothing was accepted.
+        return trees.where(done.accepted > 0, new, state), done.memory, done.report
 
     return program
 
@@ -189,11 +185,10 @@ def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
     return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
 
 
-def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., Reply], keep: bool) -> Walk:
+def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], keep: bool) -> Walk:
     """Visit the client in place `i` and add what it sends."""
     weight, version = plan.weights[i], plan.numbers[i, 4]
-    old = trees.row(walk.memory, i)
-    reply = go(i, old)
+    old, reply = go(i, trees.row(walk.memory, i))
     accepted = trees.all_finite(reply.upload)
     upload = trees.where(accepted, reply.upload, trees.zeros_like(reply.upload))
     memory = trees.where(accepted, reply.memory, old)

@@ -54,8 +54,8 @@ class Resident:
         self._offsets = split.offsets
         self._x, self._y = jax.device_put((split.x, split.y), everywhere(mesh))
 
-    def place(self, clients: NDArray[np.int64], layout: Layout) -> Placed:
-        """Nothing moves: only the starts are looked up."""
+    def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
+        """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
         return Placed(self._x, self._y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
 
 
