@@ -2,7 +2,7 @@
 
 One toy algorithm for each word of the sentence that holds the system together: old versions (asynchronous
 training), several models and client memory (mixtures), a mixing matrix (decentralised training), per-sample
-weights and changing rows (streams), a history that can be rewound (unlearning), closed-form work (regression).
+weights and changing rows (streams), a history that can be rewound (unlearning), closed forms (regression).
 """
 
 from dataclasses import dataclass, field

@@ -21,7 +21,7 @@ Number = int | float | str | bool
 class Experiment(BaseModel):
     """Everything that decides a run."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     data: str = Field("digits", description="Data set, or path of a folder of clients (`unalike list data`).")
     partition: str | None = Field(

@@ -35,4 +35,4 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> ConfigError:
     names = sorted(allowed)
     near = difflib.get_close_matches(given, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return ConfigError(f"unknown {kind} {given!r}{hint} Allowed: {', '.join(names)}.")
+    return ConfigError(f"unknown {kind} {given!r}{hint} Allowed: {', '.join(names) or 'none'}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from .participation import check_per_round
 from .run import Run
 from .runs import RunFolder
 from .timing import timings
-from .training import Observer, train
+from .training import Observer, Out, train
 
 _SHARED = ("work", "optimizer", "server_optimizer")
 """Settings of an algorithm that have options of their own on the command line."""
@@ -96,8 +97,9 @@ def run_experiment(
     task = task or make_task(experiment, federation)
     if experiment.per_round is not None:
         check_per_round(experiment.per_round, len(federation))
+    target: Out = out
     if out is not None and not isinstance(out, RunFolder):
-        out = RunFolder.create(out, experiment.model_dump(), overwrite)
+        target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
     return train(
         federation,
         task,
@@ -111,7 +113,7 @@ def run_experiment(
         evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
         checkpoint_every=experiment.checkpoint_every,
-        out=out,
+        out=target,
         resume=resume,
         observer=observer,
     )

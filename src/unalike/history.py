@@ -39,7 +39,7 @@ class History:
     def state(self, version: int) -> Tree:
         """The server's state after `version` steps, of a run that keeps its history."""
         if version not in self._states:
-            kept = f"0 to {max(self._states)}" if self._states else "none; train with keep_history=True"
+            kept = _ranges(sorted(self._states)) or "none; train with keep_history=True"
             raise UnalikeError(f"version {version} is not in the history (kept: {kept}).")
         return self._states[version]
 
@@ -57,3 +57,14 @@ class History:
                 f"a step starts from version {version}, which the timing said would not be needed again."
             )
         return self.messages[version]
+
+
+def _ranges(versions: list[int]) -> str:
+    """Numbers in words.
+
+    >>> _ranges([0, 4, 5, 6])
+    '0, 4 to 6'
+    """
+    firsts = [v for v in versions if v - 1 not in versions]
+    lasts = [v for v in versions if v + 1 not in versions]
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in zip(firsts, lasts, strict=True))

@@ -1,8 +1,7 @@
 """Which named things are there, and what is each for?
 
-A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a one-
-line explanation that `unalike list` prints. Arguments follow a colon, separated by commas; they are numbers
-or words.
+A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
+explanation that `unalike list` prints. Arguments follow a colon: numbers or words, separated by commas.
 """
 
 from __future__ import annotations
@@ -70,6 +69,7 @@ class Registry(Generic[T]):
             raise ConfigError(
                 f"{self.kind} {spec!r} has wrong arguments ({error}): {usage(name, maker)}."
             ) from None
+        check_numbers(self.kind, spec, maker)
         return maker(*arguments, **known)
 
 
@@ -81,6 +81,20 @@ def parse_spec(spec: str) -> tuple[str, list[Any]]:
     """
     name, _, rest = spec.partition(":")
     return name.strip(), [_value(word.strip()) for word in rest.split(",") if word.strip()]
+
+
+def check_numbers(kind: str, spec: str, maker: Callable[..., Any]) -> None:
+    """No word follows the colon where the maker's annotation says that a number belongs."""
+    name, arguments = parse_spec(spec)
+    wanted = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    repeated = (
+        [wanted[-1]] * len(arguments) if wanted and wanted[-1].kind is wanted[-1].VAR_POSITIONAL else []
+    )
+    for argument, parameter in zip(arguments, wanted + repeated, strict=False):
+        if isinstance(argument, str) and parameter.annotation in ("int", "float"):
+            raise ConfigError(
+                f"{kind} {spec!r} has {argument!r} where a number belongs: {usage(name, maker)}."
+            )
 
 
 def usage(name: str, maker: Callable[..., Any]) -> str:
@@ -100,4 +114,4 @@ def _value(word: str) -> int | float | str:
 
 
 def _first_line(maker: Callable[..., Any]) -> str:
-    return (inspect.getdoc(maker) or "").partition("\n")[0]
+    return " ".join((inspect.getdoc(maker) or "").partition("\n\n")[0].split())

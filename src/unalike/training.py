@@ -24,11 +24,11 @@ import numpy as np
 from .algorithms import Algorithm
 from .data import Federation
 from .engine import Engine, Memories, Outcome, Setting, Stream, engines, reply_template, root_key
-from .errors import ConfigError
+from .errors import ConfigError, RunError
 from .history import History
 from .interrupts import Interrupts
 from .models import Task
-from .participation import Cohort, Full, Participation, Uniform, check_per_round
+from .participation import Cohort, Full, Participation, Uniform, check_cohort, check_per_round
 from .random import generator
 from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
@@ -39,6 +39,10 @@ from .trees import Tree, nbytes
 
 Observer = Callable[[RoundReport, int], None]
 """Called after every round with what happened and the total number of rounds."""
+
+
+Out = str | Path | RunFolder | Callable[[], RunFolder] | None
+"""Where a run is written; a function makes the folder when everything else is known to be right."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,12 @@ class Training:
                 self._finish(*waiting)
             now = time.perf_counter()
             waiting, last = (step, outcome, now - last), now
-            if self._due(self.done) or interrupts.asked:
+            asked = interrupts.asked  # once: between two readings the signal may arrive
+            if self._due(self.done) or asked:
                 self._finish(*waiting)
                 waiting = None
                 last = time.perf_counter()
-            if interrupts.asked and self.done < self.rounds:
+            if asked and self.done < self.rounds:
                 self.save()
                 raise KeyboardInterrupt
         if waiting:
@@ -134,6 +139,11 @@ class Training:
         if found is None:
             self.folder.rewind(-1)
             return
+        if found.round > self.rounds:
+            raise RunError(
+                f"{self.folder.path} has done {found.round} rounds already, more than {self.rounds}; "
+                f"ask for at least {found.round}."
+            )
         self.done, self.state = found.round, found.state
         self.memories.restore(found.memory)
         self.participation.restore(found.participation)
@@ -152,7 +162,7 @@ class Training:
 
     def _draw(self, number: int) -> Cohort:
         rng = generator(self.setting.seed, "participation", number)
-        return self.participation.draw(number, self.importance, rng)
+        return check_cohort(self.participation.draw(number, self.importance, rng), len(self.importance))
 
     def _run(self, step: Step) -> Outcome:
         if len(step.clients) == 0:
@@ -215,7 +225,7 @@ def train(
     checkpoint_every: int | None = None,
     initial: Tree | None = None,
     keep_history: bool = False,
-    out: str | Path | RunFolder | None = None,
+    out: Out = None,
     resume: bool = False,
     observer: Observer | None = None,
 ) -> Run:
@@ -228,8 +238,8 @@ def train(
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
-    >>> task = unalike.Task.classification(unalike.models.mlp(32, input_shape=(8, 8, 1), outputs=10),
-    classes=10)
+    >>> model = unalike.models.mlp(32, input_shape=(8, 8, 1), outputs=10)
+    >>> task = unalike.Task.classification(model, classes=10)
     >>> run = unalike.train(federation, task, unalike.FedAvg(), rounds=3, per_round=5, seed=1)
     >>> bool(run.metrics()["test_accuracy"][-1] > 0.1)
     True
@@ -238,8 +248,9 @@ def train(
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
     if per_round is not None:
         check_per_round(per_round, len(federation))
+    if resume and out is None:
+        raise ConfigError("resume=True needs the run folder to go on with, as out.")
     setting = Setting(federation, task, algorithm, seed, stream, devices)
-    folder = _folder(out, resume)
     training = Training(
         setting,
         engines.make(engine, setting=setting) if isinstance(engine, str) else engine,
@@ -248,14 +259,16 @@ def train(
         rounds,
         Schedule(
             _cadence(evaluate_every, rounds, 20),
-            _cadence(checkpoint_every, rounds, 10) if folder else 0,
+            _cadence(checkpoint_every, rounds, 10) if out else 0,
             evaluate_clients,
         ),
-        folder.record if folder else Record(":memory:"),
-        folder,
-        observer,
+        Record(":memory:"),
+        observer=observer,
     )
     training.start(initial, keep_history)
+    folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
+    if folder:
+        training.folder, training.record = folder, folder.record
     with folder.locked() if folder else nullcontext():
         if resume:
             training.resume()
@@ -268,9 +281,11 @@ def _cadence(every: int | None, rounds: int, times: int) -> int:
     return max(1, rounds // times) if every is None else every
 
 
-def _folder(out: str | Path | RunFolder | None, resume: bool) -> RunFolder | None:
+def _folder(out: Out, resume: bool) -> RunFolder | None:
     if out is None or isinstance(out, RunFolder):
         return out
+    if callable(out):
+        return out()
     return RunFolder.open(out) if resume else RunFolder.create(out, {"made_by": "unalike.train"})
 
 

@@ -52,6 +52,7 @@ def test_a_bad_setting_is_refused_in_words(make, words):
         make()
 
 
+@pytest.mark.filterwarnings("ignore:.*(deprecated|key will be required)")
 @pytest.mark.parametrize("name", optimizer_names())
 def test_every_named_optimiser_needs_nothing_but_gradients_and_parameters(name):
     transformation = Optimizer(name, 0.1).build()

@@ -115,6 +115,7 @@ def test_a_split_without_any_rows_is_nothing_but_nan(federation, task, model, al
     assert np.isnan(found["loss"]).all()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("algorithm", [FedAvg(), Personal()], ids=["flat", "visits"])
 def test_one_clients_infinite_loss_stays_its_own(task, model, algorithm):
     federation = toys.federation(TRAIN, [2, 3, 1, 4, 2])

@@ -117,7 +117,7 @@ def saved():
     ids=["turned", "half precision", "flat", "one more", "one fewer"],
 )
 def test_a_checkpoint_of_another_algorithm_is_refused(saved, template):
-    with pytest.raises(RunError, match="do not fit"):
+    with pytest.raises(RunError, match="client memories"):
         Memories(template, 6).restore(saved)
 
 

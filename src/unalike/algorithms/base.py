@@ -50,7 +50,7 @@ class Mixed(NamedTuple):
     accepted: jax.Array
     """How many uploads were accepted."""
     share: jax.Array
-    """The clients' part of the federation: the sum of their importances (1 when everyone takes part)."""
+    """The accepted clients' part of the federation: the sum of their importances (1 for everyone)."""
     uploads: Tree | None = None
     """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`."""
     round: jax.Array | int = 0

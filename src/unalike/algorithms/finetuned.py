@@ -18,6 +18,7 @@ from .base import LocalWork, algorithms
 from .client_data import ClientData
 from .fedavg import FedAvg
 from .local_sgd import local_sgd
+from .optimizers import Optimizer
 
 
 @algorithms.add("fedavg+")
@@ -35,11 +36,16 @@ class FedAvgPlus(FedAvg):
     def __post_init__(self) -> None:
         if self.tune_epochs < 0:
             raise ConfigError(f"tune_epochs must not be negative, but is {self.tune_epochs}.")
+        self._tuning  # noqa: B018 - a bad learning rate is refused now, not at the first evaluation
 
     @property
     def evaluation_work(self) -> LocalWork:
         return LocalWork(epochs=self.tune_epochs, batch_size=self.work.batch_size)
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    @property
+    def _tuning(self) -> Optimizer:
         rate = self.optimizer.learning_rate if self.tune_learning_rate is None else self.tune_learning_rate
-        return local_sgd(task, message, data, replace(self.optimizer, learning_rate=rate)).params
+        return replace(self.optimizer, learning_rate=rate)
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return local_sgd(task, message, data, self._tuning).params

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -50,6 +49,8 @@ def steps(*milestones: float, factor: float = 0.1) -> Schedule:
 @schedules.add("cosine")
 def cosine(rounds: int) -> Schedule:
     """From 1 down to 0 along half a cosine over the given number of rounds."""
+    if rounds < 1:
+        raise ConfigError(f"schedule 'cosine:{rounds}' needs at least one round.")
     return lambda round: 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.minimum(round / rounds, 1.0)))
 
 
@@ -71,8 +72,10 @@ class Optimizer:
     """A user's own transformation, instead of a named one."""
 
     def __post_init__(self) -> None:
-        if self.learning_rate < 0:
+        if not self.learning_rate >= 0:
             raise ConfigError(f"the learning rate must not be negative, but is {self.learning_rate}.")
+        if self.clip is not None and not self.clip > 0:
+            raise ConfigError(f"clip must be positive, but is {self.clip}.")
         self.build()
         schedules.make(self.schedule)
 
@@ -100,24 +103,27 @@ class Optimizer:
 
 
 def optimizer_names() -> list[str]:
-    """The optimisers of Optax that need a learning rate and nothing else."""
-    return sorted(
-        name for name in dir(optax) if _is_optimizer(getattr(optax, name)) and not name.startswith("scale_by")
-    )
+    """The optimisers of Optax that need a learning rate, gradients, and nothing else."""
+    return sorted(name for name in dir(optax) if _is_optimizer(name))
 
 
 def optimizer_maker(name: str) -> Callable[..., optax.GradientTransformation]:
     """The Optax function of that name, if it is an optimiser."""
-    if not _is_optimizer(getattr(optax, name, None)):
+    if not _is_optimizer(name):
         raise unknown("optimiser", name, optimizer_names())
     return getattr(optax, name)
 
 
-def _is_optimizer(candidate: Any) -> bool:
-    if not (inspect.isfunction(candidate) or isinstance(candidate, partial)):
+def _is_optimizer(name: str) -> bool:
+    maker = getattr(optax, name, None)
+    if not inspect.isfunction(maker) or name.startswith("scale_by") or name in _NEED_MORE:
         return False
-    parameters = inspect.signature(candidate).parameters
-    required = [
+    parameters = inspect.signature(maker).parameters
+    required = {
         p.name for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-    ]
-    return "learning_rate" in parameters and set(required) <= {"learning_rate"}
+    }
+    return "learning_rate" in parameters and required <= {"learning_rate"}
+
+
+_NEED_MORE = ("lbfgs",)
+"""L-BFGS also wants the loss as a function."""

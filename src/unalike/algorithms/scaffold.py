@@ -3,9 +3,9 @@ Averaging, 2020).
 
     client:   w_i   <- descend from w with every gradient corrected by  c - c_i
               c_i'  =  c_i - c + (w - w_i) / (steps * rate)              sends  w_i  and  c_i' - c_i
-    server:   w     <- as FedAvg,     c <- c + share * sum_i weight_i (c_i' - c_i)
+    server:   w     <- as FedAvg,     c <- c + sum_i importance_i (c_i' - c_i)
 
-`share` is the taking-part clients' sum of importances, so c stays the importance-weighted mean of all c_i.
+So c stays the importance-weighted mean of all clients' c_i.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Scaffold(FedAvg):
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        return {**stepped, "control": add_scaled(state["control"], mixed.share, mixed.total["control"])}
+        # Weights are proportional to importances; here the importances themselves are wanted.
+        part = mixed.share / jnp.maximum(mixed.weight, 1e-30)
+        return {**stepped, "control": add_scaled(state["control"], part, mixed.total["control"])}
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         return message["params"]

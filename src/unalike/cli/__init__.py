@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import typer
+from rich.markup import escape
 
 from ..errors import UnalikeError
 from .compare import compare
@@ -31,18 +33,34 @@ app.command("inspect")(inspect_data)
 app.command("reproduce")(reproduce)
 
 
+UsageError: Any = typer.BadParameter.__base__  # Typer carries its own Click, whose names are private
+INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2, Ctrl-C is exit code 130."""
     try:
-        app()
+        code = app(standalone_mode=False) or 0
     except UnalikeError as error:
-        if "--json" in sys.argv:
-            print_json({"error": str(error)})
-        else:
-            errors.print(f"[bold red]error:[/bold red] {error}", soft_wrap=True, highlight=False, markup=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        errors.print("interrupted; what is finished is saved, go on with `unalike resume FOLDER`.")
-        sys.exit(130)
+        code = _refuse(str(error))
+    except UsageError as error:
+        code = _refuse(error.format_message()) if _for_machines() else error.show() or error.exit_code
     except BrokenPipeError:
         os._exit(0)
+    if code == INTERRUPTED:
+        errors.print(
+            "interrupted; what is finished is saved, go on with `unalike resume FOLDER`.", soft_wrap=True
+        )
+    sys.exit(code)
+
+
+def _refuse(sentence: str) -> int:
+    if _for_machines():
+        print_json({"error": sentence})
+    else:
+        errors.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
+    return 2
+
+
+def _for_machines() -> bool:
+    return "--json" in sys.argv

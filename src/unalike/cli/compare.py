@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from rich.markup import escape
 
 from ..config import Experiment
-from ..errors import ConfigError
+from ..data import Federation
+from ..errors import ConfigError, unknown
 from ..experiment import check, make_federation, make_task, run_experiment
 from ..report import report_comparison
 from ..run import Run
@@ -49,6 +51,8 @@ def compare(
     variants = {name: _variant(experiment, name) for name in names}
     if not variants:
         raise ConfigError("name at least one algorithm, such as --algorithms fedavg,fedprox.")
+    if baseline is not None and baseline not in variants:
+        raise unknown("baseline", baseline, variants)
     for variant in variants.values():
         check(variant)
     results: dict[str, list[dict[str, float]]] = {name: [] for name in names}
@@ -57,6 +61,7 @@ def compare(
     with LiveRounds(quiet or json) as progress:
         for seed in range(experiment.seed, experiment.seed + seeds):
             federation = make_federation(experiment.model_copy(update={"seed": seed}))
+            _check_metric(metric, federation)
             task = make_task(experiment, federation)
             for name, variant in variants.items():
                 progress.rename(f"{name}, seed {seed}")
@@ -83,13 +88,24 @@ def compare(
         )
         return
     show_rows(answer.readable(), f"{decisive} over {seeds} seeds")
-    console.print(f"Open [bold]{report}[/bold] in a browser for curves and clients.", soft_wrap=True)
+    console.print(
+        f"Open [bold]{escape(str(report))}[/bold] in a browser for curves and clients.", soft_wrap=True
+    )
 
 
 def _variant(experiment: Experiment, algorithm: str) -> Experiment:
     """The experiment with another algorithm; its own options go only to the algorithm they were meant for."""
     options = experiment.options if algorithm == experiment.algorithm else {}
     return experiment.model_copy(update={"algorithm": algorithm, "options": options})
+
+
+def _check_metric(metric: str | None, federation: Federation) -> None:
+    """Whether every run will have the metric that decides, before any of them is trained."""
+    if not len(federation.test.y):
+        raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
+    known = ("test_loss", "test_accuracy" if federation.classes else "test_rmse", "bottom_decile", "worst")
+    if metric is not None and metric not in known:
+        raise unknown("metric", metric, known)
 
 
 def _metric(run: Run) -> str:

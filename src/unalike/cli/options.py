@@ -55,9 +55,10 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
     settings = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or not value:
+        values = parse_spec(f":{value}")[1]
+        if not equals or not name.strip() or len(values) != 1:
             raise ConfigError(f"--set {word!r} is not of the form name=value.")
-        settings[name.strip()] = parse_spec(f":{value}")[1][0]
+        settings[name.strip()] = values[0]
     return settings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
+from rich.markup import escape
 
 from ..config import Experiment, make_experiment
 from ..errors import RunError
@@ -70,7 +71,8 @@ def conclude(run: Run, json: bool) -> None:
     else:
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
-            f"Open [bold]{report}[/bold] in a browser for curves, clients and configuration.", soft_wrap=True
+            f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",
+            soft_wrap=True,
         )
 
 

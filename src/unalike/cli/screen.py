@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -46,7 +47,7 @@ class LiveRounds:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=errors,
-            disable=quiet,
+            disable=quiet or not errors.is_terminal,
             transient=True,
         )
         self._task = self._progress.add_task(title, total=None, words="preparing")
@@ -77,8 +78,9 @@ def summary(run: Run) -> dict[str, Any]:
     metrics = run.metrics()
     last = {name: _last(values) for name, values in metrics.items()}
     clients = run.client_metrics()
+    asked = run.folder.config if run.folder else {}
     answer: dict[str, Any] = {
-        "algorithm": run.setting.algorithm.name,
+        "algorithm": asked.get("algorithm", run.setting.algorithm.name),
         "clients": len(run.setting.federation),
         "rounds": int(last.pop("round")),
         **{name: last[name] for name in SHOWN if name in last},
@@ -113,7 +115,7 @@ def show_rows(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
     """A table with one row per mapping; the keys of the first are the head."""
     table = Table(title=title or None, title_justify="left")
     for name in rows[0] if rows else ():
-        table.add_column(name.replace("_", " "), overflow="fold")
+        table.add_column(escape(name.replace("_", " ")), overflow="fold")
     for row in rows:
         table.add_row(*(_text(value) for value in row.values()))
     console.print(table)
@@ -142,4 +144,4 @@ def _last(values: Any) -> float:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "" if value is None else str(value)
+    return "" if value is None else escape(str(value))

@@ -20,7 +20,7 @@ from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Setting, engines, root_key
+from .base import Outcome, Setting, engines, reply_template, root_key
 from .batches import plan_batches, rounded_up
 from .layout import deal
 from .memories import Memories
@@ -55,7 +55,7 @@ class DebugEngine:
                     trees.row(messages[0], int(client)) if algorithm.decentralised else messages[versions[i]]
                 )
                 reply = self._visit(step, int(client), told, memories)
-                reason = self._fault(reply.upload)
+                reason = self._fault(reply.upload, told)
                 if reason:
                     warnings.warn(
                         f"round {step.number}, client {self._name(client)}: upload {reason}; left out.",
@@ -147,17 +147,25 @@ class DebugEngine:
     def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Mixed:
         matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
         total, start = mix(matrix, uploads, accepted), None
-        share = jnp.asarray(self.setting.federation.importance[step.clients].sum(), jnp.float32)
+        share = jnp.vdot(accepted, jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32))
         if step.weights.ndim == 1:
             total = trees.row(total, 0)
             start = trees.row(mix(matrix, trees.stack(starts), accepted), 0)
         kept = uploads if self.setting.algorithm.keeps_uploads else None
         return Mixed(total, start, matrix.sum(), accepted.sum(), share, kept, step.number)
 
-    def _fault(self, upload: Tree) -> str | None:
+    def _fault(self, upload: Tree, message: Tree) -> str | None:
         if self._expected is None:
-            self._expected = jax.tree.map(lambda leaf: jnp.zeros_like(leaf), upload)
+            self._expected = self._template(upload, message)
         return fault(upload, self._expected)
+
+    def _template(self, upload: Tree, message: Tree) -> Tree:
+        """What uploads should look like: as traced or, for code that cannot be traced, like the first one."""
+        try:
+            shapes = reply_template(self.setting, message).upload
+        except Exception:
+            shapes = upload
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def _name(self, client: Any) -> str:
         return self.setting.federation.name(int(client))

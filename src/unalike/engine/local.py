@@ -49,8 +49,7 @@ class LocalEngine:
         plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
         memory, _ = memories.gather(layout.arrange(step.clients))
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
-        share = np.float32(self.importance[step.clients].sum())
-        call = Call(mixing, layout.home.astype(np.int32), share, np.int32(step.number), self.key)
+        call = Call(mixing, layout.home.astype(np.int32), np.int32(step.number), self.key)
         rows = Rows(placed.x, placed.y, placed.weights)
         program = round_program(setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity)
         told = self.told(messages, layout, step.clients)
@@ -93,7 +92,7 @@ class LocalEngine:
         batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
         layout = deal(batches.steps + load, self.mesh.size)
         placed = self.rows.place(clients, layout, selection)
-        versions, weights = _versions_and_weights(step, len(clients))
+        versions, weights = _versions_and_weights(step, self.importance[clients])
         columns: list[NDArray[Any]] = [clients, sizes, batches.steps, versions, memories.fresh(clients)]
         numbers = [layout.arrange(column) for column in columns]
         numbers.insert(1, placed.start)
@@ -112,7 +111,7 @@ class LocalEngine:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
         if name not in self._kept or not np.array_equal(self._kept[name][0], clients):
             part: Split = getattr(self.setting.federation, name)
-            self._kept[name] = (clients, judged_rows(part, clients, self.mesh))
+            self._kept[name] = (clients.copy(), judged_rows(part, clients, self.mesh))
         return self._kept[name][1]
 
 
@@ -125,13 +124,17 @@ def fits_in_memory(split: Split) -> bool:
     return split.x.nbytes + split.y.nbytes <= total // 4
 
 
-def _versions_and_weights(step: Step | None, clients: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Each client's place among the step's distinct versions, and its weight (ones beside a matrix)."""
-    if step is None:
-        return np.zeros(clients, np.int64), np.zeros(clients, np.float32)
-    versions = np.searchsorted(np.unique(step.versions), step.versions)
-    weights = step.weights if step.weights.ndim == 1 else np.ones(clients)
-    return versions, weights.astype(np.float32)
+def _versions_and_weights(
+    step: Step | None, importance: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Each client's place among the step's versions; its weight (1 beside a matrix) and importance."""
+    clients = len(importance)
+    one = step is None or step.weights.ndim == 2
+    weights = np.ones(clients) if one else step.weights  # type: ignore[union-attr]
+    versions = np.zeros(clients, np.int64) if step is None else step.versions
+    return np.searchsorted(np.unique(versions), versions), np.stack([weights, importance], 1).astype(
+        np.float32
+    )
 
 
 class _Collected:

@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     numbers: Any
     """int32 columns: client, start, size, steps, version, fresh."""
     weights: Any
+    """float32 columns: weight of the upload, importance of the client."""
     positions: Any
     taken: Any
     """int32, one per device: how many of its places are taken."""
@@ -43,7 +44,6 @@ class Call(NamedTuple):
     """None, or the mixing matrix (receivers x cohort)."""
     home: Any
     """Where each client of the cohort is in the layout."""
-    share: Any
     round: Any
     key: Any
 
@@ -63,6 +63,7 @@ class Walk(NamedTuple):
     weight: jax.Array
     asked: jax.Array
     accepted: jax.Array
+    share: jax.Array
     begun: jax.Array
     """The weight that started from each version."""
     memory: Tree
@@ -70,7 +71,7 @@ class Walk(NamedTuple):
     report: Tree
 
 
-_SUMMED = ("total", "weight", "asked", "accepted", "begun")
+_SUMMED = ("total", "weight", "asked", "accepted", "share", "begun")
 _WALK_PLACES: Any = Walk(*(ALL if name in _SUMMED else HERE for name in Walk._fields))  # type: ignore[arg-type]
 
 
@@ -130,6 +131,7 @@ def round_program(
             zero,
             zero,
             zero,
+            zero,
             jnp.zeros(len(messages)),
             memory,
             _zeros(shapes.upload, places) if keep else {},
@@ -162,7 +164,7 @@ def round_program(
             total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
             total, start = mix(call.mixing, uploads, done.report["accepted"][call.home]), None
-        mixed = Mixed(total, start, done.asked, done.accepted, call.share, uploads, call.round)
+        mixed = Mixed(total, start, done.asked, done.accepted, done.share, uploads, call.round)
         new = algorithm.aggregate(task, state, mixed)
         # Momentum must not move the server in a round in which nothing was accepted.
         return trees.where(done.accepted > 0, new, state), done.memory, done.report
@@ -187,7 +189,7 @@ def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
 
 def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], keep: bool) -> Walk:
     """Visit the client in place `i` and add what it sends."""
-    weight, version = plan.weights[i], plan.numbers[i, 4]
+    (weight, importance), version = plan.weights[i], plan.numbers[i, 4]
     old, reply = go(i, trees.row(walk.memory, i))
     accepted = trees.all_finite(reply.upload)
     upload = trees.where(accepted, reply.upload, trees.zeros_like(reply.upload))
@@ -199,6 +201,7 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], 
         walk.weight + counted,
         walk.asked + weight,
         walk.accepted + accepted,
+        walk.share + jnp.where(accepted, importance, 0.0),
         walk.begun.at[version].add(counted),
         _put(walk.memory, i, memory),
         _put(walk.uploads, i, upload) if keep else walk.uploads,

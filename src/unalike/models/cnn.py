@@ -47,6 +47,8 @@ def convolutional(
     dropout: float = 0.0,
 ) -> Model:
     """Convolutions, then fully connected layers; dropout after each convolution during training."""
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"dropout must be at least 0 and below 1, but is {dropout}.")
     shape = image_shape(input_shape)
     widths = (_flat_size(shape, layers), *hidden, outputs)
 

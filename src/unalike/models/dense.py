@@ -7,6 +7,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from ..errors import ConfigError
 from ..trees import Tree
 from .catalogue import models
 from .task import Model
@@ -32,6 +33,8 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
 def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Fully connected layers with ReLU between them; `mlp:200,200` has two hidden layers (the default is
     one of 64)."""
+    if any(width < 1 for width in hidden):
+        raise ConfigError(f"model 'mlp:{','.join(map(str, hidden))}' needs layers of at least one unit.")
     widths = (math.prod(input_shape), *(hidden or (64,)), outputs)
 
     def init(key: jax.Array) -> Tree:

@@ -47,7 +47,8 @@ def huber(predictions: jax.Array, targets: jax.Array) -> jax.Array:
 
 
 def _like(predictions: jax.Array, targets: jax.Array) -> jax.Array:
-    return predictions[..., 0] if predictions.ndim > targets.ndim else predictions
+    """A single output may come as a column or as a row, and so may targets."""
+    return jnp.reshape(predictions, targets.shape)
 
 
 def _sum_rows(values: jax.Array) -> jax.Array:

@@ -44,3 +44,15 @@ def check_per_round(per_round: int, clients: int) -> None:
         raise ConfigError(
             f"per_round must be between 1 and the number of clients ({clients}), but is {per_round}."
         )
+
+
+def check_cohort(cohort: Cohort, clients: int) -> Cohort:
+    """The same cohort, if its clients exist, are distinct, and have one weight each (or a column of them)."""
+    chosen, weights = cohort
+    if len(chosen) and not (min(chosen) >= 0 and max(chosen) < clients):
+        raise ConfigError(f"a cohort names client {max(chosen)} of {clients}; they are numbered from 0.")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ConfigError("a cohort names a client twice; add its weights up instead.")
+    if weights.shape[-1:] != (len(chosen),) or not np.isfinite(weights).all():
+        raise ConfigError(f"a cohort of {len(chosen)} clients needs as many finite weights.")
+    return cohort

@@ -142,7 +142,8 @@ def _refuse_to_destroy(folder: Path, overwrite: bool) -> None:
         raise RunError(f"{folder} holds {stranger}, which is not part of a run; choose another --out.")
     if (folder / _CONFIG).exists() and not overwrite:
         raise RunError(
-            f"{folder} already holds a run; go on with `unalike resume {folder}` or choose another --out."
+            f"{folder} already holds a run; go on with `unalike resume {folder}`, "
+            "choose another --out, or replace it with --overwrite."
         )
 
 
