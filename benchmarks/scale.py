@@ -155,9 +155,8 @@ def main() -> None:
         return
     rows = [row for name in arguments.only.split(",") for row in globals()[name]()]
     for row in rows:
-        print(
-            f"{row['what']:<70} {row['value']:>10} {row['unit']:<14} goal {row['goal']:<8} {'yes' if row['reached'] else 'NO'}"
-        )
+        verdict = "yes" if row["reached"] else "NO"
+        print(f"{row['what']:<70} {row['value']:>10} {row['unit']:<14} goal {row['goal']:<8} {verdict}")
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=1))
 

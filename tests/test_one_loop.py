@@ -229,7 +229,7 @@ def test_a_stream_with_weights_equals_weighted_descent_by_hand(engine):
             weights = np.arange(1, len(x) + 1)
             changes.append(-0.05 * (weights * (x @ theta - y)) @ x / len(x))
         theta = theta + federation.importance @ np.array(changes)
-    np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[:, 0], theta, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[0], theta, atol=1e-5)
 
 
 # ------------------------------------------------------------------------ results that can be taken back
@@ -262,7 +262,7 @@ class ToyLeastSquares(unalike.Algorithm):
         return Reply({"xx": x.T @ rows.x / rows.size, "xy": x.T @ rows.y[:, None] / rows.size})
 
     def aggregate(self, task, state, mixed):
-        return {"params": {"w": jnp.linalg.solve(mixed.total["xx"], mixed.total["xy"])}}
+        return {"params": {"w": jnp.linalg.solve(mixed.total["xx"], mixed.total["xy"]).T}}
 
 
 def test_closed_form_work_solves_the_pooled_problem_in_one_round():
@@ -270,7 +270,7 @@ def test_closed_form_work_solves_the_pooled_problem_in_one_round():
     task = unalike.Task.regression(linear(0, input_shape=(4,), outputs=1))
     run = unalike.train(federation, task, ToyLeastSquares(), rounds=1)
     pooled, *_ = np.linalg.lstsq(federation.train.x, federation.train.y, rcond=None)
-    np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[:, 0], pooled, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[0], pooled, atol=1e-4)
     truth = quadratic_truth(4, 1, 5, 3, clients=6, seed=3)
     np.testing.assert_allclose(pooled, weighted_optimum(truth), atol=1e-4)
 

@@ -1,8 +1,8 @@
 """The same federated averaging in Unalike, through its public `train`.
 
-Unalike plans its own mini-batches; here the plan is made as always, and paid for, and then its rows are exchanged for the
-problem's, so that final losses can be compared digit by digit. A lap
-is one whole round, from the host's plan to the recorded metrics.
+Unalike plans its own mini-batches; here the plan is made as always, and paid for, and then its rows are
+exchanged for the problem's, so that final losses can be compared digit by digit. Rounds overlap (a round is
+recorded while the next one computes), so every lap is the mean over all rounds after the warm-up.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ def federation_of(data: Data) -> Federation:
 
 
 def dense_layers(data: Data) -> list[Tree]:
-    """The first weights of the problem's dense layers."""
+    """The first weights of the problem's dense layers, one row per output."""
     kinds = [layer["kind"] for layer in data.hyper["layers"]]
-    return [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "dense"]
+    found = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "dense"]
+    return [{"w": np.ascontiguousarray(layer["w"].T), "b": layer["b"]} for layer in found]
 
 
 def model_of(data: Data) -> tuple[Model, Tree]:
@@ -60,9 +61,7 @@ def model_of(data: Data) -> tuple[Model, Tree]:
     hidden = dense_layers(data)
     if len(hidden) == 1:
         return models.linear(input_shape=shape, outputs=outputs), hidden[0]
-    return models.mlp(
-        *(layer["w"].shape[1] for layer in hidden[:-1]), input_shape=shape, outputs=outputs
-    ), hidden
+    return models.mlp(*(len(layer["b"]) for layer in hidden[:-1]), input_shape=shape, outputs=outputs), hidden
 
 
 def lstm_weights(data: Data, kinds: list[str]) -> Tree:
@@ -115,9 +114,12 @@ def main(job: Job) -> None:
         rounds=job.total,
         participation=GivenCohorts(data),
         initial={"params": params, "server": algorithm.server_optimizer.build().init(params)},
-        evaluate_every=1,  # there are no test rows: this only makes every round end before the next begins
+        evaluate_every=max(
+            1, job.warmup
+        ),  # no test rows: it only lets nothing be under way when warm-up ends
         observer=lambda report, rounds: laps.lap() if report.round else laps.start(),
     )
+    laps.seconds[job.warmup :] = [float(np.mean(laps.seconds[job.warmup :]))] * job.rounds
     apply = jax.jit(task.apply)
     logits = np.concatenate(
         [np.asarray(apply(run.state["params"], data.x_test[piece])) for piece in chunks(len(data.y_test))]

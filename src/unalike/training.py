@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,8 @@ class Training:
     def __post_init__(self) -> None:
         task, algorithm = self.setting.task, self.setting.algorithm
         self.importance = self.setting.federation.importance
-        self.broadcast = jax.jit(lambda state: algorithm.broadcast(task, state))
+        # Not compiled: most broadcasts only pick leaves, and a compiled call would wait for the round.
+        self.broadcast = partial(algorithm.broadcast, task)
         self.history = History(self.broadcast)
 
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:

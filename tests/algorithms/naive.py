@@ -59,7 +59,7 @@ def zeros():
 
 def flat(params):
     """A model of the library as one matrix."""
-    return np.vstack([np.asarray(params["w"], np.float64), np.asarray(params["b"], np.float64)])
+    return np.vstack([np.asarray(params["w"], np.float64).T, np.asarray(params["b"], np.float64)])
 
 
 def gradient(theta, x, y):

@@ -59,7 +59,7 @@ def test_a_tuned_predictor_is_some_epochs_of_descent_from_the_global_model(feder
     algorithm = FedAvgPlus(work=LocalWork(batch_size=3), tune_epochs=epochs, tune_learning_rate=rate)
     rng = np.random.default_rng(0)
     theta = rng.normal(size=(5, 3)).astype(np.float32)
-    message = {"w": theta[:-1], "b": theta[-1]}
+    message = {"w": theta[:-1].T, "b": theta[-1]}
     setting = Setting(federation, task, algorithm, 6)
     found = LocalEngine(setting).evaluate(message, Memories({}, 3), "test", 2)
     clients = np.arange(3)

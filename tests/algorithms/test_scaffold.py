@@ -46,7 +46,7 @@ def controls(run):
     found, fresh = run.memories.gather(np.arange(len(SIZES)))
     assert not fresh.any()
     w, b = (np.asarray(found["control"][name], np.float64) for name in ("w", "b"))
-    return np.concatenate([w, b[:, None, :]], axis=1)
+    return np.concatenate([w.swapaxes(1, 2), b[:, None, :]], axis=1)
 
 
 def weighted_mean(run):

@@ -44,7 +44,7 @@ def naive(model, split):
     answer = {"samples": [], "loss": [], "accuracy": []}
     for client in range(len(split.sizes)):
         x, y = split.client(client)
-        logits = x.astype(np.float64) @ model["w"] + model["b"]
+        logits = x.astype(np.float64) @ model["w"].T + model["b"]
         chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
         empty = len(y) == 0
         answer["samples"].append(len(y))

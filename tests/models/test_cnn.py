@@ -39,8 +39,8 @@ def naive_forward(params, x, layers):
         x = naive_pool(x) if layer.pool else x
     x = x.reshape(len(x), -1)
     for weights in params["dense"][:-1]:
-        x = np.maximum(x @ weights["w"] + weights["b"], 0)
-    return x @ params["dense"][-1]["w"] + params["dense"][-1]["b"]
+        x = np.maximum(x @ weights["w"].T + weights["b"], 0)
+    return x @ params["dense"][-1]["w"].T + params["dense"][-1]["b"]
 
 
 def images(*shape, seed=0):
@@ -93,7 +93,7 @@ def test_pooling_before_the_rectifier_is_the_textbooks_order_in_value_and_gradie
         )
         h = jax.nn.relu(h + p["conv"][0]["b"])
         h = jax.lax.reduce_window(h, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-        return h.reshape(2, -1) @ p["dense"][0]["w"] + p["dense"][0]["b"]
+        return h.reshape(2, -1) @ p["dense"][0]["w"].T + p["dense"][0]["b"]
 
     square = lambda f: jax.jit(jax.value_and_grad(lambda p: jnp.sum(f(p) ** 2)))  # noqa: E731
     ours, theirs = square(lambda p: model.apply(p, x))(params), square(textbook)(params)

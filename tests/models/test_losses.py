@@ -153,8 +153,8 @@ def test_the_gradient_of_logistic_regression_is_its_closed_form():
     x, y, w = rng.normal(size=(8, 5)), rng.integers(0, 3, 8), rng.normal(size=(5, 3))
     scores = np.exp(x @ w)
     residual = scores / scores.sum(1, keepdims=True) - np.eye(3)[y]
-    _, gradient = task.loss_and_gradient({"w": jnp.asarray(w), "b": jnp.zeros(3)}, Batch.of(x, y))
-    assert np.allclose(gradient["w"], x.T @ residual / 8, atol=1e-5)
+    _, gradient = task.loss_and_gradient({"w": jnp.asarray(w.T), "b": jnp.zeros(3)}, Batch.of(x, y))
+    assert np.allclose(gradient["w"], (x.T @ residual / 8).T, atol=1e-5)
     assert np.allclose(gradient["b"], residual.mean(0), atol=1e-5)
 
 

@@ -60,7 +60,7 @@ def test_a_recurrent_model_equals_a_loop_over_time(make, step):
     head = plain["head"]
     features, outputs = jax.jit(lambda p, x: (model.features(p, x), model.apply(p, x)))(params, windows)
     assert np.allclose(features, expected, atol=1e-6)
-    assert np.allclose(outputs, expected @ head["w"] + head["b"], atol=1e-6)
+    assert np.allclose(outputs, expected @ head["w"].T + head["b"], atol=1e-6)
 
 
 def test_only_the_symbols_of_a_row_matter_to_it():

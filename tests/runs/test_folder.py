@@ -54,7 +54,7 @@ def test_how_many_checkpoints_to_keep_survives_resuming(tmp_path, keep, left):
 def test_a_run_is_not_replaced_unasked(tmp_path, finished):
     folder = RunFolder.create(tmp_path / "run", {"seed": 1})
     folder.finished = finished
-    with pytest.raises(RunError, match=r"unalike resume .*run` or choose another --out"):
+    with pytest.raises(RunError, match=r"unalike resume .*run`, choose another --out"):
         RunFolder.create(tmp_path / "run", {})
     assert RunFolder.open(tmp_path / "run").config == {"seed": 1}
 

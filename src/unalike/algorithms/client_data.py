@@ -52,24 +52,31 @@ class ClientData:
 
     def fold(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
         """Apply `step` to each planned mini-batch in turn."""
-        return lax.fori_loop(0, self.steps, lambda s, c: step(c, self.batch(s)), carry)
+        # Row numbers and weights of all mini-batches at once: inside the loop only the samples are fetched.
+        rows, weights, sizes = self._look_up(self.positions)
+
+        def turn(s: jax.Array, c: Carry) -> Carry:
+            key = jax.random.fold_in(self.key, s)
+            return step(c, Batch(self.x[rows[s]], self.y[rows[s]], weights[s], sizes[s], key))
+
+        return lax.fori_loop(0, self.steps, turn, carry)
 
     def batch(self, s: Any) -> Batch:
         """Mini-batch number `s` of this round."""
-        return self._take(self.positions[s], jax.random.fold_in(self.key, s))
+        return self._take(self.positions[s])._replace(key=jax.random.fold_in(self.key, s))
 
     def fold_rows(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
         """Apply `step` to all rows, in blocks of the mini-batch size, each row once and in order."""
         width = self.positions.shape[-1]
 
         def block(j: jax.Array, c: Carry) -> Carry:
-            return step(c, self._take(self._block(j * width, width), None))
+            return step(c, self._take(self._block(j * width, width)))
 
         return lax.fori_loop(0, -(-self.size // width), block, carry)
 
     def all_rows(self) -> Batch:
         """All rows as one batch, padded to `capacity`: for closed forms and for one value per row."""
-        return self._take(self._block(0, self.capacity), None)
+        return self._take(self._block(0, self.capacity))
 
     def weighted(self, own_weights: jax.Array) -> ClientData:
         """The same rows with other weights: `own_weights[p]` for this client's row p."""
@@ -79,13 +86,18 @@ class ClientData:
         positions = first + jnp.arange(width, dtype=jnp.int32)
         return jnp.where(positions < self.size, positions, -1)
 
-    def _take(self, positions: jax.Array, key: jax.Array | None) -> Batch:
+    def _take(self, positions: jax.Array) -> Batch:
+        rows, weights, size = self._look_up(positions)
+        return Batch(self.x[rows], self.y[rows], weights, size)
+
+    def _look_up(self, positions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Row numbers, weights (0 for padding) and, along the last axis, the number of real rows."""
         real = positions >= 0
         place = jnp.where(real, positions, 0)
         rows = self.start + place
-        weight = real.astype(jnp.float32)
+        weights = real.astype(jnp.float32)
         if self.own_weights is not None:
-            weight = weight * self.own_weights[place]
+            weights = weights * self.own_weights[place]
         elif self.weights is not None:
-            weight = weight * self.weights[rows]
-        return Batch(self.x[rows], self.y[rows], weight, jnp.sum(real, dtype=jnp.float32), key)
+            weights = weights * self.weights[rows]
+        return rows, weights, jnp.sum(real, axis=-1, dtype=jnp.float32)

@@ -19,7 +19,8 @@ from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, deal
 from .memories import Memories
-from .program import Call, Plan, Rows, round_program
+from .plan import Plan, write_plan
+from .program import Call, Rows, round_program
 from .rows import Gathered, Placed, Resident
 from .visits import evaluate_everyone
 
@@ -49,7 +50,8 @@ class LocalEngine:
         plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
         memory, _ = memories.gather(layout.arrange(step.clients))
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
-        call = Call(mixing, layout.home.astype(np.int32), np.int32(step.number), self.key)
+        home = layout.home.astype(np.int32) if setting.algorithm.keeps_uploads or mixing is not None else None
+        call = Call(mixing, home, self.key)
         rows = Rows(placed.x, placed.y, placed.weights)
         program = round_program(setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity)
         told = self.told(messages, layout, step.clients)
@@ -92,12 +94,19 @@ class LocalEngine:
         batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
         layout = deal(batches.steps + load, self.mesh.size)
         placed = self.rows.place(clients, layout, selection)
-        versions, weights = _versions_and_weights(step, self.importance[clients])
-        columns: list[NDArray[Any]] = [clients, sizes, batches.steps, versions, memories.fresh(clients)]
-        numbers = [layout.arrange(column) for column in columns]
-        numbers.insert(1, placed.start)
-        table = np.stack(numbers, axis=1).astype(np.int32)
-        plan = Plan(table, layout.arrange(weights), layout.arrange(batches.positions), layout.taken)
+        versions, weights = _versions_and_weights(step, len(clients))
+        plan = write_plan(
+            layout,
+            batches,
+            round,
+            weights,
+            self.importance[clients],
+            client=clients,
+            start=placed.start,
+            size=sizes,
+            version=versions,
+            fresh=memories.fresh(clients),
+        )
         return plan, layout, placed
 
     def told(self, messages: list[Tree], layout: Layout, clients: NDArray[np.int64]) -> list[Tree]:
@@ -124,17 +133,12 @@ def fits_in_memory(split: Split) -> bool:
     return split.x.nbytes + split.y.nbytes <= total // 4
 
 
-def _versions_and_weights(
-    step: Step | None, importance: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Each client's place among the step's versions; its weight (1 beside a matrix) and importance."""
-    clients = len(importance)
-    one = step is None or step.weights.ndim == 2
-    weights = np.ones(clients) if one else step.weights  # type: ignore[union-attr]
-    versions = np.zeros(clients, np.int64) if step is None else step.versions
-    return np.searchsorted(np.unique(versions), versions), np.stack([weights, importance], 1).astype(
-        np.float32
-    )
+def _versions_and_weights(step: Step | None, clients: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Each client's place among the step's distinct versions, and its weight (1 beside a matrix)."""
+    if step is None:
+        return np.zeros(clients, np.int64), np.ones(clients)
+    weights = step.weights if step.weights.ndim == 1 else np.ones(clients)
+    return np.searchsorted(np.unique(step.versions), step.versions), weights
 
 
 class _Collected:

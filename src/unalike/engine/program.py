@@ -21,20 +21,9 @@ from ..algorithms import Algorithm, ClientData, Mixed, Reply
 from ..models import Task
 from ..trees import Tree
 from .devices import AXIS
+from .plan import Plan
 
 HERE, ALL = PartitionSpec(AXIS), PartitionSpec()
-
-
-class Plan(NamedTuple):
-    """What each place of the layout has to do (leading axis: devices x places)."""
-
-    numbers: Any
-    """int32 columns: client, start, size, steps, version, fresh."""
-    weights: Any
-    """float32 columns: weight of the upload, importance of the client."""
-    positions: Any
-    taken: Any
-    """int32, one per device: how many of its places are taken."""
 
 
 class Call(NamedTuple):
@@ -43,8 +32,7 @@ class Call(NamedTuple):
     mixing: Any
     """None, or the mixing matrix (receivers x cohort)."""
     home: Any
-    """Where each client of the cohort is in the layout."""
-    round: Any
+    """Where each client of the cohort is in the layout, for algorithms that look at single uploads."""
     key: Any
 
 
@@ -56,33 +44,46 @@ class Rows(NamedTuple):
     weights: Any
 
 
+class Sums(NamedTuple):
+    """Numbers added up over clients: weights asked for and accepted, accepted clients and their
+    importances."""
+
+    asked: Any
+    given: Any
+    accepted: Any
+    share: Any
+
+
 class Walk(NamedTuple):
     """What is carried from client to client."""
 
     total: Tree
-    weight: jax.Array
-    asked: jax.Array
-    accepted: jax.Array
-    share: jax.Array
-    begun: jax.Array
+    sums: Sums
+    begun: Any
     """The weight that started from each version."""
     memory: Tree
     uploads: Tree
     report: Tree
 
 
-_SUMMED = ("total", "weight", "asked", "accepted", "share", "begun")
-_WALK_PLACES: Any = Walk(*(ALL if name in _SUMMED else HERE for name in Walk._fields))  # type: ignore[arg-type]
+_WALK_PLACES: Any = Walk(ALL, Sums(ALL, ALL, ALL, ALL), ALL, HERE, HERE, HERE)
 
 
-def client_data(
-    rows: Rows, plan: Plan, i: Any, round: jax.Array, key: jax.Array, capacity: int
-) -> ClientData:
+def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
     """The view of its rows that the client in place `i` gets."""
-    client, start, size, steps = (plan.numbers[i, column] for column in range(4))
-    own = jax.random.fold_in(jax.random.fold_in(key, round), client)
+    round = plan.read("round", i)
     return ClientData(
-        rows.x, rows.y, rows.weights, None, start, size, steps, plan.positions[i], round, own, capacity
+        x=rows.x,
+        y=rows.y,
+        weights=rows.weights,
+        own_weights=None,
+        start=plan.read("start", i),
+        size=plan.read("size", i),
+        steps=plan.read("steps", i),
+        positions=plan.positions[i],
+        round=round,
+        key=jax.random.fold_in(jax.random.fold_in(key, round), plan.read("client", i)),
+        capacity=capacity,
     )
 
 
@@ -104,70 +105,53 @@ def round_program(
     keep = algorithm.keeps_uploads or algorithm.decentralised
 
     def visit(
-        messages: Tree,
-        one: bool,
-        rows: Rows,
-        plan: Plan,
-        round: jax.Array,
-        key: jax.Array,
-        i: Any,
-        memory: Tree,
+        messages: Tree, one: bool, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
     ) -> tuple[Tree, Reply]:
-        data = client_data(rows, plan, i, round, key, capacity)
-        version = i if algorithm.decentralised else plan.numbers[i, 4]
+        data = client_data(rows, plan, i, key, capacity)
+        version = i if algorithm.decentralised else plan.read("version", i)
         message = messages if one else trees.row(messages, version)
-        memory = recall(algorithm, task, message, memory, plan.numbers[i, 5] > 0, data.key)
+        memory = recall(algorithm, task, message, memory, plan.read("fresh", i) > 0, data.key)
         return memory, algorithm.client(task, message, memory, data, data.key)
 
-    def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, round: jax.Array, key: jax.Array) -> Walk:
+    def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
         one = len(messages) == 1 and not algorithm.decentralised
         shared = messages[0] if one or algorithm.decentralised else trees.stack(list(messages))
-        go = partial(visit, shared, one, rows, plan, round, key)
+        go = partial(visit, shared, one, rows, plan, key)
         _, shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
-        places = plan.numbers.shape[0]
-        zero = jnp.zeros(())
         start = Walk(
             _zeros(shapes.upload) if not algorithm.decentralised else {},
-            zero,
-            zero,
-            zero,
-            zero,
+            Sums(*jnp.zeros(len(Sums._fields))),
             jnp.zeros(len(messages)),
             memory,
-            _zeros(shapes.upload, places) if keep else {},
-            _zeros({"accepted": zero, **shapes.report}, places),
+            _zeros(shapes.upload, plan.places) if keep else {},
+            _zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
         )
-        done = lax.fori_loop(0, plan.taken[0], lambda i, w: _add(w, i, plan, go, keep), start)
-        return done._replace(**lax.psum({name: getattr(done, name) for name in _SUMMED}, AXIS))
+        done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
+        total, sums, begun = lax.psum((done.total, jnp.stack(done.sums), done.begun), AXIS)
+        return done._replace(total=total, sums=Sums(*sums), begun=begun)
 
+    told, held = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
     sharded = jax.shard_map(
-        walk,
-        mesh=mesh,
-        in_specs=(HERE if algorithm.decentralised else ALL, HERE if gathered else ALL, HERE, HERE, ALL, ALL),
-        out_specs=_WALK_PLACES,
-        check_vma=False,
+        walk, mesh=mesh, in_specs=(told, held, HERE, HERE, ALL), out_specs=_WALK_PLACES, check_vma=False
     )
 
-    here, everywhere = NamedSharding(mesh, HERE), NamedSharding(mesh, ALL)
-    told = here if algorithm.decentralised else everywhere
     # Plans come straight from NumPy; naming the places lets the call itself put everything there.
-    places = (everywhere, told, here if gathered else everywhere, here, here, everywhere)
-
-    @partial(jax.jit, in_shardings=places)
+    @partial(jax.jit, in_shardings=tuple(NamedSharding(mesh, p) for p in (ALL, told, held, HERE, HERE, ALL)))
     def program(
         state: Tree, messages: Any, rows: Rows, plan: Plan, memory: Tree, call: Call
     ) -> tuple[Tree, Tree, Tree]:
-        done = sharded(messages, rows, plan, memory, call.round, call.key)
+        done = sharded(messages, rows, plan, memory, call.key)
         uploads = trees.row(done.uploads, call.home) if keep else None
+        asked, given, accepted, share = done.sums
         if call.mixing is None:
-            ratio = _restored(done.asked, done.weight)
+            ratio = _restored(asked, given)
             total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
             total, start = mix(call.mixing, uploads, done.report["accepted"][call.home]), None
-        mixed = Mixed(total, start, done.asked, done.accepted, done.share, uploads, call.round)
+        mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0))
         new = algorithm.aggregate(task, state, mixed)
         # Momentum must not move the server in a round in which nothing was accepted.
-        return trees.where(done.accepted > 0, new, state), done.memory, done.report
+        return trees.where(accepted > 0, new, state), done.memory, done.report
 
     return program
 
@@ -189,20 +173,18 @@ def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
 
 def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], keep: bool) -> Walk:
     """Visit the client in place `i` and add what it sends."""
-    (weight, importance), version = plan.weights[i], plan.numbers[i, 4]
     old, reply = go(i, trees.row(walk.memory, i))
     accepted = trees.all_finite(reply.upload)
     upload = trees.where(accepted, reply.upload, trees.zeros_like(reply.upload))
     memory = trees.where(accepted, reply.memory, old)
-    counted = jnp.where(accepted, weight, 0.0)
+    weight = plan.read("weight", i)
+    given, one, share = (jnp.where(accepted, n, 0.0) for n in (weight, 1.0, plan.read("importance", i)))
+    sums = Sums(*(a + b for a, b in zip(walk.sums, (weight, given, one, share), strict=True)))
     report = {"accepted": accepted.astype(jnp.float32), **reply.report}
     return Walk(
-        trees.add_scaled(walk.total, counted, upload) if jax.tree.leaves(walk.total) else walk.total,
-        walk.weight + counted,
-        walk.asked + weight,
-        walk.accepted + accepted,
-        walk.share + jnp.where(accepted, importance, 0.0),
-        walk.begun.at[version].add(counted),
+        trees.add_scaled(walk.total, given, upload) if jax.tree.leaves(walk.total) else walk.total,
+        sums,
+        walk.begun.at[plan.read("version", i)].add(given),
         _put(walk.memory, i, memory),
         _put(walk.uploads, i, upload) if keep else walk.uploads,
         _put(walk.report, i, report),

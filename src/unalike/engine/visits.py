@@ -25,7 +25,8 @@ from ..trees import Tree
 from .devices import everywhere
 from .evaluation import BLOCK, Means, unmeasured
 from .memories import Memories
-from .program import ALL, HERE, Plan, Rows, client_data, recall
+from .plan import Plan
+from .program import ALL, HERE, Rows, client_data, recall
 from .rows import Gathered
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ def _evaluate_some(
         plan,
         spans,
         memory,
-        np.int32(round),
         engine.key,
     )
     counted = np.where(sizes > 0, sizes, np.nan)
@@ -91,42 +91,25 @@ def visit_program(
     """Compile the visit to each client; the answer has one sum per metric and place of the layout."""
 
     def visit(
-        told: Tree,
-        learn: Rows,
-        judge: Rows,
-        plan: Plan,
-        spans: Any,
-        memory: Tree,
-        round: Any,
-        key: Any,
-        i: Any,
+        told: Tree, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Tree, key: Any, i: Any
     ) -> Tree:
-        data = client_data(learn, plan, i, round, key, capacity)
+        data = client_data(learn, plan, i, key, capacity)
         message = trees.row(told, i) if algorithm.decentralised else told
-        own = recall(algorithm, task, message, trees.row(memory, i), plan.numbers[i, 5] > 0, data.key)
+        own = recall(algorithm, task, message, trees.row(memory, i), plan.read("fresh", i) > 0, data.key)
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
 
     def walk(told: Tree, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
         go: Callable[[Any], Tree] = partial(visit, told, learn, judge, plan, *rest)
-        places = plan.numbers.shape[0]
-        zero = jax.tree.map(lambda s: jnp.zeros((places, *s.shape), s.dtype), jax.eval_shape(go, 0))
+        zero = jax.tree.map(lambda s: jnp.zeros((plan.places, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
         def step(i: Any, totals: Tree) -> Tree:
             return jax.tree.map(lambda whole, one: whole.at[i].set(one), totals, go(i))
 
-        return lax.fori_loop(0, plan.taken[0], step, zero)
+        return lax.fori_loop(0, plan.read("taken", 0), step, zero)
 
-    places = (
-        HERE if algorithm.decentralised else ALL,
-        HERE if gathered else ALL,
-        HERE,
-        HERE,
-        HERE,
-        HERE,
-        ALL,
-        ALL,
-    )
+    told, learn = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
+    places = (told, learn, HERE, HERE, HERE, HERE, ALL)
     return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=places, out_specs=HERE, check_vma=False))
 
 

@@ -20,11 +20,11 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
     rows = math.prod(input_shape)
 
     def init(key: jax.Array) -> Tree:
-        weights = {"w": jnp.zeros((rows, outputs))}
+        weights = {"w": jnp.zeros((outputs, rows))}
         return {**weights, "b": jnp.zeros(outputs)} if intercept else weights
 
     def apply(params: Tree, x: jax.Array) -> jax.Array:
-        return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"]
+        return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"].T
 
     return Model(init, apply, lambda params, x: flatten(x))
 
@@ -60,11 +60,11 @@ def dense_init(key: jax.Array, inputs: int, outputs: int) -> Tree:
     w_key, b_key = jax.random.split(key)
     bound = 1.0 / math.sqrt(inputs)
     return {
-        "w": jax.random.uniform(w_key, (inputs, outputs), minval=-bound, maxval=bound),
+        "w": jax.random.uniform(w_key, (outputs, inputs), minval=-bound, maxval=bound),
         "b": jax.random.uniform(b_key, (outputs,), minval=-bound, maxval=bound),
     }
 
 
 def dense(layer: Tree, x: jax.Array) -> jax.Array:
-    """x W + b."""
-    return x @ layer["w"] + layer["b"]
+    """x W' + b, with one row of W per output: long rows keep the processor's vector units full."""
+    return x @ layer["w"].T + layer["b"]

@@ -136,10 +136,8 @@ def _drift_claims(seeds: list[int], rounds: int) -> list[Claim]:
         federation, task, truth = _quadratic(seed)
         best, drifted = weighted_optimum(truth), drifted_optimum(truth, RATE, STEPS)
         averaged, controlled = (
-            np.asarray(_trained(kind(work=work, optimizer=optimizer), federation, task, rounds, seed)["w"])[
-                :, 0
-            ]
-            for kind in (FedAvg, Scaffold)
+            np.asarray(_trained(method, federation, task, rounds, seed)["w"])[0]
+            for method in (kind(work=work, optimizer=optimizer) for kind in (FedAvg, Scaffold))
         )
         biases.append(float(np.linalg.norm(drifted - best)))
         to_optimum.append(float(np.linalg.norm(averaged - best)))

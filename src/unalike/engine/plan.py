@@ -1,0 +1,63 @@
+"""What does every place of the layout have to do in a round?
+
+The host writes a round's plan into two integer arrays, so that one hand-over is enough; the compiled
+program reads it by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from .batches import Batches
+from .layout import Layout
+
+WHOLE = ("client", "start", "size", "steps", "version", "fresh", "taken", "round")
+"""Whole numbers of each place; `taken` (places in use on this device) and `round` are the same for all of a
+device's places."""
+REAL = ("weight", "importance")
+"""Real numbers of each place, kept bit by bit among the whole ones."""
+_COLUMN = {name: column for column, name in enumerate(WHOLE + REAL)}
+
+
+class Plan(NamedTuple):
+    """The columns of each place, and `positions[place, step, sample]` (see :class:`Batches`)."""
+
+    numbers: Any
+    positions: Any
+
+    @property
+    def places(self) -> int:
+        """How many places there are."""
+        return self.numbers.shape[0]
+
+    def read(self, name: str, i: Any) -> jax.Array:
+        """A number of the place `i`."""
+        number = self.numbers[i, _COLUMN[name]]
+        return lax.bitcast_convert_type(number, jnp.float32) if name in REAL else number
+
+
+def write_plan(
+    layout: Layout,
+    batches: Batches,
+    round: int,
+    weights: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    **whole: NDArray[Any],
+) -> Plan:
+    """The plan of a cohort, in the order of the layout; `start` is in that order already."""
+    places = len(layout.place)
+    numbers = np.empty((places, len(_COLUMN)), np.int32)
+    columns = {"steps": batches.steps, **whole}
+    for name, values in columns.items():
+        numbers[:, _COLUMN[name]] = values if name == "start" else layout.arrange(values)
+    for name, values in (("weight", weights), ("importance", importance)):
+        numbers[:, _COLUMN[name]] = layout.arrange(values).astype(np.float32).view(np.int32)
+    numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, places // len(layout.taken))
+    numbers[:, _COLUMN["round"]] = round
+    return Plan(numbers, layout.arrange(batches.positions))
