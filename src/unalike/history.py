@@ -20,7 +20,7 @@ class History:
     """Messages by version; `keep_all` also keeps the states."""
 
     def __init__(self, broadcast: Callable[[Tree], Tree], keep_all: bool = False) -> None:
-        self._broadcast, self._keep_all = broadcast, keep_all
+        self._broadcast, self.keeps_all = broadcast, keep_all
         self.messages: dict[int, Tree] = {}
         self._states: dict[int, Tree] = {}
 
@@ -29,7 +29,7 @@ class History:
         self.messages[version] = self._broadcast(state)
         for old in [v for v in self.messages if v < min(keep_from, version)]:
             del self.messages[old]
-        if self._keep_all:
+        if self.keeps_all:
             self._states[version] = state
 
     def start(self, versions: NDArray[np.int64]) -> list[Tree]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .data import Federation
-from .engine import Engine, Memories, Outcome
+from .engine import Engine, Memories, Report
 from .timing import Step
 from .trees import Tree
 
@@ -25,14 +25,14 @@ class RoundReport:
     seconds: float | None = None
 
 
-def round_report(step: Step, outcome: Outcome, down: int, up: int, name: Callable[[int], str]) -> RoundReport:
+def round_report(step: Step, said: Report, down: int, up: int, name: Callable[[int], str]) -> RoundReport:
     """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
     upload."""
     number = step.number + 1
-    if not outcome.report:
+    if not said:
         empty = {"participants": 0.0, "rejected": 0.0, "bytes_down": 0.0, "bytes_up": 0.0, "clock": step.time}
         return RoundReport(number, empty, [{"kind": "empty round"}])
-    reports = {key: np.asarray(values, np.float64) for key, values in outcome.report.items()}
+    reports = {key: np.asarray(values, np.float64) for key, values in said.items()}
     accepted = reports.pop("accepted") > 0
     weights = np.where(accepted, step.weights if step.weights.ndim == 1 else 1.0, 0.0)
     metrics = {key: _mean(values, weights) for key, values in reports.items()}

@@ -11,7 +11,7 @@ A new method is a new choice of one of these words, not a new loop.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,7 @@ import numpy as np
 
 from .algorithms import Algorithm
 from .data import Federation
-from .engine import Engine, Memories, Outcome, Setting, Stream, engines, reply_template, root_key
+from .engine import Engine, Memories, Report, Setting, Stream, engines, reply_template, root_key
 from .errors import ConfigError, RunError
 from .history import History
 from .interrupts import Interrupts
@@ -36,7 +36,7 @@ from .rounds import RoundReport, evaluation_columns, round_report
 from .run import Run
 from .runs import Record, RunFolder
 from .timing import Step, Synchronous, Timing
-from .trees import Tree, nbytes
+from .trees import Tree, nbytes, size
 
 Observer = Callable[[RoundReport, int], None]
 """Called after every round with what happened and the total number of rounds."""
@@ -73,6 +73,7 @@ class Training:
     memories: Memories = field(init=False)
     state: Tree = None
     done: int = 0
+    at_once: int = 1
 
     def __post_init__(self) -> None:
         task, algorithm = self.setting.task, self.setting.algorithm
@@ -80,6 +81,7 @@ class Training:
         # Not compiled: most broadcasts only pick leaves, and a compiled call would wait for the round.
         self.broadcast = partial(algorithm.broadcast, task)
         self.history = History(self.broadcast)
+        self.learns = type(self.participation).observe is not Participation.observe
 
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
         """The state before the first round."""
@@ -100,29 +102,54 @@ class Training:
             self._go(interrupts)
 
     def _go(self, interrupts: Interrupts) -> None:
+        self.at_once = self._at_once()
         if self.done == 0:
             self._write(RoundReport(0, {}), evaluate=True)
-        waiting: tuple[Step, Outcome, float] | None = None
+        waiting: list[tuple[Step, Report, float]] = []
         last = time.perf_counter()
-        for step in islice(self.timing.steps(self._draw, self.done), self.rounds - self.done):
-            outcome = self._run(step)
-            self.state, self.done = outcome.state, step.number + 1
-            self.history.add(self.done, self.state, step.keep_from)
-            # The previous round is written while this one computes.
-            if waiting:
-                self._finish(*waiting)
+        for steps in self._blocks():
+            reports = self._run(steps)
+            self.done = steps[-1].number + 1
+            self.history.add(self.done, self.state, steps[-1].keep_from)
+            # The previous rounds are written while these compute.
+            waiting = self._finish(waiting)
             now = time.perf_counter()
-            waiting, last = (step, outcome, now - last), now
+            waiting = [
+                (step, said, (now - last) / len(steps)) for step, said in zip(steps, reports, strict=True)
+            ]
+            last = now
             asked = interrupts.asked  # once: between two readings the signal may arrive
             if self._due(self.done) or asked:
-                self._finish(*waiting)
-                waiting = None
+                waiting = self._finish(waiting)
                 last = time.perf_counter()
             if asked and self.done < self.rounds:
                 self.save()
                 raise KeyboardInterrupt
-        if waiting:
-            self._finish(*waiting)
+        self._finish(waiting)
+
+    def _blocks(self) -> Iterator[list[Step]]:
+        """Steps that the engine takes at once: rounds that follow each other with nothing due in between."""
+        block: list[Step] = []
+        for step in islice(self.timing.steps(self._draw, self.done), self.rounds - self.done):
+            if len(step.clients) == 0 and block:
+                yield block
+                block = []
+            block.append(step)
+            if len(block) == self.at_once or self._due(step.number + 1) or len(step.clients) == 0:
+                yield block
+                block = []
+
+    def _at_once(self) -> int:
+        """How many rounds go to the engine together: several only if nobody looks at what is between them."""
+        looked_at = self.learns or self.history.keeps_all or bool(self.memories)
+        alone = looked_at or not isinstance(self.timing, Synchronous)
+        every = [n for n in (self.schedule.evaluate_every, self.schedule.checkpoint_every) if n]
+        most = 1 if alone else min([self.rounds, *every])
+        if most <= 1:
+            return 1
+        cohort = self._draw(0).clients
+        parameters = size(self.history.messages[self.done])
+        return min(most, self.engine.rounds_at_once(cohort, parameters)) if len(cohort) else 1
 
     def save(self) -> None:
         """Save a checkpoint of the run as it is now."""
@@ -166,30 +193,36 @@ class Training:
         rng = generator(self.setting.seed, "participation", number)
         return check_cohort(self.participation.draw(number, self.importance, rng), len(self.importance))
 
-    def _run(self, step: Step) -> Outcome:
-        if len(step.clients) == 0:
-            return Outcome(self.state, {})
-        outcome = self.engine.run(step, self.state, self.history.start(step.versions), self.memories)
-        if type(self.participation).observe is not Participation.observe:
-            reports = {name: np.asarray(values, np.float64) for name, values in outcome.report.items()}
+    def _run(self, steps: list[Step]) -> Sequence[Report]:
+        """Take the steps and return what their clients reported."""
+        if len(steps[0].clients) == 0:
+            return [{}]
+        if self.at_once > 1:
+            self.state, several = self.engine.run_several(steps, self.state, self.at_once)
+            return several
+        (step,) = steps
+        messages = self.history.start(step.versions)
+        self.state, report = self.engine.run(step, self.state, messages, self.memories)
+        if self.learns:
+            reports = {name: np.asarray(values, np.float64) for name, values in report.items()}
             self.participation.observe(step.number, Cohort(step.clients, step.weights), reports)
-        return outcome
+        return [report]
 
     def _due(self, done: int) -> bool:
         every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
-        return done == self.rounds or any(n and done % n == 0 for n in every)
+        return done == self.rounds or any(_falls_on(done, n) for n in every)
 
-    def _finish(self, step: Step, outcome: Outcome, seconds: float) -> None:
-        """Write down a round, evaluate and save where that is due."""
-        report = round_report(step, outcome, *self.traffic, self.setting.federation.name)
-        report.seconds = seconds
-        done, schedule = step.number + 1, self.schedule
-        evaluate = done == self.rounds or bool(
-            schedule.evaluate_every and done % schedule.evaluate_every == 0
-        )
-        self._write(report, evaluate)
-        if schedule.checkpoint_every and done % schedule.checkpoint_every == 0 and done < self.rounds:
-            self.save()
+    def _finish(self, rounds: list[tuple[Step, Report, float]]) -> list[tuple[Step, Report, float]]:
+        """Write rounds down, evaluate and save where that is due; nothing is waiting after that."""
+        schedule = self.schedule
+        for step, said, seconds in rounds:
+            report = round_report(step, said, *self.traffic, self.setting.federation.name)
+            report.seconds = seconds
+            done = step.number + 1
+            self._write(report, done == self.rounds or _falls_on(done, schedule.evaluate_every))
+            if _falls_on(done, schedule.checkpoint_every) and done < self.rounds:
+                self.save()
+        return []
 
     def _write(self, report: RoundReport, evaluate: bool) -> None:
         clients = None
@@ -276,6 +309,10 @@ def train(
             training.resume()
         training.go()
         return _finished(training)
+
+
+def _falls_on(round: int, every: int) -> bool:
+    return every > 0 and round % every == 0
 
 
 def _cadence(every: int | None, rounds: int, times: int) -> int:

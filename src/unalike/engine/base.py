@@ -25,14 +25,15 @@ from ..trees import Tree
 from .memories import Memories
 from .rows import Stream
 
+Report = Mapping[str, ArrayLike]
+"""One number per client of a step; `accepted` is 0 for a rejected upload. May still be being computed."""
+
 
 class Outcome(NamedTuple):
     """What a step leaves behind."""
 
     state: Tree
-    report: Mapping[str, ArrayLike]
-    """One number per client of the step; `accepted` is 0 for a rejected upload. May still be being
-    computed."""
+    report: Report
 
 
 class Engine(Protocol):
@@ -40,6 +41,12 @@ class Engine(Protocol):
 
     def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
         """One step: `messages[k]` is what version number k of the step's distinct versions broadcast."""
+
+    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+        """How many synchronous rounds of such a cohort and model to hand over together, 1 if none."""
+
+    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
+        """Some synchronous rounds in a row, at most `most`, where :meth:`rounds_at_once` allows it."""
 
     def evaluate(
         self,

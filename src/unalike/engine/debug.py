@@ -20,7 +20,7 @@ from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Setting, engines, reply_template, root_key
+from .base import Outcome, Report, Setting, engines, reply_template, root_key
 from .batches import plan_batches, rounded_up
 from .layout import deal
 from .memories import Memories
@@ -74,6 +74,14 @@ class DebugEngine:
             state = algorithm.aggregate(task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
+
+    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+        """One: every round is to be seen by itself."""
+        return 1
+
+    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
+        """Not here."""
+        raise AssertionError("the debug engine takes one round at a time.")
 
     def evaluate(
         self,

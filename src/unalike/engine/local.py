@@ -13,16 +13,21 @@ from ..algorithms import LocalWork
 from ..data.federation import Split
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Setting, engines, root_key
+from .base import Outcome, Report, Setting, engines, root_key
 from .batches import plan_batches, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, deal
 from .memories import Memories
-from .plan import Plan, write_plan
-from .program import Call, Rows, round_program
+from .plan import Plan, stack_plans, write_plan
+from .program import Call, Rows, round_program, rounds_program
 from .rows import Gathered, Placed, Resident
 from .visits import evaluate_everyone
+
+MOST_AT_ONCE = 16
+"""Rounds handed over together, at most."""
+ASSUMED_SPEED = 3e10
+"""Arithmetic operations per second and core, for guessing how long a round takes."""
 
 
 @engines.add("local")
@@ -61,6 +66,37 @@ class LocalEngine:
                 step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
             )
         return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
+
+    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+        """As many rounds as take about a tenth of a second, if the host has nothing to do between them.
+
+        The time is guessed from the arithmetic, not measured, so that a repeated run takes the same path.
+        """
+        algorithm = self.setting.algorithm
+        if algorithm.decentralised or algorithm.keeps_uploads or self.rows.gathered:
+            return 1
+        batches = plan_batches(
+            algorithm.work, self.sizes[cohort], cohort, 0, self.setting.seed, self.capacity
+        )
+        samples = int(batches.steps.sum()) * batches.positions.shape[-1]
+        seconds = 6 * samples * parameters / (ASSUMED_SPEED * self.mesh.size)
+        return int(np.clip(0.1 / max(seconds, 1e-9), 1, MOST_AT_ONCE))
+
+    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
+        """Plan some rounds, then start them as one program; the answer may still be being computed."""
+        setting, work = self.setting, self.setting.algorithm.work
+        nothing = Memories({}, 0)
+        plans, layouts, placed = zip(
+            *(self.plan(work, step.number, step.clients, nothing, step) for step in steps), strict=True
+        )
+        program = rounds_program(setting.algorithm, setting.task, self.mesh, self.capacity)
+        rows = Rows(placed[0].x, placed[0].y, None)
+        count = np.array([len(steps)], np.int32)
+        state, reports = program(state, rows, stack_plans(plans, most), count, self.key)
+        return state, [
+            {name: _Collected(values, layout, k) for name, values in reports.items()}
+            for k, layout in enumerate(layouts)
+        ]
 
     def evaluate(
         self,
@@ -144,9 +180,10 @@ def _versions_and_weights(step: Step | None, clients: int) -> tuple[NDArray[np.i
 class _Collected:
     """A device array that comes to the host, in cohort order, when it is asked for."""
 
-    def __init__(self, values: jax.Array, layout: Layout) -> None:
-        self._values, self._layout = values, layout
+    def __init__(self, values: jax.Array, layout: Layout, round: int | None = None) -> None:
+        self._values, self._layout, self._round = values, layout, round
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        answer = self._layout.collect(np.asarray(self._values))
+        values = np.asarray(self._values)
+        answer = self._layout.collect(values if self._round is None else values[self._round])
         return answer if dtype is None else answer.astype(dtype)

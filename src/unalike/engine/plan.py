@@ -6,6 +6,7 @@ program reads it by name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -61,3 +62,15 @@ def write_plan(
     numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, places // len(layout.taken))
     numbers[:, _COLUMN["round"]] = round
     return Plan(numbers, layout.arrange(batches.positions))
+
+
+def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
+    """The plans of several rounds with a leading axis of length `rounds`, padded to one shape."""
+    tall = max(plan.positions.shape[1] for plan in plans)
+    places = max(plan.places for plan in plans)
+    numbers = np.zeros((rounds, places, len(_COLUMN)), np.int32)
+    positions = np.full((rounds, places, tall, plans[0].positions.shape[2]), -1, np.int32)
+    for k, plan in enumerate(plans):
+        numbers[k, : plan.places] = plan.numbers
+        positions[k, : plan.places, : plan.positions.shape[1]] = plan.positions
+    return Plan(numbers, positions)

@@ -66,9 +66,6 @@ class Walk(NamedTuple):
     report: Tree
 
 
-_WALK_PLACES: Any = Walk(ALL, Sums(ALL, ALL, ALL, ALL), ALL, HERE, HERE, HERE)
-
-
 def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
     """The view of its rows that the client in place `i` gets."""
     round = plan.read("round", i)
@@ -96,12 +93,13 @@ def recall(
     return lax.cond(fresh, lambda: algorithm.init_client(task, message, key), lambda: memory)
 
 
-@lru_cache(maxsize=16)
-def round_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
-) -> Callable[..., Any]:
-    """Compile `(state, messages, rows, plan, memory, call) -> (state, memory, report)` for
-    this algorithm."""
+def make_round(algorithm: Algorithm, task: Task, capacity: int) -> Callable[..., tuple[Tree, Tree, Tree]]:
+    """One round, as every device runs it: `(state, messages, rows, plan, memory, call) -> (state, memory,
+    report)`.
+
+    Each device has its own places of the plan; after the sums over devices all of them take the same server
+    step.
+    """
     keep = algorithm.keeps_uploads or algorithm.decentralised
 
     def visit(
@@ -130,30 +128,77 @@ def round_program(
         total, sums, begun = lax.psum((done.total, jnp.stack(done.sums), done.begun), AXIS)
         return done._replace(total=total, sums=Sums(*sums), begun=begun)
 
-    told, held = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
-    sharded = jax.shard_map(
-        walk, mesh=mesh, in_specs=(told, held, HERE, HERE, ALL), out_specs=_WALK_PLACES, check_vma=False
-    )
-
-    # Plans come straight from NumPy; naming the places lets the call itself put everything there.
-    @partial(jax.jit, in_shardings=tuple(NamedSharding(mesh, p) for p in (ALL, told, held, HERE, HERE, ALL)))
-    def program(
+    def round(
         state: Tree, messages: Any, rows: Rows, plan: Plan, memory: Tree, call: Call
     ) -> tuple[Tree, Tree, Tree]:
-        done = sharded(messages, rows, plan, memory, call.key)
-        uploads = trees.row(done.uploads, call.home) if keep else None
+        done = walk(messages, rows, plan, memory, call.key)
+        uploads = _in_cohort_order(done.uploads, call.home) if keep else None
         asked, given, accepted, share = done.sums
         if call.mixing is None:
             ratio = _restored(asked, given)
             total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
         else:
-            total, start = mix(call.mixing, uploads, done.report["accepted"][call.home]), None
+            total, start = (
+                mix(call.mixing, uploads, _in_cohort_order(done.report["accepted"], call.home)),
+                None,
+            )
         mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0))
         new = algorithm.aggregate(task, state, mixed)
         # Momentum must not move the server in a round in which nothing was accepted.
         return trees.where(accepted > 0, new, state), done.memory, done.report
 
-    return program
+    return round
+
+
+@lru_cache(maxsize=16)
+def round_program(
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+) -> Callable[..., Any]:
+    """Compile one round."""
+    told, held = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
+    places = (ALL, told, held, HERE, HERE, ALL)
+    return _compiled(make_round(algorithm, task, capacity), mesh, places, (ALL, HERE, HERE))
+
+
+@lru_cache(maxsize=16)
+def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) -> Callable[..., Any]:
+    """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
+
+    Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
+    clients remember nothing, so that the host has nothing to do between two rounds.
+    """
+    one = make_round(algorithm, task, capacity)
+
+    def rounds(state: Tree, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[Tree, Tree]:
+        def turn(state: Tree, k: Any) -> tuple[Tree, Tree]:
+            message = algorithm.broadcast(task, state)
+            state, _, report = one(state, [message], rows, trees.row(plans, k), {}, Call(None, None, key))
+            return state, report
+
+        reports = _zeros(jax.eval_shape(turn, state, 0)[1], plans.numbers.shape[0])
+
+        def step(k: Any, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
+            state, report = turn(carry[0], k)
+            return state, _put(carry[1], k, report)
+
+        return lax.fori_loop(0, count[0], step, (state, reports))
+
+    each = PartitionSpec(None, AXIS)
+    return _compiled(rounds, mesh, (ALL, ALL, each, ALL, ALL), (ALL, each))
+
+
+def _compiled(
+    function: Callable[..., Any], mesh: Mesh, given: tuple[Any, ...], made: tuple[Any, ...]
+) -> Callable[..., Any]:
+    """Run on every device. Plans come straight from NumPy: naming the places lets the call itself put them
+    there."""
+    sharded = jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, check_vma=False)
+    return jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
+
+
+def _in_cohort_order(local: Tree, home: Any) -> Tree:
+    """What all devices hold for their places, brought together in the order of the cohort."""
+    return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[home], local)
 
 
 def weighted_sum(weights: jax.Array, parts: Sequence[Tree]) -> Tree:
