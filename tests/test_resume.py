@@ -208,7 +208,9 @@ def asked_at(reading):
 
 def test_ctrl_c_just_before_the_checkpoint_loses_no_round(tmp_path, monkeypatch):
     """The signal may arrive between any two lines: each reading of the flag may be the first to see it."""
-    experiment = make_experiment({**SHORT, "evaluate_every": 0, "checkpoint_every": 0})
+    # SCAFFOLD's clients remember, so its rounds go to the engine one by one.
+    values = {**SHORT, "algorithm": "scaffold", "evaluate_every": 0, "checkpoint_every": 0}
+    experiment = make_experiment(values)
     for reading in range(1, 5):
         path = tmp_path / str(reading)
         monkeypatch.setattr("unalike.training.Interrupts", asked_at(reading))

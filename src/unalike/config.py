@@ -79,8 +79,8 @@ class Experiment(BaseModel):
     evaluate_every: int | None = Field(
         None, ge=0, description="Rounds between evaluations; about twenty in all when not given."
     )
-    evaluate_clients: int | None = Field(
-        None, ge=1, description="Evaluate on that many clients instead of all."
+    evaluate_clients: int = Field(
+        10_000, ge=1, description="Evaluate on at most that many clients, evenly spaced."
     )
     checkpoint_every: int | None = Field(
         None, ge=0, description="Rounds between checkpoints; about ten in all when not given."

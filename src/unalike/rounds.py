@@ -57,10 +57,10 @@ def evaluation_columns(
     round: int,
     clients: NDArray[np.int64],
     federation: Federation,
-) -> tuple[dict[str, float], dict[str, Any]]:
+) -> tuple[dict[str, float], dict[str, Any] | None]:
     """Test (and validation) metrics: means over all samples, and each client's own."""
     metrics: dict[str, float] = {}
-    columns: dict[str, Any] = {"client": clients, "train_samples": federation.train.sizes[clients]}
+    columns: dict[str, Any] = {}
     for split in ("test", "validation"):
         if not len(getattr(federation, split).y):
             continue
@@ -72,7 +72,11 @@ def evaluation_columns(
             name = f"{split}_rmse" if root else f"{split}_{key}"
             columns[name] = np.sqrt(value) if root else value
             metrics[name] = float(np.sqrt(_mean(value, samples))) if root else _mean(value, samples)
-    return metrics, columns
+    if not metrics:
+        return {}, None
+    offsets = federation.train.offsets
+    trained_on = offsets[clients + 1] - offsets[clients]
+    return metrics, {"client": clients, "train_samples": trained_on, **columns}
 
 
 def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

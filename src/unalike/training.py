@@ -52,8 +52,8 @@ class Schedule:
 
     evaluate_every: int = 0
     checkpoint_every: int = 0
-    evaluate_clients: int | None = None
-    """Evaluate on this many clients, evenly spaced, instead of all."""
+    evaluate_clients: int = 10_000
+    """Evaluate on at most this many clients, evenly spaced."""
 
 
 @dataclass
@@ -81,6 +81,9 @@ class Training:
         # Not compiled: most broadcasts only pick leaves, and a compiled call would wait for the round.
         self.broadcast = partial(algorithm.broadcast, task)
         self.history = History(self.broadcast)
+        everyone = len(self.importance)
+        few = min(self.schedule.evaluate_clients, everyone)
+        self.judged = np.linspace(0, everyone - 1, few).round().astype(np.int64)
         self.learns = type(self.participation).observe is not Participation.observe
 
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
@@ -233,13 +236,11 @@ class Training:
         if self.observer:
             self.observer(report, self.rounds)
 
-    def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any]]:
-        everyone = len(self.setting.federation)
-        chosen = np.arange(everyone)
-        if self.schedule.evaluate_clients and self.schedule.evaluate_clients < everyone:
-            chosen = np.linspace(0, everyone - 1, self.schedule.evaluate_clients).astype(np.int64)
+    def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any] | None]:
         message = self.history.messages[self.done]
-        return evaluation_columns(self.engine, message, self.memories, round, chosen, self.setting.federation)
+        return evaluation_columns(
+            self.engine, message, self.memories, round, self.judged, self.setting.federation
+        )
 
 
 def train(
@@ -256,7 +257,7 @@ def train(
     devices: int | None = None,
     stream: Stream | None = None,
     evaluate_every: int | None = None,
-    evaluate_clients: int | None = None,
+    evaluate_clients: int = 10_000,
     checkpoint_every: int | None = None,
     initial: Tree | None = None,
     keep_history: bool = False,

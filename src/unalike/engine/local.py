@@ -26,7 +26,7 @@ from .visits import evaluate_everyone
 
 MOST_AT_ONCE = 16
 """Rounds handed over together, at most."""
-ASSUMED_SPEED = 3e10
+ASSUMED_SPEED = 6e10
 """Arithmetic operations per second and core, for guessing how long a round takes."""
 
 

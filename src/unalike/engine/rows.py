@@ -8,6 +8,7 @@ from round to round, needs. In both, a client's rows are contiguous.
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -18,6 +19,9 @@ from ..data.federation import Split
 from .batches import rounded_up
 from .devices import everywhere
 from .layout import Layout
+
+ALIGNMENT = 64
+"""Bytes; XLA uses a host array in place if it starts at a multiple of it."""
 
 
 class Selection(NamedTuple):
@@ -52,7 +56,7 @@ class Resident:
 
     def __init__(self, split: Split, mesh: Mesh) -> None:
         self._offsets = split.offsets
-        self._x, self._y = jax.device_put((split.x, split.y), everywhere(mesh))
+        self._x, self._y = _on_devices(split, mesh)
 
     def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
         """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
@@ -83,6 +87,28 @@ class Gathered:
         rows = chosen.rows[index] if len(chosen.rows) else index
         weights = None if chosen.weights is None else chosen.weights[index]
         return Placed(self._split.x[rows], self._split.y[rows], weights, starts)
+
+
+_PLACED: WeakKeyDictionary[Split, tuple[Mesh, Any]] = WeakKeyDictionary()
+
+
+def _on_devices(split: Split, mesh: Mesh) -> Any:
+    """The split's rows on all devices; trainings on the same federation share them."""
+    if split not in _PLACED or _PLACED[split][0] != mesh:
+        _PLACED[split] = (mesh, jax.device_put((aligned(split.x), aligned(split.y)), everywhere(mesh)))
+    return _PLACED[split][1]
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied once if need be to where all devices of a CPU can share it instead of copying it
+    each."""
+    if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
+        return array
+    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % ALIGNMENT
+    copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def whole(split: Split, clients: NDArray[np.int64]) -> Selection:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from ..errors import RunError
 
@@ -42,7 +42,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     if sample.size == 1:
         return float(sample[0]), np.nan
     spread = sample.std(ddof=1) / np.sqrt(sample.size)
-    return float(sample.mean()), float(stats.t.ppf((1 + level) / 2, sample.size - 1) * spread)
+    return float(sample.mean()), float(special.stdtrit(sample.size - 1, (1 + level) / 2) * spread)
 
 
 def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _t_test(gaps: NDArray[np.float64]) -> float:
     if not gaps.any():
         return 1.0
     error = gaps.std(ddof=1) / np.sqrt(gaps.size)
-    return float(2 * stats.t.sf(abs(gaps.mean()) / error, gaps.size - 1)) if error > 0 else 0.0
+    return float(2 * special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error)) if error > 0 else 0.0
 
 
 def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
@@ -132,7 +132,13 @@ def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
         return name, np.nan
     if not gaps.any():
         return name, 1.0
-    return name, _sign_flips(gaps) if exact else float(stats.wilcoxon(gaps).pvalue)
+    return name, _sign_flips(gaps) if exact else _wilcoxon(gaps)
+
+
+def _wilcoxon(gaps: NDArray[np.float64]) -> float:
+    from scipy import stats  # slow to import, and wanted only for more than a dozen seeds
+
+    return float(stats.wilcoxon(gaps).pvalue)
 
 
 def _sign_flips(gaps: NDArray[np.float64]) -> float:
