@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -13,7 +14,7 @@ from ..experiment import make_federation, run_experiment
 from ..report import report_run
 from ..run import Run
 from ..runs import RunFolder
-from .screen import LiveRounds, console, print_json, show_summary, summary
+from .screen import LiveRounds, console, errors, print_json, show_summary, summary
 
 
 def run(
@@ -66,9 +67,14 @@ def conclude(run: Run, json: bool) -> None:
     assert run.folder is not None
     report = report_run(run.folder, run.setting.federation)
     numbers = {**summary(run), "report": str(report)}
+    rejected = int(np.nansum(run.metrics().get("rejected", 0)))
     if json:
         print_json(numbers)
     else:
+        if rejected:
+            errors.print(
+                f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
+            )
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
             f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",
