@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 def deal(work: NDArray[np.integer[Any]], cores: int) -> Layout:
     """Deal jobs with these amounts of work to cores.
 
-    >>> deal(np.array([5, 1, 1, 1, 1, 1]), 2).taken.tolist()
+    >>> deal(np.array([8, 1, 1, 1, 1, 1]), 2).taken.tolist()
     [1, 5]
     """
     hands = _equal_hands(len(work), cores) if len(np.unique(work)) <= 1 else _longest_first(work, cores)
