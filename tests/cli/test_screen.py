@@ -1,8 +1,12 @@
 """What does a person see?  (A short table, words instead of codes, and names as they are.)"""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from unalike.cli import app
 
 from .conftest import TINY
 
@@ -114,3 +118,9 @@ def test_a_person_sees_who_is_better_in_a_comparison(unalike):
     assert "fedavg" in answer.out
     assert all(word in " ".join(answer.out.split()) for word in ("against", "p (t)", "report.html"))
     assert Path("runs/comparison/report.html").exists()
+
+
+def test_the_version_is_the_packages():
+    shown = CliRunner().invoke(app, ["--version"])
+    assert shown.exit_code == 0
+    assert shown.stdout.strip() == version("unalike")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import typer
@@ -14,17 +15,33 @@ from .compare import compare
 from .options import with_experiment
 from .reproduce import reproduce
 from .run import resume, run
-from .screen import errors, print_json
+from .screen import console, errors, print_json
 from .show import inspect_data, list_names
 
 app = typer.Typer(
-    help="Federated learning for clients that are not alike.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        console.print(version("unalike"))
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    _: bool = typer.Option(
+        False, "--version", is_eager=True, callback=_show_version, help="Show the version and stop."
+    ),
+) -> None:
+    """Federated learning for clients that are not alike."""
+
+
 app.command("run")(with_experiment(run))
 app.command("resume")(resume)
 app.command("compare")(with_experiment(compare))
