@@ -62,37 +62,29 @@ def run_study(name: str, quick: bool = False) -> list[Claim]:
     return studies[name](quick=quick)
 
 
-def at_most(
-    id: str,
-    claim: str,
-    values: Sequence[float],
-    limit: float,
-    *,
-    published: Value = None,
-    hard: bool = True,
-    note: str = "",
-) -> Claim:
-    """The claim that a measure stays at or below a limit for every seed."""
+def at_most(id: str, claim: str, values: Sequence[float], limit: float, **rest: Any) -> Claim:
+    """The claim that a measure stays at or below a limit for every seed; `rest` are fields of
+    :class:`Claim`."""
     worst = float(np.max(values))
-    spread = float(np.ptp(values)) / 2 if len(values) > 1 else None
     expected = "0" if limit == 0 else f"<= {limit:g}"
-    return Claim(id, claim, published, expected, worst, bool(worst <= limit), hard, spread, note)
+    return Claim(id, claim, _published(rest), expected, worst, worst <= limit, spread=_spread(values), **rest)
 
 
-def at_least(
-    id: str,
-    claim: str,
-    values: Sequence[float],
-    limit: float,
-    *,
-    published: Value = None,
-    hard: bool = True,
-    note: str = "",
-) -> Claim:
-    """The claim that a measure stays at or above a limit for every seed."""
+def at_least(id: str, claim: str, values: Sequence[float], limit: float, **rest: Any) -> Claim:
+    """The claim that a measure stays at or above a limit for every seed; `rest` are fields of
+    :class:`Claim`."""
     least = float(np.min(values))
-    spread = float(np.ptp(values)) / 2 if len(values) > 1 else None
-    return Claim(id, claim, published, f">= {limit:g}", least, bool(least >= limit), hard, spread, note)
+    return Claim(
+        id, claim, _published(rest), f">= {limit:g}", least, least >= limit, spread=_spread(values), **rest
+    )
+
+
+def _published(rest: dict[str, Any]) -> Value:
+    return rest.pop("published", None)
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    return float(np.ptp(values)) / 2 if len(values) > 1 else None
 
 
 def _text(value: Value) -> str:
