@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
 from ..random import generator
-from ..registry import Registry, parse_spec, usage
+from ..registry import parse_spec
 from .federation import Federation
 from .partitions import partitions
 from .skews import skews
@@ -66,7 +66,6 @@ def load(
         made: Source | Federation = _open(folder, test_fraction, validation_fraction, seed)
     else:
         context = {"clients": clients, "seed": seed, "samples": samples}
-        check_numbers(sources, name)
         with data_folder(path):
             made = sources.make(name, **{key: value for key, value in context.items() if value is not None})
     if isinstance(made, Federation):
@@ -84,7 +83,6 @@ def load(
         )
     if skew is None:
         return federation
-    check_numbers(skews, skew)
     return skews.make(skew, federation=federation, seed=seed)
 
 
@@ -127,18 +125,6 @@ def deal(
     )
 
 
-def check_numbers(registry: Registry[Any], spec: str) -> None:
-    """No word follows the colon where the maker's annotation says that a number belongs."""
-    name, arguments = parse_spec(spec)
-    parameters = inspect.signature(registry[name]).parameters.values()
-    for argument, parameter in zip(arguments, parameters, strict=False):
-        if isinstance(argument, str) and parameter.annotation in ("int", "float"):
-            raise ConfigError(
-                f"{registry.kind} {spec!r} has {argument!r} where a number belongs: "
-                f"{usage(name, registry[name])}."
-            )
-
-
 def _partition(
     spec: str,
     source: Source,
@@ -149,7 +135,6 @@ def _partition(
     seed: int,
 ) -> list[NDArray[np.int64]]:
     """Places in `rows` for every client."""
-    check_numbers(partitions, spec)
     context: dict[str, Any] = {"labels": _labels(y[rows], source.classes), "clients": clients}
     context["rng"] = generator(seed, "partition")
     context |= {key: None if value is None else value[rows] for key, value in _row_facts(source).items()}
