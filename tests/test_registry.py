@@ -5,7 +5,7 @@ import pytest
 from unalike.algorithms import algorithms
 from unalike.errors import ConfigError
 from unalike.models import losses, models
-from unalike.participation import participations
+from unalike.participation import samplers
 from unalike.registry import Registry, parse_spec, usage
 from unalike.timing import timings
 
@@ -87,7 +87,7 @@ def test_usage_shows_only_what_may_follow_the_colon(shapes):
     assert usage("path", shapes["path"]) == "path:corners"
 
 
-@pytest.mark.parametrize("registry", [algorithms, losses, models, participations, timings])
+@pytest.mark.parametrize("registry", [algorithms, losses, models, samplers, timings])
 def test_everything_that_can_be_named_is_explained_by_a_whole_sentence_or_more(registry):
     cut = {name: line for name, line in registry.explain().items() if not line.endswith((".", ".)"))}
     assert not cut

@@ -34,8 +34,8 @@ def test_the_model_and_the_record_are_the_same(algorithm, per_round):
 class Sometimes(Participation):
     """Nobody comes to every third round."""
 
-    def draw(self, round, importance, rng):
-        clients = np.arange(0 if round % 3 == 1 else 2)
+    def cohort(self, turn):
+        clients = np.arange(0 if turn.number % 3 == 1 else 2)
         return Cohort(clients, np.full(len(clients), 0.5))
 
 

@@ -229,9 +229,9 @@ def test_labels_out_of_range_are_refused_with_the_name_of_the_client(label):
 class SometimesNobody(Participation):
     """Nobody in odd rounds, everyone otherwise."""
 
-    def draw(self, round, importance, rng):
-        clients = np.arange(0 if round % 2 else len(importance))
-        return Cohort(clients, importance[clients])
+    def cohort(self, turn):
+        clients = np.arange(0 if turn.number % 2 else len(turn.importance))
+        return Cohort(clients, turn.importance[clients])
 
 
 def test_an_empty_round_is_written_down_and_changes_nothing(federation, task):
@@ -245,7 +245,7 @@ def test_an_empty_round_is_written_down_and_changes_nothing(federation, task):
 class NobodyEver(Participation):
     """An empty cohort in every round."""
 
-    def draw(self, round, importance, rng):
+    def cohort(self, turn):
         return Cohort(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -259,10 +259,10 @@ class Given(Participation):
     """A cohort that a careless user might return."""
 
     def __init__(self, clients, weights):
-        self.cohort = Cohort(np.array(clients), np.array(weights, float))
+        self.given = Cohort(np.array(clients), np.array(weights, float))
 
-    def draw(self, round, importance, rng):
-        return self.cohort
+    def cohort(self, turn):
+        return self.given
 
 
 @pytest.mark.parametrize(
@@ -288,8 +288,9 @@ class PrefersHighLoss(Participation):
     def __init__(self, clients):
         self.losses = np.full(clients, 10.0)
 
-    def draw(self, round, importance, rng):
-        chosen = np.sort(rng.choice(len(importance), 2, replace=False, p=self.losses / self.losses.sum()))
+    def cohort(self, turn):
+        chances = self.losses / self.losses.sum()
+        chosen = np.sort(turn.rng.choice(len(turn.importance), 2, replace=False, p=chances))
         return Cohort(chosen, np.full(2, 0.5))
 
     def observe(self, round, cohort, reports):
@@ -372,9 +373,9 @@ class AllBut(Participation):
     def __init__(self, absent):
         self.absent = absent
 
-    def draw(self, round, importance, rng):
-        clients = np.delete(np.arange(len(importance)), self.absent)
-        return Cohort(clients, importance[clients] / importance[clients].sum())
+    def cohort(self, turn):
+        clients = np.delete(turn.clients, self.absent)
+        return Cohort(clients, turn.importance[clients] / turn.importance[clients].sum())
 
 
 def test_the_others_are_as_if_the_rejected_client_had_not_taken_part(federation, task):

@@ -17,7 +17,7 @@ from common import Data, Job, Laps, chunks, finish, layer_weights, read_data, re
 
 import unalike
 import unalike.engine.local as local_engine
-from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, models
+from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, Turn, models
 from unalike.data.federation import Split
 from unalike.engine.batches import Batches, plan_batches
 from unalike.trees import Tree
@@ -29,8 +29,8 @@ class GivenCohorts(Participation):
     def __init__(self, data: Data, first: int) -> None:
         self.data, self.first = data, first
 
-    def draw(self, round: int, importance: Any, rng: Any) -> Cohort:
-        number = self.first + round
+    def cohort(self, turn: Turn) -> Cohort:
+        number = self.first + turn.number
         return Cohort(self.data.clients(number).astype(np.int64), self.data.shares(number))
 
 

@@ -23,7 +23,7 @@ from .data import Federation, load  # noqa: E402
 from .engine import Selection, Stream  # noqa: E402
 from .errors import ConfigError, DataError, RunError, UnalikeError  # noqa: E402
 from .models import Batch, Model, Task  # noqa: E402
-from .participation import Cohort, Full, Participation, Uniform  # noqa: E402
+from .participation import Cohort, Full, Participation, Sampler, Turn, Uniform  # noqa: E402
 from .run import Run  # noqa: E402
 from .timing import Step, Synchronous, Timing  # noqa: E402
 from .training import train  # noqa: E402
@@ -51,6 +51,7 @@ __all__ = [
     "Reply",
     "Run",
     "RunError",
+    "Sampler",
     "Scaffold",
     "Selection",
     "Step",
@@ -58,6 +59,7 @@ __all__ = [
     "Synchronous",
     "Task",
     "Timing",
+    "Turn",
     "UnalikeError",
     "Uniform",
     "algorithms",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .asking import QUESTIONS
 from .data import Federation
 from .engine import Engine, Memories, Report
 from .timing import Step
 from .trees import Tree
+
+Groups = Mapping[str, NDArray[np.int64]]
+ANSWER = 4
+"""Bytes of one number that a client answers."""
 
 
 @dataclass
@@ -22,17 +27,29 @@ class RoundReport:
     round: int
     metrics: dict[str, float] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
+    groups: Groups = field(default_factory=dict)
+    """Which clients were used and, where it matters, available, asked or excluded."""
     seconds: float | None = None
 
 
-def round_report(step: Step, said: Report, down: int, up: int, name: Callable[[int], str]) -> RoundReport:
+def round_report(
+    step: Step, said: Report, down: int, up: int, name: Callable[[int], str], groups: Groups = {}
+) -> RoundReport:
     """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
-    upload."""
+    upload, `groups` the clients that were there, asked or excluded."""
     number = step.number + 1
+    groups = {"used": step.clients, **groups}
+    counts = {key: float(len(group)) for key, group in groups.items() if key != "used"}
+    traffic = {
+        "bytes_down": float(down * len(_reached(groups))),
+        "bytes_up": float(up * len(step.clients) + ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)),
+        "clock": step.time,
+    }
     if not said:
-        empty = {"participants": 0.0, "rejected": 0.0, "bytes_down": 0.0, "bytes_up": 0.0, "clock": step.time}
-        return RoundReport(number, empty, [{"kind": "empty round"}])
-    reports = {key: np.asarray(values, np.float64) for key, values in said.items()}
+        nothing = {"participants": 0.0, "rejected": 0.0, **counts, **traffic}
+        return RoundReport(number, nothing, [{"kind": "empty round"}], groups)
+    arrays = {key: np.asarray(values) for key, values in said.items()}
+    reports = {key: values.astype(np.float64) for key, values in arrays.items() if values.ndim == 1}
     accepted = reports.pop("accepted") > 0
     weights = np.where(accepted, step.weights if step.weights.ndim == 1 else 1.0, 0.0)
     metrics = {key: _mean(values, weights) for key, values in reports.items()}
@@ -40,14 +57,19 @@ def round_report(step: Step, said: Report, down: int, up: int, name: Callable[[i
         "participants": float(len(step.clients)),
         "rejected": float((~accepted).sum()),
         "weight_sum": float(step.weights.sum()),
-        "bytes_down": float(down * len(step.clients)),
-        "bytes_up": float(up * len(step.clients)),
-        "clock": step.time,
+        **counts,
+        **traffic,
     }
     events = [
         {"kind": "rejected upload", "client": int(c), "name": name(int(c))} for c in step.clients[~accepted]
     ]
-    return RoundReport(number, metrics, events)
+    return RoundReport(number, metrics, events, groups)
+
+
+def _reached(groups: Groups) -> NDArray[np.int64]:
+    """The clients that were sent the model: those that worked and those that were asked something."""
+    asked = [groups[question] for question in QUESTIONS if question in groups]
+    return np.unique(np.concatenate([groups["used"], *asked])) if asked else groups["used"]
 
 
 def evaluation_columns(

@@ -23,7 +23,7 @@ from .data import Federation
 from .engine import LocalEngine, Setting
 from .errors import UnalikeError
 from .models import Batch, Task, linear
-from .participation import Cohort, Participation
+from .participation import Cohort, Participation, Turn
 from .random import generator
 from .run import Run
 from .runs import load_tensors, restore, save_tensors
@@ -194,7 +194,7 @@ class _Only(Participation):
     def __init__(self, client: int) -> None:
         self.client = client
 
-    def draw(self, round: int, importance: Any, rng: np.random.Generator) -> Cohort:
+    def cohort(self, turn: Turn) -> Cohort:
         return Cohort(np.array([self.client]), np.ones(1))
 
 

@@ -21,16 +21,17 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from .algorithms import Algorithm
+from .asking import Asking
 from .data import Federation
-from .engine import Engine, Memories, Report, Setting, Stream, engines, reply_template, root_key
+from .engine import WATCHED, Engine, Memories, Report, Setting, Stream, engines, reply_template, root_key
 from .errors import ConfigError, RunError
 from .history import History
 from .interrupts import Interrupts
 from .models import Task
-from .participation import Cohort, Full, Participation, Uniform, check_cohort, check_per_round
-from .random import generator
+from .participation import Cohort, Full, Participation, Renormalised, Turn, check_cohort, check_per_round
 from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
 from .run import Run
@@ -84,7 +85,7 @@ class Training:
         everyone = len(self.importance)
         few = min(self.schedule.evaluate_clients, everyone)
         self.judged = np.linspace(0, everyone - 1, few).round().astype(np.int64)
-        self.learns = type(self.participation).observe is not Participation.observe
+        self.notes: dict[int, dict[str, NDArray[np.int64]]] = {}
 
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
         """The state before the first round."""
@@ -144,11 +145,13 @@ class Training:
 
     def _at_once(self) -> int:
         """How many rounds go to the engine together: several only if nobody looks at what is between them."""
-        looked_at = self.learns or self.history.keeps_all or bool(self.memories)
+        who = self.participation
+        looked_at = who.learns or who.asks or self.history.keeps_all or bool(self.memories)
         alone = looked_at or not isinstance(self.timing, Synchronous)
         every = [n for n in (self.schedule.evaluate_every, self.schedule.checkpoint_every) if n]
         most = 1 if alone else min([self.rounds, *every])
-        if most <= 1:
+        remembers = type(who).state is not Participation.state  # then no round may be drawn twice
+        if most <= 1 or remembers:
             return 1
         cohort = self._draw(0).clients
         parameters = size(self.history.messages[self.done])
@@ -193,8 +196,11 @@ class Training:
         return jax.tree.map(lambda leaf: leaf[0], message)
 
     def _draw(self, number: int) -> Cohort:
-        rng = generator(self.setting.seed, "participation", number)
-        return check_cohort(self.participation.draw(number, self.importance, rng), len(self.importance))
+        asking = Asking(self.setting, self.engine, number, self.state, self.history.messages, self.memories)
+        turn = Turn(number, self.importance, self.setting.seed, asking)
+        cohort = check_cohort(self.participation.cohort(turn), len(self.importance))
+        self.notes[number] = {**cohort.notes, **asking.asked}
+        return cohort
 
     def _run(self, steps: list[Step]) -> Sequence[Report]:
         """Take the steps and return what their clients reported."""
@@ -206,8 +212,8 @@ class Training:
         (step,) = steps
         messages = self.history.start(step.versions)
         self.state, report = self.engine.run(step, self.state, messages, self.memories)
-        if self.learns:
-            reports = {name: np.asarray(values, np.float64) for name, values in report.items()}
+        if self.participation.learns:
+            reports = {name: np.asarray(values) for name, values in report.items()}
             self.participation.observe(step.number, Cohort(step.clients, step.weights), reports)
         return [report]
 
@@ -219,7 +225,8 @@ class Training:
         """Write rounds down, evaluate and save where that is due; nothing is waiting after that."""
         schedule = self.schedule
         for step, said, seconds in rounds:
-            report = round_report(step, said, *self.traffic, self.setting.federation.name)
+            groups = self.notes.pop(step.number, {})
+            report = round_report(step, said, *self.traffic, self.setting.federation.name, groups)
             report.seconds = seconds
             done = step.number + 1
             self._write(report, done == self.rounds or _falls_on(done, schedule.evaluate_every))
@@ -286,11 +293,14 @@ def train(
         check_per_round(per_round, len(federation))
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
-    setting = Setting(federation, task, algorithm, seed, stream, devices)
+    who = participation or (Renormalised(per_round=per_round) if per_round else Full())
+    who.check(len(federation), rounds)
+    watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+    setting = Setting(federation, task, algorithm, seed, stream, devices, watch)
     training = Training(
         setting,
         engines.make(engine, setting=setting) if isinstance(engine, str) else engine,
-        participation or (Uniform(per_round) if per_round else Full()),
+        who,
         timing or Synchronous(),
         rounds,
         Schedule(

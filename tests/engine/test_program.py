@@ -125,7 +125,7 @@ class Stale(Timing):
 
     def steps(self, draw, first):
         for number in count(first):
-            clients, weights = draw(number)
+            clients, weights, _ = draw(number)
             versions = np.maximum(number - clients, 0)
             yield Step(number, clients, versions, weights, float(number), max(number - len(clients), 0))
 

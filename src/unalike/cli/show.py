@@ -14,7 +14,7 @@ from ..engine import engines
 from ..errors import unknown
 from ..experiment import make_federation
 from ..models import models
-from ..participation import participations
+from ..participation import samplers
 from ..registry import Registry
 from ..report import save
 from ..reproduce import studies
@@ -27,7 +27,7 @@ _LISTS: dict[str, Registry[Any]] = {
     "skews": skews,
     "models": models,
     "algorithms": algorithms,
-    "participation": participations,
+    "samplers": samplers,
     "timings": timings,
     "schedules": schedules,
     "engines": engines,

@@ -7,8 +7,10 @@ from .local import LocalEngine
 from .memories import Memories
 from .rows import Selection, Stream
 from .uploads import fault
+from .watch import WATCHED
 
 __all__ = [
+    "WATCHED",
     "ClientError",
     "DebugEngine",
     "Engine",

@@ -69,6 +69,8 @@ class Setting(NamedTuple):
     seed: int
     stream: Stream | None = None
     devices: int | None = None
+    watch: tuple[str, ...] = ()
+    """What is reported of every upload beside what the algorithm reports (names of :data:`WATCHED`)."""
 
 
 engines: Registry[Engine] = Registry("engine")

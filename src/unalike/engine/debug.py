@@ -27,6 +27,7 @@ from .memories import Memories
 from .program import mix
 from .rows import Gathered
 from .uploads import fault
+from .watch import watched
 
 
 class ClientError(UnalikeError):
@@ -67,7 +68,7 @@ class DebugEngine:
                     )
                 uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
                 accepted.append(0.0 if reason else 1.0)
-                reports.append({name: float(value) for name, value in reply.report.items()})
+                reports.append({name: np.asarray(value) for name, value in reply.report.items()})
             mixed = self._mixed(
                 step, trees.stack(uploads), jnp.array(accepted), [messages[v] for v in versions]
             )
@@ -104,7 +105,8 @@ class DebugEngine:
         try:
             data = self._data(step.number, client, algorithm.work)
             memory = self._memory(client, message, memories, data.key)
-            return algorithm.client(task, message, memory, data, data.key)
+            reply = algorithm.client(task, message, memory, data, data.key)
+            return reply._replace(report=watched(self.setting.watch, message, reply))
         except Exception as error:
             raise ClientError(
                 f"round {step.number}, client {self._name(client)}: {type(error).__name__}: {error}"

@@ -58,7 +58,9 @@ class LocalEngine:
         home = layout.home.astype(np.int32) if setting.algorithm.keeps_uploads or mixing is not None else None
         call = Call(mixing, home, self.key)
         rows = Rows(placed.x, placed.y, placed.weights)
-        program = round_program(setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity)
+        program = round_program(
+            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch
+        )
         told = self.told(messages, layout, step.clients)
         state, memory, report = program(state, told, rows, plan, memory, call)
         if memories:
@@ -73,7 +75,7 @@ class LocalEngine:
         The time is guessed from the arithmetic, not measured, so that a repeated run takes the same path.
         """
         algorithm = self.setting.algorithm
-        if algorithm.decentralised or algorithm.keeps_uploads or self.rows.gathered:
+        if algorithm.decentralised or algorithm.keeps_uploads or self.rows.gathered or self.setting.watch:
             return 1
         batches = plan_batches(
             algorithm.work, self.sizes[cohort], cohort, 0, self.setting.seed, self.capacity

@@ -22,6 +22,7 @@ from ..models import Task
 from ..trees import Tree
 from .devices import AXIS
 from .plan import Plan
+from .watch import watched
 
 HERE, ALL = PartitionSpec(AXIS), PartitionSpec()
 
@@ -93,7 +94,9 @@ def recall(
     return lax.cond(fresh, lambda: algorithm.init_client(task, message, key), lambda: memory)
 
 
-def make_round(algorithm: Algorithm, task: Task, capacity: int) -> Callable[..., tuple[Tree, Tree, Tree]]:
+def make_round(
+    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...] = ()
+) -> Callable[..., tuple[Tree, Tree, Tree]]:
     """One round, as every device runs it: `(state, messages, rows, plan, memory, call) -> (state, memory,
     report)`.
 
@@ -109,7 +112,8 @@ def make_round(algorithm: Algorithm, task: Task, capacity: int) -> Callable[...,
         version = i if algorithm.decentralised else plan.read("version", i)
         message = messages if one else trees.row(messages, version)
         memory = recall(algorithm, task, message, memory, plan.read("fresh", i) > 0, data.key)
-        return memory, algorithm.client(task, message, memory, data, data.key)
+        reply = algorithm.client(task, message, memory, data, data.key)
+        return memory, reply._replace(report=watched(watch, message, reply))
 
     def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
         one = len(messages) == 1 and not algorithm.decentralised
@@ -152,12 +156,12 @@ def make_round(algorithm: Algorithm, task: Task, capacity: int) -> Callable[...,
 
 @lru_cache(maxsize=16)
 def round_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...] = ()
 ) -> Callable[..., Any]:
     """Compile one round."""
     told, held = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
     places = (ALL, told, held, HERE, HERE, ALL)
-    return _compiled(make_round(algorithm, task, capacity), mesh, places, (ALL, HERE, HERE))
+    return _compiled(make_round(algorithm, task, capacity, watch), mesh, places, (ALL, HERE, HERE))
 
 
 @lru_cache(maxsize=16)

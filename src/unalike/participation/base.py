@@ -1,37 +1,105 @@
 """Who takes part in a round, and how much does each count?
 
-A participation draws a :class:`Cohort`: clients and the weights of their uploads. A user's own is a class
-with a `draw` method; one that learns from what it sees also overrides `observe`, `state` and `restore`.
+A participation is asked for a :class:`Cohort` each round: clients and the weights of their uploads. It is told
+a :class:`Turn`: the round's number, what each client should weigh on average, randomness of its own, and a way
+to ask clients something before choosing (their loss, the length of their update).
+
+Most are samplers (see :class:`unalike.participation.Sampler`); an intermittent participation puts availability
+and a weighting strategy in front of a sampler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..registry import Registry
+from ..errors import ConfigError
+from ..random import generator
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Ask = Callable[[str, Numbers], Floats]
+"""`ask("loss", clients)`: the loss of the current model at these clients; `ask("update_norm", clients)`: how far
+each would move it. Clients go by their number in the federation."""
 
 
 class Cohort(NamedTuple):
     """The clients of a round (distinct, by number) and the weights of their uploads."""
 
-    clients: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    clients: Numbers
+    weights: Floats
+    notes: Mapping[str, Numbers] = {}
+    """Groups of clients worth recording, such as `available` and `excluded`."""
+
+
+def nobody_answers(question: str, clients: Numbers) -> Floats:
+    """Outside training there are no clients to ask."""
+    raise ConfigError(f"this participation asks clients for their {question}; it works in training only.")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One round, as a participation sees it.
+
+    >>> turn = Turn(0, np.array([0.5, 0.3, 0.2]))
+    >>> turn.among(np.array([1, 2]), np.array([0.3, 0.2])).importance
+    array([0.6, 0.4])
+    """
+
+    number: int
+    importance: Floats
+    """What each client should weigh on average; sums to one."""
+    seed: int = 0
+    ask: Ask = nobody_answers
+    chosen_from: Numbers | None = None
+    """The federation's numbers of the clients that `importance` speaks of; None means all of them."""
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """This round's own randomness."""
+        return self.generator("participation")
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Randomness for one purpose of this round, whatever else is drawn."""
+        return generator(self.seed, purpose, self.number)
+
+    @property
+    def clients(self) -> Numbers:
+        """The federation's numbers of the clients to choose from."""
+        return np.arange(len(self.importance)) if self.chosen_from is None else self.chosen_from
+
+    def among(self, positions: Numbers, weights: Floats) -> Turn:
+        """The same round with fewer clients to choose from, in proportion to positive weights."""
+        return replace(self, importance=weights / weights.sum(), chosen_from=self.clients[positions])
 
 
 class Participation:
-    """Draws a cohort each round."""
+    """Chooses a cohort each round."""
 
-    def draw(self, round: int, importance: NDArray[np.float64], rng: np.random.Generator) -> Cohort:
-        """The cohort of a round; `importance` has one entry per client and sums to one, `rng` belongs to
-        this round alone."""
-        raise NotImplementedError
+    asks: tuple[str, ...] = ()
+    """What it asks clients before choosing: `loss` or `update_norm`."""
+    watches: tuple[str, ...] = ()
+    """What it wants to see of every upload beside the reports: `update` (the change, as one vector)."""
 
-    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[np.float64]]) -> None:
+    def cohort(self, turn: Turn) -> Cohort:
+        """The cohort of a round; rounds are asked for in order."""
+        raise NotImplementedError(f"{type(self).__name__} does not say who takes part.")
+
+    def check(self, clients: int, rounds: int) -> None:
+        """Raise if it cannot serve that many clients or rounds, before anything is computed."""
+
+    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
         """Learn from what the cohort reported (nothing, by default)."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether :meth:`observe` does anything."""
+        return type(self).observe is not Participation.observe
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What must be saved so that a resumed run draws the same cohorts."""
@@ -41,4 +109,35 @@ class Participation:
         """The inverse of :meth:`state`."""
 
 
-participations: Registry[Participation] = Registry("participation")
+def check_per_round(per_round: int, clients: int) -> None:
+    """Whether that many clients can be drawn."""
+    if not 1 <= per_round <= clients:
+        raise ConfigError(
+            f"per_round must be between 1 and the number of clients ({clients}), but is {per_round}."
+        )
+
+
+def check_importance(importance: Floats, clients: int | None = None) -> Floats:
+    """The same importances, if there is one for each client, none is negative, and they sum to one."""
+    given = np.asarray(importance, np.float64)
+    if given.ndim != 1 or not len(given) or (clients is not None and len(given) != clients):
+        wanted = "" if clients is None else f" ({clients})"
+        raise ConfigError(f"importance needs one number per client{wanted}, but has shape {given.shape}.")
+    if not np.isfinite(given).all() or given.min() < 0:
+        bad = int(np.argmin(np.where(np.isfinite(given), given, -np.inf)))
+        raise ConfigError(f"importance must not be negative or missing, but is {given[bad]} for client {bad}.")
+    if abs(given.sum() - 1) > 1e-6:
+        raise ConfigError(f"importance must sum to one, but sums to {given.sum():.6g}.")
+    return given
+
+
+def check_cohort(cohort: Cohort, clients: int) -> Cohort:
+    """The same cohort, if its clients exist, are distinct, and have one weight each (or a column of them)."""
+    chosen, weights = cohort.clients, cohort.weights
+    if len(chosen) and not (min(chosen) >= 0 and max(chosen) < clients):
+        raise ConfigError(f"a cohort names client {max(chosen)} of {clients}; they are numbered from 0.")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ConfigError("a cohort names a client twice; add its weights up instead.")
+    if weights.shape[-1:] != (len(chosen),) or not np.isfinite(weights).all():
+        raise ConfigError(f"a cohort of {len(chosen)} clients needs as many finite weights.")
+    return cohort

@@ -18,6 +18,6 @@ class Synchronous(Timing):
 
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         for number in count(first):
-            clients, weights = draw(number)
+            clients, weights, _ = draw(number)
             versions = np.full(len(clients), number)
             yield Step(number, clients, versions, weights, float(number + 1), number + 1)

@@ -1,0 +1,154 @@
+"""What if every client is as likely as any other?  (And how should the drawn ones weigh?)
+
+Uniform draws without replacement, m of n clients. Weights (n / m) p_i are right on average, but sum to one only
+if all importances are equal; the FedAvg of McMahan et al. (2017) leaves the weight of absent clients on the old
+model, and common practice shares it among the present ones, which is biased wherever importances differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from .base import Cohort, Floats, Numbers
+from .sampler import Sampler, SizedSampler, counted, samplers
+from .statistics import WeightStatistics, distinct_variance
+
+MOST_COHORTS = 200_000
+"""Up to so many possible cohorts, moments without closed form are enumerated."""
+
+
+@samplers.add("full")
+@dataclass(frozen=True)
+class Full(Sampler):
+    """Every client, every round, weighted by importance."""
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        return Cohort(np.arange(len(importance)), importance)
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        zeros, ones = np.zeros(len(importance)), np.ones(len(importance))
+        return WeightStatistics(importance, importance, zeros, ones, 0.0, alpha=0.0, clients_variance=0.0)
+
+
+@samplers.add("uniform")
+@dataclass(frozen=True, kw_only=True)
+class Uniform(SizedSampler):
+    """Uniformly without replacement; weights n/m * importance, unbiased, not summing to one."""
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        clients = without_replacement(len(importance), self.per_round, rng)
+        weights = importance[clients] * (len(importance) / len(clients))
+        return Cohort(clients[weights > 0], weights[weights > 0])
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        n, m = len(importance), min(self.per_round, len(importance))
+        alpha = (n - m) / (m * (n - 1)) if n > 1 else 0.0
+        squares = float(importance @ importance)
+        return WeightStatistics(
+            importance,
+            importance,
+            (n / m - 1) * importance**2,
+            np.full(n, m / n),
+            alpha * (n * squares - 1),
+            alpha=alpha,
+            clients_variance=0.0,
+        )
+
+
+@samplers.add("uniform-with-replacement")
+@dataclass(frozen=True, kw_only=True)
+class UniformWithReplacement(SizedSampler):
+    """Uniformly with replacement; weights count * n/m * importance, unbiased, not summing to one."""
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        n, m = len(importance), self.per_round
+        clients, counts, _ = counted(rng.integers(n, size=m), n / m)
+        return Cohort(clients, counts * importance[clients])
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        n, m = len(importance), self.per_round
+        squares = float(importance @ importance)
+        absent = np.full(n, (1 - 1 / n) ** m)
+        together = np.full((n, n), max(1 - 2 / n, 0.0) ** m) if n <= 2000 else None
+        return WeightStatistics(
+            importance,
+            importance,
+            (n - 1) / m * importance**2,
+            1 - absent,
+            (n * squares - 1) / m,
+            alpha=1 / m,
+            clients_variance=None if together is None else distinct_variance(absent, together),
+        )
+
+
+@samplers.add("fedavg-original")
+@dataclass(frozen=True, kw_only=True)
+class OriginalFedAvg(SizedSampler):
+    """Uniformly without replacement; absent clients count as the old model, so every step is m/n too short."""
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        clients = without_replacement(len(importance), self.per_round, rng)
+        return Cohort(clients, importance[clients])
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        n, m = len(importance), min(self.per_round, len(importance))
+        share = m / n
+        unbiased = Uniform(per_round=m).statistics(importance)
+        return WeightStatistics(
+            importance,
+            share * importance,
+            share * (1 - share) * importance**2,
+            np.full(n, share),
+            share**2 * unbiased.variance_of_sum,
+            pairwise=lambda: share**2 * unbiased.covariance(),
+            clients_variance=0.0,
+        )
+
+
+@samplers.add("fedavg-renormalised")
+@dataclass(frozen=True, kw_only=True)
+class Renormalised(SizedSampler):
+    """Uniformly without replacement; weights by importance within the cohort (the usual, biased practice)."""
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        clients = without_replacement(len(importance), self.per_round, rng)
+        weights = importance[clients]
+        if weights.sum() == 0:
+            return Cohort(clients[:0], weights[:0])
+        return Cohort(clients, weights / weights.sum())
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        """By enumerating all cohorts, or a large number of drawn ones where there are too many."""
+        n, m = len(importance), min(self.per_round, len(importance))
+        weights = np.zeros((n, n))
+        mean, cohorts = np.zeros(n), _all_or_many_cohorts(n, m)
+        for clients in cohorts:
+            shares = importance[clients] / max(importance[clients].sum(), 1e-300)
+            mean[clients] += shares / len(cohorts)
+            weights[np.ix_(clients, clients)] += np.outer(shares, shares) / len(cohorts)
+        covariance = weights - np.outer(mean, mean)
+        return WeightStatistics(
+            importance,
+            mean,
+            np.diag(covariance).copy(),
+            np.full(n, m / n),
+            0.0,
+            pairwise=lambda: covariance,
+            clients_variance=0.0,
+        )
+
+
+def without_replacement(clients: int, count: int, rng: np.random.Generator) -> Numbers:
+    """Distinct clients, in increasing order; all of them if there are not so many."""
+    return np.sort(rng.choice(clients, min(count, clients), replace=False)).astype(np.int64)
+
+
+def _all_or_many_cohorts(clients: int, count: int) -> Numbers:
+    if comb(clients, count) <= MOST_COHORTS:
+        return np.array(list(combinations(range(clients), count)), np.int64)
+    rng = np.random.default_rng(0)
+    return np.stack([without_replacement(clients, count, rng) for _ in range(MOST_COHORTS // 10)])
