@@ -33,6 +33,7 @@ format: $(BIN)/.ready  ## bring the code into shape
 bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (installs the peers; takes long)
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/sampling.py
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run
 	$(BIN)/python -m pytest -q tests/test_docs.py

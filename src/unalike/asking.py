@@ -1,7 +1,7 @@
 """What can a participation ask clients before it chooses among them?
 
-Their loss with the current model, or the length of the update they would send. Each answer is one number; whoever
-is asked has been sent the model.
+Their loss with the current model, or the length of the update they would send. Each answer is one number;
+whoever is asked has been sent the model.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Asking:
                 "use a sampling that does not ask, such as md or clustered-size."
             )
         step = Step(
-            self._number, clients, np.full(len(clients), self._number), np.full(len(clients), 1 / len(clients))
+            self._number,
+            clients,
+            np.full(len(clients), self._number),
+            np.full(len(clients), 1 / len(clients)),
         )
         _, report = self._engine.run(step, self._state, [self._message], self._memories)
         return np.asarray(report["update_norm"], np.float64)

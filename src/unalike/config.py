@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,6 +39,11 @@ class Experiment(BaseModel):
         0.0, ge=0, lt=1, description="Part of each client's rows kept for validation."
     )
 
+    importance: str = Field(
+        "data",
+        description="How much clients count: data (their rows), equal, or a file with one number each.",
+    )
+
     model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
     l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
 
@@ -47,8 +52,18 @@ class Experiment(BaseModel):
         {}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table."
     )
     rounds: int = Field(50, ge=0, description="Rounds to train.")
-    per_round: int | None = Field(
-        None, ge=1, description="Clients drawn uniformly each round; all when not given."
+    per_round: int | None = Field(None, ge=1, description="Clients drawn each round; all when not given.")
+    sampling: str | None = Field(
+        None, description="How clients are drawn, such as clustered-size (`unalike list samplers`)."
+    )
+    availability: str | None = Field(
+        None, description="When clients are there, such as markov:0.5,0.9 (`unalike list availabilities`)."
+    )
+    participation: str | None = Field(
+        None, description="How clients that come and go weigh, such as ca-fed (`unalike list participation`)."
+    )
+    beliefs: Literal["estimated", "known"] = Field(
+        "estimated", description="Whether availability is estimated while training, or known beforehand."
     )
     epochs: int | None = Field(
         None, ge=0, description="Local passes over a client's rows each round (1 unless steps are given)."

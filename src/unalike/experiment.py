@@ -14,7 +14,8 @@ from .data import Federation, load
 from .engine import engines
 from .errors import ConfigError, unknown
 from .models import Task, models
-from .participation import check_per_round
+from .participating import make_participation
+from .participation import availabilities, check_per_round, samplers, strategies
 from .run import Run
 from .runs import RunFolder
 from .timing import timings
@@ -35,7 +36,7 @@ def make_federation(experiment: Experiment) -> Federation:
         test_fraction=experiment.test_fraction,
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
-    )
+    ).with_importance(experiment.importance)
 
 
 def make_task(experiment: Experiment, federation: Federation) -> Task:
@@ -75,8 +76,12 @@ def check(experiment: Experiment) -> None:
         (models, experiment.model),
         (timings, experiment.timing),
         (engines, experiment.engine),
+        (samplers, experiment.sampling),
+        (availabilities, experiment.availability),
+        (strategies, experiment.participation),
     ):
-        registry[spec.partition(":")[0]]
+        if spec is not None:
+            registry[spec.partition(":")[0]]
     make_algorithm(experiment)
 
 
@@ -106,7 +111,7 @@ def run_experiment(
         make_algorithm(experiment),
         rounds=experiment.rounds,
         seed=experiment.seed,
-        per_round=experiment.per_round,
+        participation=make_participation(experiment, federation, task),
         timing=timings.make(experiment.timing),
         engine=experiment.engine,
         devices=experiment.devices,

@@ -33,7 +33,7 @@ class RoundReport:
 
 
 def round_report(
-    step: Step, said: Report, down: int, up: int, name: Callable[[int], str], groups: Groups = {}
+    step: Step, said: Report, down: int, up: int, name: Callable[[int], str], groups: Groups
 ) -> RoundReport:
     """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
     upload, `groups` the clients that were there, asked or excluded."""

@@ -45,6 +45,8 @@ Observer = Callable[[RoundReport, int], None]
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
+MOST_LISTED = 10_000
+"""Larger groups of clients are counted in the record, not listed."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,8 @@ class Training:
         if evaluate:
             metrics, clients = self._evaluate(report.round)
             report.metrics.update(metrics)
-        self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds)
+        few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
+        self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self.observer:
             self.observer(report, self.rounds)
 

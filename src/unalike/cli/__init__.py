@@ -1,4 +1,4 @@
-"""The command line: `unalike run`, `resume`, `compare`, `list`, `inspect`, `reproduce`."""
+"""The command line: `unalike run`, `resume`, `compare`, `list`, `inspect`, `advise`, `reproduce`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from ..errors import UnalikeError
+from .advise import advise
 from .compare import compare
 from .options import with_experiment
 from .reproduce import reproduce
@@ -46,6 +47,7 @@ app.command("run")(with_experiment(run))
 app.command("resume")(resume)
 app.command("compare")(with_experiment(compare))
 app.command("list")(list_names)
+app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
 app.command("inspect")(inspect_data)
 app.command("reproduce")(reproduce)
 

@@ -92,6 +92,9 @@ def summary(run: Run) -> dict[str, Any]:
         answer["clients_" + judged.removeprefix("test_")] = {
             k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")
         }
+    empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
+    if empty:
+        answer["rounds_without_clients"] = empty
     answer["megabytes_sent"] = (
         float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
     )

@@ -14,7 +14,7 @@ from ..engine import engines
 from ..errors import unknown
 from ..experiment import make_federation
 from ..models import models
-from ..participation import samplers
+from ..participation import availabilities, samplers, strategies
 from ..registry import Registry
 from ..report import save
 from ..reproduce import studies
@@ -28,6 +28,8 @@ _LISTS: dict[str, Registry[Any]] = {
     "models": models,
     "algorithms": algorithms,
     "samplers": samplers,
+    "availabilities": availabilities,
+    "participation": strategies,
     "timings": timings,
     "schedules": schedules,
     "engines": engines,

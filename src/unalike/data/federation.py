@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 from .arrays import clean_features, clean_targets, infer_classes
+from .importance import importance_of
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 Array = NDArray[Any]
@@ -72,6 +73,8 @@ class Federation:
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     description: str = ""
+    given_importance: NDArray[np.float64] | None = None
+    """How much each client counts, where that is not its share of all training rows."""
 
     def __post_init__(self) -> None:
         lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}
@@ -92,8 +95,16 @@ class Federation:
 
     @property
     def importance(self) -> NDArray[np.float64]:
-        """Each client's share of all training rows."""
-        return self.train.sizes / max(int(self.train.offsets[-1]), 1)
+        """How much each client counts: its share of all training rows, unless something else was given."""
+        if self.given_importance is not None:
+            return self.given_importance
+        return importance_of("data", self.train.sizes)
+
+    def with_importance(self, policy: str | ArrayLike) -> Federation:
+        """The same clients, which count by `data` (their rows), `equal`, a file's numbers, or given ones."""
+        given = None if isinstance(policy, str) and policy == "data" else policy
+        weights = None if given is None else importance_of(given, self.train.sizes)
+        return replace(self, given_importance=weights)
 
     def label_counts(self) -> NDArray[np.int64]:
         """How many training rows of every class each client has, as a (clients, classes) table."""
@@ -107,7 +118,13 @@ class Federation:
         """Only these clients, in the order given; they keep their names."""
         chosen = np.asarray(clients, dtype=np.int64)
         parts = {part: getattr(self, part).take(chosen) for part in PARTS}
-        return replace(self, **parts, names=tuple(self.name(int(i)) for i in chosen))
+        weights = None if self.given_importance is None else self.given_importance[chosen]
+        return replace(
+            self,
+            **parts,
+            names=tuple(self.name(int(i)) for i in chosen),
+            given_importance=None if weights is None else weights / weights.sum(),
+        )
 
     def with_split(self, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0) -> Federation:
         """Cut each client's *training* rows again.

@@ -21,6 +21,7 @@ from .splitting import PARTS
 from .validation import validate
 
 MANIFEST = "federation.json"
+IMPORTANCE = "importance.npy"
 _VERSION = 1
 
 
@@ -32,7 +33,10 @@ def save_federation(federation: Federation, folder: Path) -> Path:
         split = getattr(federation, part)
         for kind in ("x", "y", "offsets"):
             _write_array(folder / f"{part}_{kind}.npy", getattr(split, kind))
+    if federation.given_importance is not None:
+        _write_array(folder / IMPORTANCE, federation.given_importance)
     manifest = {
+        "importance": federation.given_importance is not None,
         "version": _VERSION,
         "classes": federation.classes,
         "names": federation.names,
@@ -56,6 +60,7 @@ def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Fede
         names=None if names is None else tuple(names),
         label_names=None if words is None else tuple(words),
         description=manifest.get("description", ""),
+        given_importance=_read_array(folder / IMPORTANCE, False) if manifest.get("importance") else None,
     )
     return validate(federation) if check else federation
 

@@ -1,4 +1,4 @@
-"""What can be seen of an upload without the algorithm's help?  (The change it makes, and how long that is.)"""
+"""What can be seen of an upload without the algorithm's help?  (The change it makes, and its length.)"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..trees import Tree
 def update(message: Tree, upload: Tree) -> jax.Array:
     """The change from what the client was sent to what it sends, as one vector; where the two are not
     alike, the upload itself."""
-    alike = jax.tree.structure(message) == jax.tree.structure(upload)
+    alike = bool(jax.tree.structure(message) == jax.tree.structure(upload))  # type: ignore[operator]
     change = trees.subtract(upload, message) if alike else upload
     return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(change)])
 

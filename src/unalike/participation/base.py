@@ -1,11 +1,11 @@
 """Who takes part in a round, and how much does each count?
 
-A participation is asked for a :class:`Cohort` each round: clients and the weights of their uploads. It is told
-a :class:`Turn`: the round's number, what each client should weigh on average, randomness of its own, and a way
-to ask clients something before choosing (their loss, the length of their update).
+A participation is asked for a :class:`Cohort` each round: clients and the weights of their uploads. It is
+told a :class:`Turn`: the round's number, what each client should weigh on average, randomness of its own, and
+a way to ask clients something before choosing (their loss, the length of their update).
 
-Most are samplers (see :class:`unalike.participation.Sampler`); an intermittent participation puts availability
-and a weighting strategy in front of a sampler.
+Most are samplers (see :class:`unalike.participation.Sampler`); an intermittent participation puts
+availability and a weighting strategy in front of a sampler.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..random import generator
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Ask = Callable[[str, Numbers], Floats]
-"""`ask("loss", clients)`: the loss of the current model at these clients; `ask("update_norm", clients)`: how far
-each would move it. Clients go by their number in the federation."""
+"""`ask("loss", clients)`: the loss of the current model at these clients; `ask("update_norm", clients)`: how
+far each would move it. Clients go by their number in the federation."""
 
 
 class Cohort(NamedTuple):
@@ -91,7 +91,7 @@ class Participation:
         raise NotImplementedError(f"{type(self).__name__} does not say who takes part.")
 
     def check(self, clients: int, rounds: int) -> None:
-        """Raise if it cannot serve that many clients or rounds, before anything is computed."""
+        """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""
 
     def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
         """Learn from what the cohort reported (nothing, by default)."""
@@ -115,20 +115,6 @@ def check_per_round(per_round: int, clients: int) -> None:
         raise ConfigError(
             f"per_round must be between 1 and the number of clients ({clients}), but is {per_round}."
         )
-
-
-def check_importance(importance: Floats, clients: int | None = None) -> Floats:
-    """The same importances, if there is one for each client, none is negative, and they sum to one."""
-    given = np.asarray(importance, np.float64)
-    if given.ndim != 1 or not len(given) or (clients is not None and len(given) != clients):
-        wanted = "" if clients is None else f" ({clients})"
-        raise ConfigError(f"importance needs one number per client{wanted}, but has shape {given.shape}.")
-    if not np.isfinite(given).all() or given.min() < 0:
-        bad = int(np.argmin(np.where(np.isfinite(given), given, -np.inf)))
-        raise ConfigError(f"importance must not be negative or missing, but is {given[bad]} for client {bad}.")
-    if abs(given.sum() - 1) > 1e-6:
-        raise ConfigError(f"importance must sum to one, but sums to {given.sum():.6g}.")
-    return given
 
 
 def check_cohort(cohort: Cohort, clients: int) -> Cohort:

@@ -1,9 +1,9 @@
 """What if every client tosses a coin of its own?
 
-Independent coins with probabilities q_i and weights p_i / q_i are unbiased whatever the q_i. With q_i = m/n that is
-binomial, with q_i = m p_i Poisson-binomial sampling; the q_i that minimise the variance of the aggregate follow
-from the norms of all clients' updates (Chen, Horvath and Richtarik, "Optimal Client Sampling for Federated
-Learning", 2022). A round may be empty.
+Independent coins with probabilities q_i and weights p_i / q_i are unbiased whatever the q_i. With q_i = m/n
+that is binomial, with q_i = m p_i Poisson-binomial sampling; the q_i that minimise the variance of the
+aggregate follow from the norms of all clients' updates (Chen, Horvath and Richtarik, "Optimal Client Sampling
+for Federated Learning", 2022). A round may be empty.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ SMALLEST = 1e-6
 class Coins:
     """Unequal coins that are tossed in time proportional to the number of heads.
 
-    Clients are put into drawers of probabilities between 2^-(k+1) and 2^-k. A drawer's candidates are a binomial
-    number of its clients at 2^-k, and each candidate stays with the rest of its probability, at least one half.
+    Clients are put into drawers of probabilities between 2^-(k+1) and 2^-k. A drawer's candidates are a
+    binomial number of its clients at 2^-k, and each candidate stays with the rest of its probability, at
+    least one half.
     """
 
     def __init__(self, probabilities: Floats) -> None:

@@ -1,7 +1,7 @@
 """What is a sampler?
 
-A :class:`Sampler` draws clients with random weights whose mean is known: the importance, for an unbiased one. A
-user's own is a class with two methods, `draw` and `statistics`. After set-up, drawing costs the size of the
+A :class:`Sampler` draws clients with random weights whose mean is known: the importance, for an unbiased one.
+A user's own is a class with two methods, `draw` and `statistics`. After set-up, drawing costs the size of the
 cohort (times a logarithm), not the size of the population.
 """
 
@@ -80,4 +80,4 @@ class Once(Generic[T]):
 def counted(drawn: Any, weight: float) -> Cohort:
     """The cohort of clients drawn with repetition: each trains once and weighs as often as it was drawn."""
     clients, counts = np.unique(drawn, return_counts=True)
-    return Cohort(clients.astype(np.int64), counts * weight)
+    return Cohort(clients.astype(np.int64), counts.astype(np.float64) * weight)

@@ -1,7 +1,8 @@
 """How random are the weights of a sampling scheme?
 
-Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022) show that
-three numbers decide: with weights omega_i of mean p_i and one alpha with Cov[omega_i, omega_j] = -alpha p_i p_j,
+Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022) show
+that three numbers decide: with weights omega_i of mean p_i and one alpha with Cov[omega_i, omega_j] = -alpha
+p_i p_j,
 
     Sigma = sum_i Var[omega_i],     gamma = Sigma + alpha sum_i p_i^2,
     Var[sum_i omega_i] = Sigma - alpha (1 - sum_i p_i^2),

@@ -1,24 +1,21 @@
 """What if every client is as likely as any other?  (And how should the drawn ones weigh?)
 
-Uniform draws without replacement, m of n clients. Weights (n / m) p_i are right on average, but sum to one only
-if all importances are equal; the FedAvg of McMahan et al. (2017) leaves the weight of absent clients on the old
-model, and common practice shares it among the present ones, which is biased wherever importances differ.
+Uniform draws without replacement, m of n clients. Weights (n / m) p_i are right on average, but sum to one
+only if all importances are equal; the FedAvg of McMahan et al. (2017) leaves the weight of absent clients on
+the old model, and common practice shares it among the present ones, which is biased wherever importances
+differ.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
 from .base import Cohort, Floats, Numbers
+from .renormalised import renormalised_statistics
 from .sampler import Sampler, SizedSampler, counted, samplers
 from .statistics import WeightStatistics, distinct_variance
-
-MOST_COHORTS = 200_000
-"""Up to so many possible cohorts, moments without closed form are enumerated."""
 
 
 @samplers.add("full")
@@ -53,7 +50,7 @@ class Uniform(SizedSampler):
             importance,
             (n / m - 1) * importance**2,
             np.full(n, m / n),
-            alpha * (n * squares - 1),
+            max(alpha * (n * squares - 1), 0.0),
             alpha=alpha,
             clients_variance=0.0,
         )
@@ -79,7 +76,7 @@ class UniformWithReplacement(SizedSampler):
             importance,
             (n - 1) / m * importance**2,
             1 - absent,
-            (n * squares - 1) / m,
+            max((n * squares - 1) / m, 0.0),
             alpha=1 / m,
             clients_variance=None if together is None else distinct_variance(absent, together),
         )
@@ -88,7 +85,7 @@ class UniformWithReplacement(SizedSampler):
 @samplers.add("fedavg-original")
 @dataclass(frozen=True, kw_only=True)
 class OriginalFedAvg(SizedSampler):
-    """Uniformly without replacement; absent clients count as the old model, so every step is m/n too short."""
+    """Uniformly without replacement; absent clients count as the old model, so steps are m/n as long."""
 
     def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
         clients = without_replacement(len(importance), self.per_round, rng)
@@ -122,33 +119,10 @@ class Renormalised(SizedSampler):
         return Cohort(clients, weights / weights.sum())
 
     def statistics(self, importance: Floats) -> WeightStatistics:
-        """By enumerating all cohorts, or a large number of drawn ones where there are too many."""
-        n, m = len(importance), min(self.per_round, len(importance))
-        weights = np.zeros((n, n))
-        mean, cohorts = np.zeros(n), _all_or_many_cohorts(n, m)
-        for clients in cohorts:
-            shares = importance[clients] / max(importance[clients].sum(), 1e-300)
-            mean[clients] += shares / len(cohorts)
-            weights[np.ix_(clients, clients)] += np.outer(shares, shares) / len(cohorts)
-        covariance = weights - np.outer(mean, mean)
-        return WeightStatistics(
-            importance,
-            mean,
-            np.diag(covariance).copy(),
-            np.full(n, m / n),
-            0.0,
-            pairwise=lambda: covariance,
-            clients_variance=0.0,
-        )
+        """Mean and variance by quadrature, to about ten digits; covariances have no closed form."""
+        return renormalised_statistics(importance, min(self.per_round, len(importance)))
 
 
 def without_replacement(clients: int, count: int, rng: np.random.Generator) -> Numbers:
     """Distinct clients, in increasing order; all of them if there are not so many."""
     return np.sort(rng.choice(clients, min(count, clients), replace=False)).astype(np.int64)
-
-
-def _all_or_many_cohorts(clients: int, count: int) -> Numbers:
-    if comb(clients, count) <= MOST_COHORTS:
-        return np.array(list(combinations(range(clients), count)), np.int64)
-    rng = np.random.default_rng(0)
-    return np.stack([without_replacement(clients, count, rng) for _ in range(MOST_COHORTS // 10)])

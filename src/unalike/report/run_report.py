@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..runs.record import Record
 from ..runs.statistics import higher_is_better, summarise_clients
 from .html import write_report
+from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .words import bytes_text, cell, seconds_text, title, value
 
@@ -26,6 +27,8 @@ _CAPTIONS = {
     "Clients": "The average hides who is left behind: each client with the final model, worst first.",
     "Traffic": "Everything sent since the first round, and how many clients each round heard.",
     "Data": "Which client has what.",
+    "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
+    "Classes": "How many classes the clients of each round have between them.",
 }
 
 
@@ -40,7 +43,7 @@ class RunLike(Protocol):
 def report_run(folder: RunLike, federation: Any = None) -> Path:
     """Write `report.html` and `plots/*.png` into the run folder, and return the report's path."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
-    figures = run_figures(metrics, clients, federation)
+    figures = run_figures(metrics, clients, federation) | participation_figures(folder.record, federation)
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower()}.png")
     worst = worst_clients(clients)
@@ -53,7 +56,10 @@ def report_run(folder: RunLike, federation: Any = None) -> Path:
         captions=_CAPTIONS,
         config={**folder.config, "versions": getattr(folder, "versions", {})},
         events=folder.record.events(),
-        tables={"Clients that do worst": worst},
+        tables={
+            "Clients that do worst": worst,
+            "Clients that were left out most": most_excluded(folder.record, federation),
+        },
     )
 
 
@@ -83,6 +89,9 @@ def headline(metrics: Columns, clients: Columns, timings: Columns) -> dict[str, 
             cards[title(name)] = value(name, last(metrics[name]))
     cards.update(_client_cards(clients))
     cards["Rounds"] = float(len(metrics["round"]))
+    empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
+    if empty:
+        cards["Rounds without clients"] = float(empty)
     if "bytes_up" in metrics and "bytes_down" in metrics:
         cards["Traffic"] = bytes_text(
             float(np.nansum(metrics["bytes_up"]) + np.nansum(metrics["bytes_down"]))

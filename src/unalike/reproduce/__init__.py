@@ -1,6 +1,8 @@
 """The published claims, as runnable studies."""
 
-from . import foundation as _foundation  # noqa: F401 - registers itself
+from . import availability as _availability  # noqa: F401 - studies register themselves
+from . import foundation as _foundation  # noqa: F401
+from . import sampling as _sampling  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, studies
 
 __all__ = ["Claim", "at_least", "at_most", "run_study", "studies"]

@@ -79,6 +79,13 @@ def at_least(id: str, claim: str, values: Sequence[float], limit: float, **rest:
     )
 
 
+def matches(id: str, claim: str, value: float, published: float, tolerance: float, **rest: Any) -> Claim:
+    """The claim that a published number comes out again, within a tolerance."""
+    holds = bool(abs(value - published) <= tolerance)
+    expected = f"{published:.6g} ± {tolerance:.2g}" if tolerance else f"{published:.6g}"
+    return Claim(id, claim, published, expected, float(value), holds, **rest)
+
+
 def _published(rest: dict[str, Any]) -> Value:
     return rest.pop("published", None)
 
@@ -92,4 +99,4 @@ def _text(value: Value) -> str:
         return ""
     if isinstance(value, str):
         return value
-    return "0" if value == 0 else f"{value:.4g}" if math.isfinite(value) else str(value)
+    return "0" if value == 0 else f"{value:.6g}" if math.isfinite(value) else str(value)

@@ -20,11 +20,12 @@ CREATE TABLE metrics (round INTEGER, name TEXT, value REAL, PRIMARY KEY (round, 
 CREATE TABLE client_metrics (round INTEGER, name TEXT, position INTEGER, client, value REAL,
                              PRIMARY KEY (round, name, position)) WITHOUT ROWID;
 CREATE TABLE events (round INTEGER, kind TEXT, client, detail TEXT);
+CREATE TABLE groups (round INTEGER, name TEXT, clients BLOB, PRIMARY KEY (round, name)) WITHOUT ROWID;
 CREATE TABLE timings (round INTEGER PRIMARY KEY, seconds REAL);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 COMMIT;
 """
-ROUND_TABLES = ("rounds", "metrics", "client_metrics", "events", "timings")
+ROUND_TABLES = ("rounds", "metrics", "client_metrics", "events", "groups", "timings")
 
 
 def connect(path: str | Path, read_only: bool) -> sqlite3.Connection:

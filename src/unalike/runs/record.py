@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RunError
 from .columns import Columns, client_columns, client_rows, event_row, round_columns
@@ -49,8 +49,10 @@ class Record:
         clients: Mapping[str, ArrayLike] | None = None,
         events: Sequence[Mapping[str, Any]] = (),
         seconds: float | None = None,
+        groups: Mapping[str, NDArray[np.int64]] | None = None,
     ) -> None:
-        """Write what is known of a round at once; `clients` has a column `client` and named float columns.
+        """Write what is known of a round at once; `clients` has a column `client` and named float columns,
+        `groups` are lists of client numbers, such as who took part.
 
         Writing a round again replaces the values of the same name and keeps the others; events are added.
         """
@@ -63,6 +65,9 @@ class Record:
             )
             if clients is not None:
                 self._write_clients(round, clients)
+            if groups:
+                rows = [(round, name, np.asarray(g, "<i4").tobytes()) for name, g in groups.items()]
+                self._insert("groups (round, name, clients)", rows)
             if seconds is not None:
                 self._insert("timings (round, seconds)", [(round, float(seconds))])
         self._uncommitted += 1
@@ -125,6 +130,11 @@ class Record:
             "SELECT name, position, client, value FROM client_metrics WHERE round = ? ORDER BY name, position"
         )
         return client_columns(self._rows(query, round))
+
+    def groups(self, name: str) -> dict[int, NDArray[np.int64]]:
+        """The clients of a group (`used`, `available`, `excluded`, ...) in every round that has it."""
+        rows = self._rows("SELECT round, clients FROM groups WHERE name = ? ORDER BY round", name)
+        return {round: np.frombuffer(data, "<i4").astype(np.int64) for round, data in rows}
 
     def events(self) -> list[dict[str, Any]]:
         """Everything unusual, in the order of rounds: dicts of `round`, `kind`, `client` and details."""

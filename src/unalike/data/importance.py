@@ -1,0 +1,60 @@
+"""How much does each client count in the objective?
+
+sum_i p_i L_i(theta) with p_i the client's share of all rows, or equal for all, or given by the user in a file
+with one number per client.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ConfigError
+
+POLICIES = ("data", "equal")
+
+
+def importance_of(policy: str | ArrayLike, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Importances by a policy (`data`, `equal`, or the path of a file), or given ones, checked.
+
+    >>> importance_of("data", np.array([1, 3])), importance_of("equal", np.array([1, 3]))
+    (array([0.25, 0.75]), array([0.5, 0.5]))
+    """
+    if not isinstance(policy, str):
+        return check_importance(np.asarray(policy, np.float64), len(sizes))
+    if policy == "data":
+        return sizes / max(int(sizes.sum()), 1)
+    if policy == "equal":
+        return np.full(len(sizes), 1 / len(sizes))
+    return check_importance(read_importance(policy), len(sizes))
+
+
+def read_importance(path: str | Path) -> NDArray[np.float64]:
+    """Numbers from a text file, one per client, separated by commas, spaces or line ends."""
+    try:
+        words = Path(path).read_text(encoding="utf-8").replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        known = " or ".join(POLICIES)
+        raise ConfigError(f"importance must be {known}, or a file of numbers: {path} ({error}).") from None
+    try:
+        return np.array([float(word) for word in words])
+    except ValueError as error:
+        raise ConfigError(f"{path} must hold one number per client ({error}).") from None
+
+
+def check_importance(importance: NDArray[np.float64], clients: int | None = None) -> NDArray[np.float64]:
+    """The same importances, if there is one for each client, none is negative, and they sum to one."""
+    given = np.asarray(importance, np.float64)
+    if given.ndim != 1 or not len(given) or (clients is not None and len(given) != clients):
+        wanted = "" if clients is None else f" ({clients})"
+        raise ConfigError(f"importance needs one number per client{wanted}, but has shape {given.shape}.")
+    if not np.isfinite(given).all() or given.min() < 0:
+        bad = int(np.argmin(np.where(np.isfinite(given), given, -np.inf)))
+        raise ConfigError(
+            f"importance must not be negative or missing, but is {given[bad]} for client {bad}."
+        )
+    if abs(given.sum() - 1) > 1e-6:
+        raise ConfigError(f"importance must sum to one, but sums to {given.sum():.6g}.")
+    return given

@@ -1,0 +1,27 @@
+"""Who is there: clients that come and go, day and night, alone or in clusters, or as they were recorded."""
+
+from .base import Always, Availability, availabilities, simulate
+from .chain import from_transitions, lowest_correlation, mean_run, transition_matrix
+from .diurnal import Diurnal
+from .markov import Markov
+from .populations import clusters, four_groups, groups
+from .trace import Trace
+from .trace_files import write_trace
+
+__all__ = [
+    "Always",
+    "Availability",
+    "Diurnal",
+    "Markov",
+    "Trace",
+    "availabilities",
+    "clusters",
+    "four_groups",
+    "from_transitions",
+    "groups",
+    "lowest_correlation",
+    "mean_run",
+    "simulate",
+    "transition_matrix",
+    "write_trace",
+]
