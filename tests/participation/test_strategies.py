@@ -223,6 +223,12 @@ def test_clients_that_are_always_or_never_there_leave_the_others_finite(name):
         assert np.allclose(weights[here], [0.1, 0.1, 0.25])
 
 
+@pytest.mark.xfail(strict=True, reason="adafed divides 1 / 1e-12 by 1e-300, which overflows")
+def test_nobody_there_and_a_client_that_never_is_overflow_nothing():
+    with np.errstate(all="raise"):
+        assert np.isfinite(AdaFed().weights(situation(NOBODY, np.array([0.0, 1, 1, 1, 1])))).all()
+
+
 @pytest.mark.parametrize("name", EASY)
 def test_a_client_without_importance_weighs_nothing(name):
     importance = np.array([0.5, 0.0, 0.25, 0.25, 0.0])

@@ -121,7 +121,8 @@ def check_cohort(cohort: Cohort, clients: int) -> Cohort:
     """The same cohort, if its clients exist, are distinct, and have one weight each (or a column of them)."""
     chosen, weights = cohort.clients, cohort.weights
     if len(chosen) and not (min(chosen) >= 0 and max(chosen) < clients):
-        raise ConfigError(f"a cohort names client {max(chosen)} of {clients}; they are numbered from 0.")
+        wrong = min(chosen) if min(chosen) < 0 else max(chosen)
+        raise ConfigError(f"a cohort names client {wrong} of {clients}; they are numbered from 0.")
     if len(np.unique(chosen)) < len(chosen):
         raise ConfigError("a cohort names a client twice; add its weights up instead.")
     if weights.shape[-1:] != (len(chosen),) or not np.isfinite(weights).all():

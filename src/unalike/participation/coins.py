@@ -52,14 +52,15 @@ def coin_statistics(importance: Floats, probabilities: Floats) -> WeightStatisti
     """The moments of weights p_i / q_i times independent coins q_i."""
     q = np.where(importance > 0, probabilities, 1.0)
     variance = importance**2 * (1 - q) / q
+    inclusion = np.where(importance > 0, probabilities, 0.0)
     return WeightStatistics(
         importance,
         importance,
         variance,
-        probabilities,
+        inclusion,
         float(variance.sum()),
         alpha=0.0,
-        clients_variance=float((probabilities * (1 - probabilities)).sum()),
+        clients_variance=float((inclusion * (1 - inclusion)).sum()),
     )
 
 
@@ -106,6 +107,14 @@ class Poisson(SizedSampler):
         clients = self._coins(self._chances(importance)).toss(rng)
         return Cohort(clients, np.full(len(clients), 1 / self.per_round))
 
+    def cohort(self, turn: Turn) -> Cohort:
+        if turn.chosen_from is None:
+            return self.draw(turn.importance, turn.rng)
+        # Among the few that are there, one may be too important for a coin: it comes with certainty.
+        chances = np.minimum(self.per_round * turn.importance, 1.0)
+        clients = Coins(chances).toss(turn.rng)
+        return Cohort(clients, turn.importance[clients] / chances[clients])
+
     def statistics(self, importance: Floats) -> WeightStatistics:
         return coin_statistics(importance, self.chances(importance))
 
@@ -120,6 +129,7 @@ class Optimal(SizedSampler):
     def cohort(self, turn: Turn) -> Cohort:
         lengths = turn.importance * turn.ask("update_norm", turn.clients)
         chances = optimal_probabilities(lengths, self.per_round)
+        chances[~np.isfinite(lengths)] = 0.0  # nothing that this client would send can be used
         clients = np.flatnonzero((turn.rng.random(len(chances)) < chances) & (turn.importance > 0))
         return Cohort(clients, turn.importance[clients] / chances[clients])
 
@@ -147,5 +157,6 @@ def optimal_probabilities(lengths: Floats, per_round: int) -> Floats:
     smallest = int(places[fits].max())
     chances = np.ones(n)
     total = sums[smallest - 1]
-    chances[order[:smallest]] = room[smallest - 1] * ascending[:smallest] / total if total > 0 else 0.0
+    share = ascending[:smallest] / total if total > 0 else 1 / smallest
+    chances[order[:smallest]] = room[smallest - 1] * share
     return np.clip(chances, SMALLEST, 1.0)

@@ -24,12 +24,10 @@ from scipy.sparse import coo_array
 
 from ..errors import ConfigError
 from .base import Floats, Numbers
-from .statistics import WeightStatistics, distinct_variance
+from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 LONGEST = 2**62
 """No line is longer, so that 64-bit integers hold it."""
-MOST_PAIRS = 2000
-"""Up to so many clients, statistics that need all pairs are computed."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,7 @@ import numpy as np
 
 from .base import Cohort, Floats
 from .sampler import Once, SizedSampler, counted, samplers
-from .statistics import WeightStatistics, distinct_variance
-
-MOST_PAIRS = 2000
-"""Up to so many clients, statistics that need all pairs are computed."""
+from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 
 @samplers.add("md")

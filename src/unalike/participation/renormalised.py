@@ -68,7 +68,8 @@ def enumerated_covariance(importance: Floats, per_round: int) -> Floats:
     cohorts = np.array(list(combinations(range(n), per_round)), np.int64)
     weights = np.zeros((len(cohorts), n))
     shares = importance[cohorts]
-    np.put_along_axis(weights, cohorts, shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300), axis=1)
+    sums = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    np.put_along_axis(weights, cohorts, shares / sums, axis=1)
     return np.cov(weights, rowvar=False, bias=True).reshape(n, n)
 
 

@@ -21,6 +21,9 @@ import numpy as np
 
 from .base import Floats
 
+MOST_PAIRS = 2000
+"""Up to so many clients, statistics that need all pairs are computed."""
+
 
 @dataclass(frozen=True)
 class WeightStatistics:

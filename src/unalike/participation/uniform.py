@@ -15,7 +15,7 @@ import numpy as np
 from .base import Cohort, Floats, Numbers
 from .renormalised import renormalised_statistics
 from .sampler import Sampler, SizedSampler, counted, samplers
-from .statistics import WeightStatistics, distinct_variance
+from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 
 @samplers.add("full")
@@ -44,15 +44,16 @@ class Uniform(SizedSampler):
     def statistics(self, importance: Floats) -> WeightStatistics:
         n, m = len(importance), min(self.per_round, len(importance))
         alpha = (n - m) / (m * (n - 1)) if n > 1 else 0.0
-        squares = float(importance @ importance)
+        squares, counted = float(importance @ importance), importance > 0
+        share = counted.mean()
         return WeightStatistics(
             importance,
             importance,
             (n / m - 1) * importance**2,
-            np.full(n, m / n),
+            np.where(counted, m / n, 0.0),
             max(alpha * (n * squares - 1), 0.0),
             alpha=alpha,
-            clients_variance=0.0,
+            clients_variance=float(m**2 * share * (1 - share) * alpha),  # hypergeometric
         )
 
 
@@ -64,18 +65,20 @@ class UniformWithReplacement(SizedSampler):
     def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
         n, m = len(importance), self.per_round
         clients, counts, _ = counted(rng.integers(n, size=m), n / m)
-        return Cohort(clients, counts * importance[clients])
+        weights = counts * importance[clients]
+        return Cohort(clients[weights > 0], weights[weights > 0])
 
     def statistics(self, importance: Floats) -> WeightStatistics:
         n, m = len(importance), self.per_round
         squares = float(importance @ importance)
-        absent = np.full(n, (1 - 1 / n) ** m)
-        together = np.full((n, n), max(1 - 2 / n, 0.0) ** m) if n <= 2000 else None
+        drawn = int((importance > 0).sum())
+        absent = np.full(drawn, (1 - 1 / n) ** m)
+        together = np.full((drawn, drawn), max(1 - 2 / n, 0.0) ** m) if n <= MOST_PAIRS else None
         return WeightStatistics(
             importance,
             importance,
             (n - 1) / m * importance**2,
-            1 - absent,
+            np.where(importance > 0, 1 - (1 - 1 / n) ** m, 0.0),
             max((n * squares - 1) / m, 0.0),
             alpha=1 / m,
             clients_variance=None if together is None else distinct_variance(absent, together),
