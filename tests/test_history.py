@@ -60,20 +60,34 @@ def test_a_run_that_keeps_no_history_says_how_to_keep_one(setting):
 def test_only_the_messages_that_may_be_started_from_stay():
     history = History(lambda state: state * 10)
     for version in range(5):
-        history.add(version, version, keep_from=version - 1)
+        history.add(version, version)
+        history.forget([version - 2])
     assert history.messages == {3: 30, 4: 40}
-    assert history.start(np.array([4, 3, 4])) == [30, 40]
+    sent = history.start(np.array([4, 3, 4]))
+    assert sent.own
+    assert sent.message.tolist() == [40, 30, 40]
+    assert history.start(np.array([3, 3])) == (30, False)
     assert history.older(4) == {"3": 30}
     with pytest.raises(UnalikeError, match="starts from version 1"):
         history.start(np.array([1]))
 
 
+def test_the_newest_message_stays_until_there_is_a_newer_one():
+    history = History(lambda state: state * 10)
+    history.add(0, 0)
+    history.forget([0])
+    assert history.messages == {0: 0}
+    history.add(1, 1)
+    assert history.messages == {1: 10}
+
+
 def test_older_messages_survive_being_saved():
     history, again = (History(lambda state: state * 10) for _ in range(2))
     for version in range(5):
-        history.add(version, version, keep_from=version - 2)
+        history.add(version, version)
+    history.forget([0, 1])
     again.restore(history.older(4))
-    again.add(4, 4, keep_from=2)
+    again.add(4, 4)
     assert again.messages == history.messages
 
 

@@ -45,7 +45,7 @@ class Alternating(unalike.Timing):
                 np.array([version]),
                 np.array([self.weights[client]]),
                 float(number + 1),
-                keep_from=number,
+                done_with=np.array([number - 1]),
             )
 
 
@@ -152,7 +152,12 @@ class OnRing(unalike.Timing):
         everyone = np.arange(len(self.matrix))
         for number in count(first):
             yield Step(
-                number, everyone, np.full(len(everyone), number), self.matrix, float(number + 1), number + 1
+                number,
+                everyone,
+                np.full(len(everyone), number),
+                self.matrix,
+                float(number + 1),
+                np.array([number]),
             )
 
 

@@ -1,7 +1,7 @@
 """What can a participation ask clients before it chooses among them?
 
-Their loss with the current model, or the length of the update they would send. Each answer is one number;
-whoever is asked has been sent the model.
+Their loss with the current model (or with what they would make of it to predict), or the length of the update
+they would send. Each answer is one number; whoever is asked has been sent the model.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Engine, Memories, Setting
-from .errors import ConfigError, unknown
+from .engine import Engine, Memories, Setting, Told
+from .errors import unknown
 from .timing import Step
 from .trees import Tree
 
@@ -43,7 +43,8 @@ class Asking:
             raise unknown("question", question, ("loss", "update_norm"))
         if not len(clients):
             return np.zeros(0)
-        self.asked[f"asked_{question}"] = clients
+        before = self.asked.get(f"asked_{question}", clients)
+        self.asked[f"asked_{question}"] = np.union1d(before, clients)
         return answer(clients)
 
     def _losses(self, clients: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -56,17 +57,11 @@ class Asking:
 
     def _update_norms(self, clients: NDArray[np.int64]) -> NDArray[np.float64]:
         """Let everyone work as in the round itself, and keep only the lengths."""
-        if self._memories:
-            name = type(self._setting.algorithm).__name__
-            raise ConfigError(
-                f"asking for updates before choosing would change what {name}'s clients remember; "
-                "use a sampling that does not ask, such as md or clustered-size."
-            )
         step = Step(
             self._number,
             clients,
             np.full(len(clients), self._number),
             np.full(len(clients), 1 / len(clients)),
         )
-        _, report = self._engine.run(step, self._state, [self._message], self._memories)
+        _, report = self._engine.run(step, self._state, Told(self._message), self._memories)
         return np.asarray(report["update_norm"], np.float64)

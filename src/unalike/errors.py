@@ -33,6 +33,6 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> ConfigError:
     unknown algorithm 'fedavgg'; did you mean 'fedavg'? Allowed: fedavg, fedprox.
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(given, names, n=1)
+    near = difflib.get_close_matches(str(given), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return ConfigError(f"unknown {kind} {given!r}{hint} Allowed: {', '.join(names) or 'none'}.")

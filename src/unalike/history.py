@@ -1,17 +1,20 @@
 """Which model did a client start from?
 
-Version v is the server's state after v steps. A :class:`History` keeps what was broadcast for every version
-that a later step may still start from, and, when asked, every state, so that training can be rewound.
+Version v is the server's state after v steps. A :class:`History` keeps what was broadcast for the newest
+version and for every other that a later step may still start from, and, when asked, every state, so that
+training can be rewound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine import Told
 from .errors import UnalikeError
 from .trees import Tree
 
@@ -22,19 +25,37 @@ class History:
     def __init__(self, broadcast: Callable[[Tree], Tree], keep_all: bool = False) -> None:
         self._broadcast, self.keeps_all = broadcast, keep_all
         self.messages: dict[int, Tree] = {}
+        self.newest = 0
         self._states: dict[int, Tree] = {}
+        self._unwanted: set[int] = set()
 
-    def add(self, version: int, state: Tree, keep_from: int) -> None:
-        """Version `version` is `state`; versions before `keep_from` will not be started from again."""
-        self.messages[version] = self._broadcast(state)
-        for old in [v for v in self.messages if v < min(keep_from, version)]:
-            del self.messages[old]
+    def add(self, version: int, state: Tree) -> None:
+        """Version `version` is `state`."""
+        self.told(version, self._broadcast(state))
         if self.keeps_all:
             self._states[version] = state
 
-    def start(self, versions: NDArray[np.int64]) -> list[Tree]:
-        """What the distinct versions broadcast, oldest first."""
-        return [self._message(int(version)) for version in np.unique(versions)]
+    def told(self, version: int, message: Tree) -> None:
+        """Version `version` broadcasts `message`."""
+        self.messages[version] = message
+        self.newest = version
+        self.forget(())
+
+    def forget(self, versions: Iterable[int]) -> None:
+        """No later step starts from these versions; the newest is kept nevertheless."""
+        self._unwanted.update(int(version) for version in versions)
+        for version in self._unwanted - {self.newest}:
+            self.messages.pop(version, None)
+        self._unwanted &= {self.newest}
+
+    def start(self, versions: NDArray[np.int64]) -> Told:
+        """What clients start from: one message if their versions are the same, otherwise one for each."""
+        if (versions == versions[0]).all():
+            return Told(self._message(int(versions[0])))
+        each = [self._message(version) for version in versions.tolist()]
+        return Told(
+            jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *each), True
+        )
 
     def state(self, version: int) -> Tree:
         """The server's state after `version` steps, of a run that keeps its history."""
@@ -48,8 +69,8 @@ class History:
         return {str(version): message for version, message in self.messages.items() if version < current}
 
     def restore(self, older: Mapping[str, Any]) -> None:
-        """The inverse of :meth:`older`."""
-        self.messages.update({int(version): message for version, message in older.items()})
+        """The inverse of :meth:`older`; what else was there is forgotten."""
+        self.messages = {int(version): message for version, message in older.items()}
 
     def _message(self, version: int) -> Tree:
         if version not in self.messages:

@@ -19,6 +19,7 @@ from .participation import (
     Renormalised,
     Sampler,
     Strategy,
+    Uniform,
     availabilities,
     samplers,
     strategies,
@@ -47,7 +48,10 @@ def make_participation(experiment: Experiment, federation: Federation, task: Tas
 def make_sampler(experiment: Experiment, federation: Federation) -> Sampler | None:
     """The sampler, or None when everyone takes part."""
     if experiment.sampling is None:
-        return None if experiment.per_round is None else Renormalised(per_round=experiment.per_round)
+        if experiment.per_round is None:
+            return None
+        kind = Renormalised if experiment.availability is None else Uniform
+        return kind(per_round=experiment.per_round)
     name = experiment.sampling.partition(":")[0]
     if experiment.per_round is None and name != "full":
         raise ConfigError(f"sampling {name!r} needs to know how many clients to draw; give per_round.")
@@ -66,7 +70,7 @@ def _strategy(
     spec = experiment.participation or "fedavg"
     clusters = availability.groups if experiment.availability.partition(":")[0] == "clusters" else None  # type: ignore[union-attr]
     minima = None
-    if spec.startswith("ca-fed") and experiment.model.startswith("linear"):
+    if spec.startswith("ca-fed") and spec.count(",") == 0 and experiment.model.startswith("linear"):
         minima = local_minima(federation, task, experiment.seed)
     return strategies.make(
         spec, minima=minima, groups=clusters, per_round=experiment.per_round, rounds=experiment.rounds

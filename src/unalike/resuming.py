@@ -1,7 +1,7 @@
 """What must be saved so that a run can go on as if nothing had happened?
 
-The server's state, the clients' memories, the participation's own state, and the messages of older versions
-that a later step may start from. Everything else is a function of the seed.
+The server's state, the clients' memories, the participation's and the timing's own states, and the messages
+of older versions that a later step may start from. Everything else is a function of the seed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Found(NamedTuple):
     state: Tree
     memory: dict[str, NDArray[Any]]
     participation: dict[str, NDArray[Any]]
+    timing: dict[str, NDArray[Any]]
     messages: dict[str, Tree]
     damaged: list[int]
 
@@ -38,6 +39,7 @@ def load_checkpoint(folder: RunFolder, state: Tree, message: Tree) -> Found | No
         restore(state, _below(tensors, "state")),
         _below(tensors, "memory"),
         _below(tensors, "participation"),
+        _below(tensors, "timing"),
         {version: restore(message, _below(older, version)) for version in versions},
         folder.checkpoints.damaged,
     )

@@ -15,7 +15,7 @@ from .engine import Engine, Memories, Report
 from .timing import Step
 from .trees import Tree
 
-Groups = Mapping[str, NDArray[np.int64]]
+Groups = Mapping[str, NDArray[Any]]
 ANSWER = 4
 """Bytes of one number that a client answers."""
 
@@ -38,16 +38,18 @@ def round_report(
     """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
     upload, `groups` the clients that were there, asked or excluded."""
     number = step.number + 1
-    groups = {"used": step.clients, **groups}
-    counts = {key: float(len(group)) for key, group in groups.items() if key != "used"}
+    counts = {key: float(len(group)) for key, group in groups.items()}
+    groups = {"used": step.clients, **_timeline(step), **groups}
     traffic = {
         "bytes_down": float(down * len(_reached(groups))),
         "bytes_up": float(up * len(step.clients) + ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)),
         "clock": step.time,
     }
+    counts |= _ages(step)
     if not said:
         nothing = {"participants": 0.0, "rejected": 0.0, **counts, **traffic}
-        return RoundReport(number, nothing, [{"kind": "empty round"}], groups)
+        lost = [_event("lost job", int(c), name) for c in step.lost]
+        return RoundReport(number, nothing, [{"kind": "empty round"}, *lost], groups)
     arrays = {key: np.asarray(values) for key, values in said.items()}
     reports = {key: values.astype(np.float64) for key, values in arrays.items() if values.ndim == 1}
     accepted = reports.pop("accepted") > 0
@@ -60,10 +62,33 @@ def round_report(
         **counts,
         **traffic,
     }
-    events = [
-        {"kind": "rejected upload", "client": int(c), "name": name(int(c))} for c in step.clients[~accepted]
-    ]
+    events = [_event("rejected upload", int(c), name) for c in step.clients[~accepted]]
+    events += [_event("lost job", int(c), name) for c in step.lost]
     return RoundReport(number, metrics, events, groups)
+
+
+def _event(kind: str, client: int, name: Callable[[int], str]) -> dict[str, Any]:
+    return {"kind": kind, "client": client, "name": name(client)}
+
+
+def _ages(step: Step) -> dict[str, float]:
+    """How old the models were that clients started from, where they were not all new."""
+    if step.started is None or not len(step.clients):
+        return {}
+    ages = step.number - step.versions
+    return {"staleness": float(ages.mean()), "oldest": float(ages.max())}
+
+
+def _timeline(step: Step) -> Groups:
+    """What a timing that knows more than rounds says of the clients used."""
+    if step.started is None or step.finished is None:
+        return {}
+    return {
+        "versions": step.versions,
+        "weights": step.weights,
+        "started": step.started,
+        "finished": step.finished,
+    }
 
 
 def _reached(groups: Groups) -> NDArray[np.int64]:

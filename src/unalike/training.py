@@ -10,12 +10,13 @@ A new method is a new choice of one of these words, not a new loop.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,20 @@ from numpy.typing import NDArray
 
 from .algorithms import Algorithm
 from .asking import Asking
+from .blocks import Blocks
 from .data import Federation
-from .engine import WATCHED, Engine, Memories, Report, Setting, Stream, engines, reply_template, root_key
+from .engine import (
+    WATCHED,
+    Engine,
+    Memories,
+    Report,
+    Setting,
+    Stream,
+    Told,
+    engines,
+    reply_template,
+    root_key,
+)
 from .errors import ConfigError, RunError
 from .history import History
 from .interrupts import Interrupts
@@ -36,7 +49,7 @@ from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
 from .run import Run
 from .runs import Record, RunFolder
-from .timing import Step, Synchronous, Timing
+from .timing import Clients, Draw, Step, Synchronous, Timing
 from .trees import Tree, nbytes, size
 
 Observer = Callable[[RoundReport, int], None]
@@ -45,6 +58,8 @@ Observer = Callable[[RoundReport, int], None]
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
+MOST_TOGETHER, MOST_KEPT = 256, 32 << 20
+"""Clients whose results are computed together before the server takes them one by one, and bytes of these."""
 MOST_LISTED = 10_000
 """Larger groups of clients are counted in the record, not listed."""
 
@@ -77,6 +92,7 @@ class Training:
     state: Tree = None
     done: int = 0
     at_once: int = 1
+    until: float = math.inf
 
     def __post_init__(self) -> None:
         task, algorithm = self.setting.task, self.setting.algorithm
@@ -96,11 +112,12 @@ class Training:
             initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
         )
         self.history = History(self.broadcast, keep_history)
-        self.history.add(0, self.state, 0)
+        self.history.add(0, self.state)
         message = self._client_message(self.history.messages[0])
         reply = reply_template(self.setting, message)
         self.memories = Memories(reply.memory, len(self.setting.federation))
         self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
+        self.timing.begin(Clients(self.importance, self.setting.seed, *self.traffic))
 
     def go(self) -> None:
         """Train to the last round; Ctrl-C stops after the round at hand and saves it."""
@@ -109,6 +126,7 @@ class Training:
 
     def _go(self, interrupts: Interrupts) -> None:
         self.at_once = self._at_once()
+        self.blocks = Blocks(self._room(), self._due)
         if self.done == 0:
             self._write(RoundReport(0, {}), evaluate=True)
         waiting: list[tuple[Step, Report, float]] = []
@@ -116,7 +134,6 @@ class Training:
         for steps in self._blocks():
             reports = self._run(steps)
             self.done = steps[-1].number + 1
-            self.history.add(self.done, self.state, steps[-1].keep_from)
             # The previous rounds are written while these compute.
             waiting = self._finish(waiting)
             now = time.perf_counter()
@@ -125,25 +142,33 @@ class Training:
             ]
             last = now
             asked = interrupts.asked  # once: between two readings the signal may arrive
+            self.blocks.hurried = asked
             if self._due(self.done) or asked:
                 waiting = self._finish(waiting)
                 last = time.perf_counter()
-            if asked and self.done < self.rounds:
+            if asked and self.done < self.rounds and not self.blocks.holds_a_step:
                 self.save()
                 raise KeyboardInterrupt
         self._finish(waiting)
+        if self.done < self.rounds:  # the clock has run out
+            self.rounds = self.done
+            self._write(RoundReport(self.done, {}), evaluate=True)
 
     def _blocks(self) -> Iterator[list[Step]]:
-        """Steps that the engine takes at once: rounds that follow each other with nothing due in between."""
-        block: list[Step] = []
-        for step in islice(self.timing.steps(self._draw, self.done), self.rounds - self.done):
-            if len(step.clients) == 0 and block:
-                yield block
-                block = []
-            block.append(step)
-            if len(block) == self.at_once or self._due(step.number + 1) or len(step.clients) == 0:
-                yield block
-                block = []
+        """Steps that the engine takes at once."""
+        steps = islice(self.timing.steps(self._draw, self.done), self.rounds - self.done)
+        in_time = takewhile(lambda step: step.time <= self.until, steps)
+        if isinstance(self.timing, Synchronous):
+            return self.blocks.fresh(in_time, self.at_once)
+        return self.blocks.stale(in_time, lambda: self.done)
+
+    def _room(self) -> int:
+        """How many clients' results may be computed together before the server takes its steps on them."""
+        who, algorithm = self.participation, self.setting.algorithm
+        looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
+        if looked_at or algorithm.keeps_uploads or algorithm.decentralised:
+            return 1
+        return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.history.newest]))))
 
     def _at_once(self) -> int:
         """How many rounds go to the engine together: several only if nobody looks at what is between them."""
@@ -155,7 +180,7 @@ class Training:
         remembers = type(who).state is not Participation.state  # then no round may be drawn twice
         if most <= 1 or remembers:
             return 1
-        cohort = self._draw(0).clients
+        cohort = self._cohort(0).clients
         parameters = size(self.history.messages[self.done])
         return min(most, self.engine.rounds_at_once(cohort, parameters)) if len(cohort) else 1
 
@@ -166,6 +191,7 @@ class Training:
                 "state": self.state,
                 "memory": self.memories.tensors(),
                 "participation": self.participation.state(),
+                "timing": self.timing.state(),
             }
             self.folder.save_checkpoint(self.done, {**tree, "messages": self.history.older(self.done)})
 
@@ -184,8 +210,9 @@ class Training:
         self.done, self.state = found.round, found.state
         self.memories.restore(found.memory)
         self.participation.restore(found.participation)
+        self.timing.restore(found.timing)
         self.history.restore(found.messages)
-        self.history.add(self.done, self.state, min([self.done, *map(int, found.messages)]))
+        self.history.add(self.done, self.state)
         self.folder.rewind(self.done)
         for damaged in found.damaged:
             self.record.write_round(
@@ -197,7 +224,13 @@ class Training:
             return message
         return jax.tree.map(lambda leaf: leaf[0], message)
 
-    def _draw(self, number: int) -> Cohort:
+    @property
+    def _draw(self) -> Draw:
+        draw = partial(Training._cohort, self)
+        draw.everyone = isinstance(self.participation, Full)  # type: ignore[attr-defined]
+        return draw
+
+    def _cohort(self, number: int) -> Cohort:
         asking = Asking(self.setting, self.engine, number, self.state, self.history.messages, self.memories)
         turn = Turn(number, self.importance, self.setting.seed, asking)
         cohort = check_cohort(self.participation.cohort(turn), len(self.importance))
@@ -207,17 +240,49 @@ class Training:
     def _run(self, steps: list[Step]) -> Sequence[Report]:
         """Take the steps and return what their clients reported."""
         if len(steps[0].clients) == 0:
+            self.history.add(steps[0].number + 1, self.state)
+            self._forget(steps)
             return [{}]
         if self.at_once > 1:
             self.state, several = self.engine.run_several(steps, self.state, self.at_once)
+            self.history.add(steps[-1].number + 1, self.state)
+            self._forget(steps)
             return several
-        (step,) = steps
-        messages = self.history.start(step.versions)
-        self.state, report = self.engine.run(step, self.state, messages, self.memories)
+        told = self.history.start(np.concatenate([step.versions for step in steps]))
+        algorithm = self.setting.algorithm
+        alone = steps[0].fresh or algorithm.keeps_uploads or algorithm.decentralised
+        reports = self._run_alone(steps[0], told) if alone else self._run_stale(steps, told)
+        self._forget(steps)
+        return reports
+
+    def _run_alone(self, step: Step, told: Told) -> Sequence[Report]:
+        self.state, report = self.engine.run(step, self.state, told, self.memories)
+        self.history.add(step.number + 1, self.state)
+        self._observe(step, report)
+        return [report]
+
+    def _run_stale(self, steps: list[Step], told: Told) -> Sequence[Report]:
+        self.state, messages, reports = self.engine.run_stale(steps, self.state, told, self.memories)
+        if len(steps) == 1:
+            self.history.add(steps[0].number + 1, self.state)
+            self._observe(steps[0], reports[0])
+            return reports
+        leaves, structure = jax.tree.flatten(messages)
+        arrays = [np.asarray(leaf) for leaf in leaves]
+        for k, step in enumerate(steps):
+            # Copies: a view would keep all of the block's messages alive as long as one is needed.
+            row = jax.tree.unflatten(structure, [array[k].copy() for array in arrays])
+            self.history.told(step.number + 1, row)
+        return reports
+
+    def _observe(self, step: Step, report: Report) -> None:
         if self.participation.learns:
             reports = {name: np.asarray(values) for name, values in report.items()}
             self.participation.observe(step.number, Cohort(step.clients, step.weights), reports)
-        return [report]
+
+    def _forget(self, steps: list[Step]) -> None:
+        for step in steps:
+            self.history.forget(step.done_with.tolist())
 
     def _due(self, done: int) -> bool:
         every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
@@ -269,6 +334,7 @@ def train(
     evaluate_every: int | None = None,
     evaluate_clients: int = 10_000,
     checkpoint_every: int | None = None,
+    until: float = math.inf,
     initial: Tree | None = None,
     keep_history: bool = False,
     out: Out = None,
@@ -278,9 +344,10 @@ def train(
     """Train an algorithm on a federation and return the run.
 
     `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who
-    takes part. With `out`, the run is a folder that survives a crash, and `resume=True` goes on from its
-    newest checkpoint. `initial` starts from a given server state, such as `other_run.history.state(5)`;
-    `keep_history` keeps every version for that.
+    takes part; `timing` says when results arrive, and `until` stops the simulated clock. With `out`, the run
+    is a folder that survives a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts
+    from a given server state, such as `other_run.history.state(5)`; `keep_history` keeps every version for
+    that.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
@@ -313,8 +380,14 @@ def train(
         ),
         Record(":memory:"),
         observer=observer,
+        until=until,
     )
     training.start(initial, keep_history)
+    if "update_norm" in who.asks and training.memories:
+        raise ConfigError(
+            f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
+            "remember; use a sampling that does not ask, such as md or clustered-size."
+        )
     folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
     if folder:
         training.folder, training.record = folder, folder.record

@@ -40,8 +40,8 @@ class Fixed(Participation):
     def __init__(self, *cohorts, weights=None):
         self.cohorts, self.weights = [np.array(cohort) for cohort in cohorts], weights
 
-    def draw(self, round, importance, rng):
-        clients = self.cohorts[round]
+    def cohort(self, turn):
+        clients, importance = self.cohorts[turn.number], turn.importance
         weights = importance[clients] / importance[clients].sum() if self.weights is None else self.weights
         return Cohort(clients, np.asarray(weights, np.float64))
 

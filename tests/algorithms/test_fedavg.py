@@ -183,7 +183,7 @@ def test_the_mean_over_cohorts_of_unbiased_weights_is_full_participation(federat
     everyone = naive.flat(naive.train(federation, task, FedAvg(work=work), 1).state["params"])
     mean = np.zeros_like(everyone)
     for cohort in ([0, 1], [0, 2], [1, 2]):
-        dealt = Uniform(2, unbiased=True).draw(0, federation.importance, _Dealer(cohort))
+        dealt = Uniform(per_round=2).draw(federation.importance, _Dealer(cohort))
         participation = naive.Fixed(dealt.clients, weights=dealt.weights)
         run = naive.train(federation, task, FedAvg(work=work), 1, participation=participation)
         mean += naive.flat(run.state["params"]) / 3

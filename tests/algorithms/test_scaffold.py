@@ -78,9 +78,9 @@ def test_the_servers_control_is_the_importance_weighted_mean_of_the_clients(part
 
 def test_the_mean_is_kept_with_weights_that_do_not_sum_to_one(federation, task):
     class Unbiased(naive.Fixed):
-        def draw(self, round, importance, rng):
-            cohort = super().draw(round, importance, rng)
-            return cohort._replace(weights=importance[cohort.clients] * 3 / 2)
+        def cohort(self, turn):
+            cohort = super().cohort(turn)
+            return cohort._replace(weights=turn.importance[cohort.clients] * 3 / 2)
 
     run = naive.train(federation, task, Scaffold(work=WORK), 3, participation=Unbiased(*COHORTS))
     assert np.allclose(naive.flat(run.state["control"]), weighted_mean(run), atol=1e-6)

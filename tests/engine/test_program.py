@@ -13,7 +13,7 @@ import pytest
 
 from unalike.algorithms import FedAvg, LocalWork, Optimizer, Reply
 from unalike.engine import DebugEngine, LocalEngine, Setting
-from unalike.engine.program import mix, weighted_sum
+from unalike.engine.program import mix
 from unalike.participation import Cohort
 from unalike.timing import Step, Timing
 
@@ -127,7 +127,7 @@ class Stale(Timing):
         for number in count(first):
             clients, weights, _ = draw(number)
             versions = np.maximum(number - clients, 0)
-            yield Step(number, clients, versions, weights, float(number), max(number - len(clients), 0))
+            yield Step(number, clients, versions, weights, float(number))
 
 
 def test_clients_that_start_from_older_versions_are_summed_with_what_they_started_from(bench):
@@ -253,10 +253,3 @@ def test_mixing_is_a_matrix_product_that_keeps_the_sum_of_every_row():
     assert np.allclose(mix(jnp.asarray(positive), uploads, good)["v"], kept @ uploads["v"], atol=1e-5)
     constant = mix(jnp.asarray(positive), {"c": np.ones(4)}, good)["c"]
     assert np.allclose(constant, positive.sum(1), atol=1e-5)
-
-
-def test_a_weighted_sum_of_trees_is_one_of_their_leaves():
-    parts = [{"a": np.full(2, float(k)), "b": np.ones(())} for k in range(1, 4)]
-    answer = weighted_sum(jnp.array([0.5, 0.25, 2.0]), parts)
-    assert np.allclose(answer["a"], 0.5 + 0.5 + 6.0)
-    assert np.allclose(answer["b"], 2.75)

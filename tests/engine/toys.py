@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unalike.algorithms import Algorithm, LocalWork, Reply
 from unalike.data import Federation, Split
-from unalike.engine import Memories, Setting, reply_template
+from unalike.engine import Memories, Setting, Told, reply_template
 from unalike.models import Task, linear
 from unalike.timing import Step
 
@@ -105,12 +105,19 @@ def step(number, clients, weights, versions=None):
     return Step(number, clients, versions, np.asarray(weights, np.float64))
 
 
+def told(setting: Setting, states, one):
+    """What a step's clients were sent."""
+    sent = [setting.algorithm.broadcast(setting.task, states[v]) for v in one.versions]
+    if len(set(one.versions.tolist())) == 1:
+        return Told(sent[0])
+    return Told(jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *sent), True)
+
+
 def advance(engine, setting: Setting, steps, state, memories):
     """Run steps one after the other, as the training loop does; the states and reports of all of them."""
     states, reports = [state], []
     for one in steps:
-        messages = [setting.algorithm.broadcast(setting.task, states[v]) for v in np.unique(one.versions)]
-        outcome = engine.run(one, states[-1], messages, memories)
+        outcome = engine.run(one, states[-1], told(setting, states, one), memories)
         states.append(jax.tree.map(np.asarray, outcome.state))
         reports.append({name: np.asarray(values) for name, values in outcome.report.items()})
     return states, reports

@@ -37,6 +37,7 @@ UNBIASED = (
     "uniform",
     "uniform-with-replacement",
     "binomial",
+    "poisson",
     "clustered-size",
     "clustered-similarity",
     "optimal",
@@ -82,7 +83,7 @@ def same(one, other):
 # The weights are kept on average.
 
 
-def mean_weights(participation, rounds=3000):
+def mean_weights(participation, rounds=1000):
     """The mean weight of each client, and five standard errors of it."""
     weights = np.zeros((rounds, len(IMPORTANCE)))
     for number in range(rounds):
@@ -106,28 +107,26 @@ def test_given_who_is_there_a_samplers_mean_weights_are_those_of_the_strategy(na
     assert (np.abs(mean - wanted) <= error + 1e-12).all()
 
 
-def test_poisson_sampling_keeps_the_weights_where_nobody_there_weighs_too_much():
-    equal = Intermittent(always(), WhoIsThere(), sampler("poisson", 1))
-    mean, error = mean_weights(equal)
+def test_poisson_sampling_keeps_the_weights_of_clients_too_important_for_a_coin():
+    """Three of four clients: one of them has more than a third of the weight, so it comes with certainty."""
+    participation = Intermittent(always(), WhoIsThere(), sampler("poisson", 3))
     wanted = np.where(HERE, IMPORTANCE, 0) / IMPORTANCE[HERE].sum()
+    assert 3 * wanted.max() > 1
+    mean, error = mean_weights(participation)
     assert (np.abs(mean - wanted) <= error + 1e-12).all()
-
-
-def test_poisson_sampling_says_so_where_somebody_there_weighs_too_much():
-    with pytest.raises(ConfigError, match=r"Poisson sampling of 3 clients needs no importance above 1/3"):
-        Intermittent(always(), WhoIsThere(), sampler("poisson", 3)).cohort(turn(0))
+    assert mean[5] == pytest.approx(wanted[5], rel=1e-12)
 
 
 def test_unbiased_weights_behind_chains_and_a_sampler_are_the_importance_on_average():
     """Over time as well as over draws: the chain is slow, so its own variance comes on top."""
-    rounds = 6000
+    rounds = 3000
     participation = Intermittent(chain(), Unbiased(), sampler("md"), Known(ACTIVE, 0.5))
     weights = np.zeros((rounds, 6))
     for number in range(rounds):
         cohort = participation.cohort(turn(number))
         weights[number, cohort.clients] = cohort.weights
-    blocks = weights.reshape(60, 100, 6).mean(axis=1)  # longer than the chains remember
-    error = 5 * blocks.std(axis=0, ddof=1) / np.sqrt(60)
+    blocks = weights.reshape(30, 100, 6).mean(axis=1)  # longer than the chains remember
+    error = 5 * blocks.std(axis=0, ddof=1) / np.sqrt(30)
     assert (np.abs(weights.mean(axis=0) - IMPORTANCE) < error).all()
 
 
@@ -266,7 +265,6 @@ def test_the_same_object_serves_a_second_run_as_it_served_the_first():
         assert all(map(same, cohorts(participation, 0, 9), first))
 
 
-@pytest.mark.xfail(strict=True, reason="beliefs that were given are not started again by check()")
 def test_given_beliefs_that_are_estimated_serve_a_second_run_as_they_served_the_first():
     participation = Intermittent(chain(), Unbiased(), beliefs=Estimated(6, forgetting=0.9))
     participation.check(6, 9)
@@ -301,7 +299,11 @@ def test_only_the_clients_that_are_there_are_asked():
     ("participation", "rounds", "words"),
     [
         (Intermittent(Always(clients=5)), 9, "speaks of 5 clients, but the federation has 6"),
-        (Intermittent(Trace(np.ones((3, 6), bool))), 9, "the trace has 3 rounds, fewer than the 9 of this run"),
+        (
+            Intermittent(Trace(np.ones((3, 6), bool))),
+            9,
+            "the trace has 3 rounds, fewer than the 9 of this run",
+        ),
         (Intermittent(chain(), F3ast(per_round=7)), 9, r"number of clients \(6\), but is 7"),
         (Intermittent(chain(), CAFed(minima=np.zeros(5))), 9, "minima speaks of 5 clients, but there are 6"),
         (Intermittent(chain(), None, Multinomial(per_round=7)), 9, r"number of clients \(6\), but is 7"),
@@ -313,7 +315,6 @@ def test_what_cannot_serve_these_clients_is_refused_beforehand(participation, ro
         participation.check(6, rounds)
 
 
-@pytest.mark.xfail(strict=True, reason="check() does not look at beliefs: the first round fails in NumPy")
 @pytest.mark.parametrize("beliefs", [Known(np.full(5, 0.5), 0.0), Estimated(7)])
 def test_beliefs_about_other_clients_are_refused_beforehand(beliefs):
     with pytest.raises(ConfigError, match="clients"):

@@ -19,14 +19,14 @@ def test_step_r_starts_from_version_r_and_frees_it():
         assert step.versions.tolist() == [number, number]
         assert step.clients.tolist() == [number, number + 1]
         assert step.weights.tolist() == [0.25, 0.75]
-        assert step.keep_from == number + 1
+        assert step.done_with.tolist() == [number]
         assert step.time == number + 1
 
 
 def test_going_on_from_a_step_gives_the_same_steps():
     whole = list(islice(Synchronous().steps(draw, 0), 6))[3:]
     for a, b in zip(whole, islice(Synchronous().steps(draw, 3), 3), strict=True):
-        assert (a.number, a.time, a.keep_from) == (b.number, b.time, b.keep_from)
+        assert (a.number, a.time, a.done_with.tolist()) == (b.number, b.time, b.done_with.tolist())
         assert np.array_equal(a.versions, b.versions)
         assert np.array_equal(a.clients, b.clients)
 

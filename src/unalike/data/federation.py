@@ -119,6 +119,8 @@ class Federation:
         chosen = np.asarray(clients, dtype=np.int64)
         parts = {part: getattr(self, part).take(chosen) for part in PARTS}
         weights = None if self.given_importance is None else self.given_importance[chosen]
+        if weights is not None and not weights.sum() > 0:
+            raise DataError("none of these clients counts; give them importance first.")
         return replace(
             self,
             **parts,

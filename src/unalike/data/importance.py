@@ -22,8 +22,12 @@ def importance_of(policy: str | ArrayLike, sizes: NDArray[np.int64]) -> NDArray[
     >>> importance_of("data", np.array([1, 3])), importance_of("equal", np.array([1, 3]))
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
-    if not isinstance(policy, str):
-        return check_importance(np.asarray(policy, np.float64), len(sizes))
+    if not isinstance(policy, (str, Path)):
+        try:
+            given = np.array(policy, np.float64)
+        except (TypeError, ValueError):
+            raise ConfigError("importance needs one number per client.") from None
+        return check_importance(given, len(sizes))
     if policy == "data":
         return sizes / max(int(sizes.sum()), 1)
     if policy == "equal":
@@ -57,4 +61,4 @@ def check_importance(importance: NDArray[np.float64], clients: int | None = None
         )
     if abs(given.sum() - 1) > 1e-6:
         raise ConfigError(f"importance must sum to one, but sums to {given.sum():.6g}.")
-    return given
+    return given if given.sum() == 1 else given / given.sum()

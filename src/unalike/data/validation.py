@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .federation import Federation, Split
+from .importance import check_importance
 from .splitting import PARTS
 
 Array = NDArray[Any]
@@ -35,6 +36,8 @@ def validate(federation: Federation) -> Federation:
             f"client {federation.name(int(empty[0]))!r} has no training rows; "
             "give it at least one or leave it out."
         )
+    if federation.given_importance is not None:
+        check_importance(federation.given_importance, len(federation))
     return federation
 
 

@@ -29,6 +29,13 @@ Report = Mapping[str, ArrayLike]
 """One number per client of a step; `accepted` is 0 for a rejected upload. May still be being computed."""
 
 
+class Told(NamedTuple):
+    """What clients were sent: one message for all, or (`own`) one for each, along a leading axis."""
+
+    message: Tree
+    own: bool = False
+
+
 class Outcome(NamedTuple):
     """What a step leaves behind."""
 
@@ -39,8 +46,14 @@ class Outcome(NamedTuple):
 class Engine(Protocol):
     """Runs an algorithm on a federation."""
 
-    def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
-        """One step: `messages[k]` is what version number k of the step's distinct versions broadcast."""
+    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+        """One step; messages of their own are in the order of the step's clients."""
+
+    def run_stale(
+        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+    ) -> tuple[Tree, Tree, list[Report]]:
+        """Some steps in a row, none of which starts from another's result; messages of their own are in the
+        order of all the steps' clients. Also returns what is broadcast after each step (leading axis)."""
 
     def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
         """How many synchronous rounds of such a cohort and model to hand over together, 1 if none."""

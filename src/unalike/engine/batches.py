@@ -1,7 +1,7 @@
 """Which rows are in which mini-batch?  (The host's plan of a round, vectorised over clients.)
 
 Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on
-(seed, round, client, pass, row).
+(seed, job, client, pass, row); the job is the round, where rounds are what clients take part in.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..algorithms import LocalWork
 from ..random import bits
 
 _SEGMENT_BITS = 24
+Jobs = int | NDArray[np.int64]
 
 
 class Batches(NamedTuple):
@@ -26,10 +27,10 @@ class Batches(NamedTuple):
 
 
 def plan_batches(
-    work: LocalWork, sizes: NDArray[np.int64], clients: NDArray[np.int64], round: int, seed: int, widest: int
+    work: LocalWork, sizes: NDArray[np.int64], clients: NDArray[np.int64], jobs: Jobs, seed: int, widest: int
 ) -> Batches:
-    """Mini-batches for a cohort with these numbers of rows; `widest` bounds the batch where all rows are
-    asked for."""
+    """Mini-batches for a cohort with these numbers of rows, which depend on the round or on each client's
+    job; `widest` bounds the batch where all rows are asked for."""
     width = max(1, min(work.batch_size or widest, widest))
     per_pass = -(-sizes // width)
     steps = _steps(work, per_pass)
@@ -39,7 +40,8 @@ def plan_batches(
 
     owner = np.repeat(np.arange(len(sizes)), passes)
     turn = _ranks(passes)
-    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, round, seed)
+    job = jobs if isinstance(jobs, int) else jobs[owner]
+    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, job, seed)
     owner, turn = owner[segment], turn[segment]
     step = turn * per_pass[owner] + rank // width
     kept = step < steps[owner]
@@ -78,7 +80,7 @@ def _shuffled(
     sizes: NDArray[np.int64],
     clients: NDArray[np.int64],
     turn: NDArray[np.int64],
-    round: int,
+    job: Jobs,
     seed: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by
@@ -87,7 +89,8 @@ def _shuffled(
     rank = _ranks(sizes)
     if not work.shuffle:
         return rank, rank, segment
-    noise = bits(seed, "shuffle", round, np.repeat(bits(seed, "pass", clients, turn), sizes), rank)
+    each = job if isinstance(job, int) else np.repeat(job, sizes)
+    noise = bits(seed, "shuffle", each, np.repeat(bits(seed, "pass", clients, turn), sizes), rank)
     # Segments stay in place, for their number fills the high bits; within one, the noise decides.
     ordered = np.argsort(
         (segment.astype(np.uint64) << np.uint64(64 - _SEGMENT_BITS)) | (noise >> np.uint64(_SEGMENT_BITS))

@@ -20,7 +20,7 @@ from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Report, Setting, engines, reply_template, root_key
+from .base import Outcome, Report, Setting, Told, engines, reply_template, root_key
 from .batches import plan_batches, rounded_up
 from .layout import deal
 from .memories import Memories
@@ -45,18 +45,15 @@ class DebugEngine:
         self.key = root_key(setting.seed, "client")
         self._expected: Tree = None
 
-    def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
         """Visit each client of the step in turn, then aggregate."""
         algorithm, task = self.setting.algorithm, self.setting.task
-        versions = np.searchsorted(np.unique(step.versions), step.versions)
+        sent = [self._sent(told, i, int(client)) for i, client in enumerate(step.clients)]
         uploads, accepted, reports = [], [], []
         with jax.disable_jit():
             for i, client in enumerate(step.clients):
-                told = (
-                    trees.row(messages[0], int(client)) if algorithm.decentralised else messages[versions[i]]
-                )
-                reply = self._visit(step, int(client), told, memories)
-                reason = self._fault(reply.upload, told)
+                reply = self._visit(step, i, sent[i], memories)
+                reason = self._fault(reply.upload, sent[i])
                 if reason:
                     warnings.warn(
                         f"round {step.number}, client {self._name(client)}: upload {reason}; left out.",
@@ -69,12 +66,25 @@ class DebugEngine:
                 uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: np.asarray(value) for name, value in reply.report.items()})
-            mixed = self._mixed(
-                step, trees.stack(uploads), jnp.array(accepted), [messages[v] for v in versions]
-            )
+            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted), sent)
             state = algorithm.aggregate(task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
+
+    def run_stale(
+        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+    ) -> tuple[Tree, Tree, list[Report]]:
+        """One step after the other."""
+        algorithm, task = self.setting.algorithm, self.setting.task
+        messages, reports, done = [], [], 0
+        for step in steps:
+            some = slice(done, done + len(step.clients))
+            own = Told(jax.tree.map(lambda leaf: leaf[some], told.message), True) if told.own else told  # noqa: B023
+            state, report = self.run(step, state, own, memories)
+            messages.append(algorithm.broadcast(task, state))
+            reports.append(report)
+            done = some.stop
+        return state, trees.stack(messages), reports
 
     def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
         """One: every round is to be seen by itself."""
@@ -100,10 +110,16 @@ class DebugEngine:
             rows = [self._judge(message, memories, part, round, int(client)) for client in chosen]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-    def _visit(self, step: Step, client: int, message: Tree, memories: Memories) -> Reply:
-        algorithm, task = self.setting.algorithm, self.setting.task
+    def _sent(self, told: Told, place: int, client: int) -> Tree:
+        if self.setting.algorithm.decentralised:
+            return trees.row(told.message, client)
+        return jax.tree.map(jnp.asarray, trees.row(told.message, place)) if told.own else told.message
+
+    def _visit(self, step: Step, place: int, message: Tree, memories: Memories) -> Reply:
+        algorithm, task, client = self.setting.algorithm, self.setting.task, int(step.clients[place])
         try:
-            data = self._data(step.number, client, algorithm.work)
+            job = step.number if step.jobs is None else int(step.jobs[place])
+            data = self._data(step.number, client, algorithm.work, job)
             memory = self._memory(client, message, memories, data.key)
             reply = algorithm.client(task, message, memory, data, data.key)
             return reply._replace(report=watched(self.setting.watch, message, reply))
@@ -126,13 +142,14 @@ class DebugEngine:
         values = task.measure(algorithm.predict(task, predictor, jnp.asarray(x)), jnp.asarray(y))
         return {"samples": float(len(x)), **{name: float(value.mean()) for name, value in values.items()}}
 
-    def _data(self, round: int, client: int, work: Any) -> ClientData:
+    def _data(self, round: int, client: int, work: Any, job: int | None = None) -> ClientData:
         setting, clients = self.setting, np.array([client])
         selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
-        batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
+        turn = round if job is None else job
+        batches = plan_batches(work, sizes, clients, turn, setting.seed, self.capacity)
         placed = Gathered(setting.federation.train, 1).place(clients, deal(batches.steps, 1), selection)
-        key = jax.random.fold_in(jax.random.fold_in(self.key, round), client)
+        key = jax.random.fold_in(jax.random.fold_in(self.key, turn), client)
         weights = None if placed.weights is None else jnp.asarray(placed.weights)
         return ClientData(
             x=jnp.asarray(placed.x),

@@ -7,6 +7,7 @@ core that has least to do. Every core gets the same number of places; places tha
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,15 +34,15 @@ class Layout(NamedTuple):
         return values[self.home]
 
 
-def deal(work: NDArray[np.integer[Any]], cores: int) -> Layout:
-    """Deal jobs with these amounts of work to cores.
+def deal(work: NDArray[np.integer[Any]], cores: int, room: Callable[[int], int] = rounded_up) -> Layout:
+    """Deal jobs with these amounts of work to cores; `room` says how many places are kept for so many jobs.
 
     >>> deal(np.array([8, 1, 1, 1, 1, 1]), 2).taken.tolist()
     [1, 5]
     """
     hands = _equal_hands(len(work), cores) if len(np.unique(work)) <= 1 else _longest_first(work, cores)
     taken = np.array([len(hand) for hand in hands], np.int32)
-    width = rounded_up(int(taken.max(initial=1)))
+    width = room(int(taken.max(initial=1)))
     place = np.zeros((cores, width), np.int64)
     home = np.zeros(len(work), np.int64)
     for core, hand in enumerate(hands):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from ..algorithms import LocalWork
 from ..data.federation import Split
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Report, Setting, engines, root_key
+from .base import Outcome, Report, Setting, Told, engines, root_key
 from .batches import plan_batches, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
@@ -22,6 +23,7 @@ from .memories import Memories
 from .plan import Plan, stack_plans, write_plan
 from .program import Call, Rows, round_program, rounds_program
 from .rows import Gathered, Placed, Resident
+from .stale import Order, stale_program
 from .visits import evaluate_everyone
 
 MOST_AT_ONCE = 16
@@ -49,25 +51,51 @@ class LocalEngine:
         self.importance = setting.federation.importance
         self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
-    def run(self, step: Step, state: Tree, messages: list[Tree], memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
         setting = self.setting
         plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
+        own = told.own or setting.algorithm.decentralised
         memory, _ = memories.gather(layout.arrange(step.clients))
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         home = layout.home.astype(np.int32) if setting.algorithm.keeps_uploads or mixing is not None else None
         call = Call(mixing, home, self.key)
         rows = Rows(placed.x, placed.y, placed.weights)
         program = round_program(
-            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch
+            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own
         )
-        told = self.told(messages, layout, step.clients)
-        state, memory, report = program(state, told, rows, plan, memory, call)
+        sent = self.sent(told, layout, step.clients)
+        state, memory, report = program(state, sent, rows, plan, memory, call)
         if memories:
             memories.scatter(
                 step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
             )
         return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
+
+    def run_stale(
+        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+    ) -> tuple[Tree, Tree, list[Report]]:
+        """All the steps' clients as one cohort; then the server takes its steps in order."""
+        setting = self.setting
+        whole, ends = one_cohort(steps)
+        numbers = whole.number + np.searchsorted(ends, np.arange(len(whole.clients)), side="right")
+        plan, layout, placed = self.plan(
+            setting.algorithm.work, whole.number, whole.clients, memories, whole, rounds=numbers
+        )
+        memory, _ = memories.gather(layout.arrange(whole.clients))
+        sent = jax.tree.map(layout.arrange, as_rows(told, len(whole.clients)))
+        order = in_order(whole, ends, numbers, layout, self.importance)
+        program = stale_program(
+            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch
+        )
+        rows = Rows(placed.x, placed.y, placed.weights)
+        state, messages, memory, report = program(state, sent, rows, plan, memory, order, self.key)
+        if memories:
+            kept = jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
+            memories.scatter(whole.clients, kept)
+        values = {name: layout.collect(np.asarray(column)) for name, column in report.items()}
+        parts = [slice(a, b) for a, b in pairwise([0, *ends.tolist()])]
+        return state, messages, [{name: v[part] for name, v in values.items()} for part in parts]
 
     def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
         """As many rounds as take about a tenth of a second, if the host has nothing to do between them.
@@ -124,35 +152,39 @@ class LocalEngine:
         memories: Memories,
         step: Step | None = None,
         load: NDArray[np.int64] | int = 0,
+        rounds: NDArray[np.int64] | None = None,
     ) -> tuple[Plan, Layout, Placed]:
-        """Who works on which core, on which rows, in which batches; `load` is work beside the batches."""
+        """Who works on which core, on which rows, in which batches; `load` is work beside the batches,
+        `rounds` each client's round where these differ (then sizes vary, and few shapes are used)."""
         setting = self.setting
         selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
-        batches = plan_batches(work, sizes, clients, round, setting.seed, self.capacity)
-        layout = deal(batches.steps + load, self.mesh.size)
+        jobs = round if step is None or step.jobs is None else step.jobs
+        batches = plan_batches(work, sizes, clients, jobs, setting.seed, self.capacity)
+        room = rounded_up if rounds is None else power_of_two
+        layout = deal(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
-        versions, weights = _versions_and_weights(step, len(clients))
+        weights = np.ones(len(clients)) if step is None or step.weights.ndim > 1 else step.weights
         plan = write_plan(
             layout,
             batches,
-            round,
+            round if rounds is None else rounds,
             weights,
             self.importance[clients],
             client=clients,
             start=placed.start,
             size=sizes,
-            version=versions,
+            job=np.broadcast_to(jobs, len(clients)),
             fresh=memories.fresh(clients),
         )
         return plan, layout, placed
 
-    def told(self, messages: list[Tree], layout: Layout, clients: NDArray[np.int64]) -> list[Tree]:
-        """The messages as the compiled program takes them: as they are, or each client's in core order."""
-        if not self.setting.algorithm.decentralised:
-            return messages
-        own = layout.arrange(clients)
-        return [jax.tree.map(lambda leaf: np.asarray(leaf)[own], messages[0])]
+    def sent(self, told: Told, layout: Layout, clients: NDArray[np.int64]) -> Tree:
+        """Messages as the compiled program takes them: the one for all, or each client's in core order."""
+        if self.setting.algorithm.decentralised:
+            own = layout.arrange(clients)
+            return jax.tree.map(lambda leaf: np.asarray(leaf)[own], told.message)
+        return jax.tree.map(layout.arrange, told.message) if told.own else told.message
 
     def _judged(self, name: str, clients: NDArray[np.int64]) -> Judged:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
@@ -171,12 +203,56 @@ def fits_in_memory(split: Split) -> bool:
     return split.x.nbytes + split.y.nbytes <= total // 4
 
 
-def _versions_and_weights(step: Step | None, clients: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Each client's place among the step's distinct versions, and its weight (1 beside a matrix)."""
-    if step is None:
-        return np.zeros(clients, np.int64), np.ones(clients)
-    weights = step.weights if step.weights.ndim == 1 else np.ones(clients)
-    return np.searchsorted(np.unique(step.versions), step.versions), weights
+def power_of_two(n: int) -> int:
+    """The next power of two.
+
+    >>> [power_of_two(n) for n in (1, 3, 8, 9)]
+    [1, 4, 8, 16]
+    """
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def one_cohort(steps: list[Step]) -> tuple[Step, NDArray[np.int64]]:
+    """The clients of some steps as one, and where each step ends; no client is in two of them."""
+    ends = np.cumsum([len(step.clients) for step in steps])
+    if len(steps) == 1:
+        return steps[0], ends
+    jobs = [np.full(len(s.clients), s.number) if s.jobs is None else s.jobs for s in steps]
+    clients, versions, weights = (
+        np.concatenate([getattr(step, name) for step in steps]) for name in ("clients", "versions", "weights")
+    )
+    return Step(steps[0].number, clients, versions, weights, jobs=np.concatenate(jobs)), ends
+
+
+def as_rows(told: Told, clients: int) -> Tree:
+    """One message for each client, also where they were all sent the same."""
+    if told.own:
+        return told.message
+    return jax.tree.map(
+        lambda leaf: np.broadcast_to(np.asarray(leaf), (clients, *np.shape(leaf))), told.message
+    )
+
+
+def in_order(
+    whole: Step,
+    ends: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    layout: Layout,
+    importance: NDArray[np.float64],
+) -> Order:
+    """The order in which the server takes results, padded to one of a few lengths."""
+    count = len(whole.clients)
+    last = np.zeros(count, bool)
+    last[ends - 1] = True
+    room = (0, power_of_two(count) - count)
+    return Order(
+        np.pad(layout.home.astype(np.int32), room),
+        np.pad(whole.weights.astype(np.float32), room),
+        np.pad(importance[whole.clients].astype(np.float32), room),
+        np.pad(last, room),
+        np.pad(numbers.astype(np.int32), room),
+        np.array([count], np.int32),
+    )
 
 
 class _Collected:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from .batches import Batches
 from .layout import Layout
 
-WHOLE = ("client", "start", "size", "steps", "version", "fresh", "taken", "round")
-"""Whole numbers of each place; `taken` (places in use on this device) and `round` are the same for all of a
-device's places."""
+WHOLE = ("client", "start", "size", "steps", "job", "fresh", "taken", "round")
+"""Whole numbers of each place; `taken` (places in use on this device) is the same for all of a device's
+places."""
 REAL = ("weight", "importance")
 """Real numbers of each place, kept bit by bit among the whole ones."""
 _COLUMN = {name: column for column, name in enumerate(WHOLE + REAL)}
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 def write_plan(
     layout: Layout,
     batches: Batches,
-    round: int,
+    rounds: int | NDArray[np.int64],
     weights: NDArray[np.float64],
     importance: NDArray[np.float64],
     **whole: NDArray[Any],
@@ -60,7 +60,7 @@ def write_plan(
     for name, values in (("weight", weights), ("importance", importance)):
         numbers[:, _COLUMN[name]] = layout.arrange(values).astype(np.float32).view(np.int32)
     numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, places // len(layout.taken))
-    numbers[:, _COLUMN["round"]] = round
+    numbers[:, _COLUMN["round"]] = rounds if isinstance(rounds, int) else layout.arrange(rounds)
     return Plan(numbers, layout.arrange(batches.positions))
 
 

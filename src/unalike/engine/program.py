@@ -7,7 +7,7 @@ up to the same total weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -59,9 +59,9 @@ class Walk(NamedTuple):
     """What is carried from client to client."""
 
     total: Tree
+    start: Tree
+    """The same sum of the messages that clients were sent, where these differ."""
     sums: Sums
-    begun: Any
-    """The weight that started from each version."""
     memory: Tree
     uploads: Tree
     report: Tree
@@ -80,7 +80,7 @@ def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -
         steps=plan.read("steps", i),
         positions=plan.positions[i],
         round=round,
-        key=jax.random.fold_in(jax.random.fold_in(key, round), plan.read("client", i)),
+        key=jax.random.fold_in(jax.random.fold_in(key, plan.read("job", i)), plan.read("client", i)),
         capacity=capacity,
     )
 
@@ -94,74 +94,92 @@ def recall(
     return lax.cond(fresh, lambda: algorithm.init_client(task, message, key), lambda: memory)
 
 
+def make_walk(
+    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...], own: bool, keep: bool
+) -> Callable[..., Walk]:
+    """Visit this device's clients one after the other and add up what they send, over all devices:
+    `(told, rows, plan, memory, key) -> walk`. With `own`, each place has a message of its own; with `keep`,
+    uploads are kept."""
+
+    def visit(
+        told: Tree, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
+    ) -> tuple[Tree, Tree, Reply]:
+        data = client_data(rows, plan, i, key, capacity)
+        message = trees.row(told, i) if own else told
+        memory = recall(algorithm, task, message, memory, plan.read("fresh", i) > 0, data.key)
+        reply = algorithm.client(task, message, memory, data, data.key)
+        return message, memory, reply._replace(report=watched(watch, message, reply))
+
+    def walk(told: Tree, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
+        go = partial(visit, told, rows, plan, key)
+        message, _, shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
+        summed = not algorithm.decentralised
+        start = Walk(
+            zeros(shapes.upload) if summed else {},
+            zeros(message) if own and summed else {},
+            Sums(*jnp.zeros(len(Sums._fields))),
+            memory,
+            zeros(shapes.upload, plan.places) if keep else {},
+            zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
+        )
+        done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
+        total, begun, sums = lax.psum((done.total, done.start, jnp.stack(done.sums)), AXIS)
+        return done._replace(total=total, start=begun, sums=Sums(*sums))
+
+    return walk
+
+
 def make_round(
-    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...] = ()
+    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...] = (), own: bool = False
 ) -> Callable[..., tuple[Tree, Tree, Tree]]:
-    """One round, as every device runs it: `(state, messages, rows, plan, memory, call) -> (state, memory,
+    """One round, as every device runs it: `(state, told, rows, plan, memory, call) -> (state, memory,
     report)`.
 
     Each device has its own places of the plan; after the sums over devices all of them take the same server
     step.
     """
     keep = algorithm.keeps_uploads or algorithm.decentralised
-
-    def visit(
-        messages: Tree, one: bool, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
-    ) -> tuple[Tree, Reply]:
-        data = client_data(rows, plan, i, key, capacity)
-        version = i if algorithm.decentralised else plan.read("version", i)
-        message = messages if one else trees.row(messages, version)
-        memory = recall(algorithm, task, message, memory, plan.read("fresh", i) > 0, data.key)
-        reply = algorithm.client(task, message, memory, data, data.key)
-        return memory, reply._replace(report=watched(watch, message, reply))
-
-    def walk(messages: Any, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
-        one = len(messages) == 1 and not algorithm.decentralised
-        shared = messages[0] if one or algorithm.decentralised else trees.stack(list(messages))
-        go = partial(visit, shared, one, rows, plan, key)
-        _, shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
-        start = Walk(
-            _zeros(shapes.upload) if not algorithm.decentralised else {},
-            Sums(*jnp.zeros(len(Sums._fields))),
-            jnp.zeros(len(messages)),
-            memory,
-            _zeros(shapes.upload, plan.places) if keep else {},
-            _zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
-        )
-        done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
-        total, sums, begun = lax.psum((done.total, jnp.stack(done.sums), done.begun), AXIS)
-        return done._replace(total=total, sums=Sums(*sums), begun=begun)
+    walk = make_walk(algorithm, task, capacity, watch, own, keep)
 
     def round(
-        state: Tree, messages: Any, rows: Rows, plan: Plan, memory: Tree, call: Call
+        state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, call: Call
     ) -> tuple[Tree, Tree, Tree]:
-        done = walk(messages, rows, plan, memory, call.key)
-        uploads = _in_cohort_order(done.uploads, call.home) if keep else None
+        done = walk(told, rows, plan, memory, call.key)
+        uploads = in_cohort_order(done.uploads, call.home) if keep else None
         asked, given, accepted, share = done.sums
         if call.mixing is None:
-            ratio = _restored(asked, given)
-            total, start = trees.scale(ratio, done.total), weighted_sum(ratio * done.begun, messages)
+            ratio = restored(asked, given)
+            begun = done.start if own else trees.scale(given, told)
+            total, start = trees.scale(ratio, done.total), trees.scale(ratio, begun)
         else:
             total, start = (
-                mix(call.mixing, uploads, _in_cohort_order(done.report["accepted"], call.home)),
+                mix(call.mixing, uploads, in_cohort_order(done.report["accepted"], call.home)),
                 None,
             )
         mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0))
-        new = algorithm.aggregate(task, state, mixed)
-        # Momentum must not move the server in a round in which nothing was accepted.
-        return trees.where(accepted > 0, new, state), done.memory, done.report
+        return served(algorithm, task, state, mixed), done.memory, done.report
 
     return round
 
 
+def served(algorithm: Algorithm, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    """The server's state after a step; momentum must not move it when nothing was accepted."""
+    return trees.where(mixed.accepted > 0, algorithm.aggregate(task, state, mixed), state)
+
+
 @lru_cache(maxsize=16)
 def round_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...] = ()
+    algorithm: Algorithm,
+    task: Task,
+    mesh: Mesh,
+    gathered: bool,
+    capacity: int,
+    watch: tuple[str, ...] = (),
+    own: bool = False,
 ) -> Callable[..., Any]:
     """Compile one round."""
-    told, held = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
-    places = (ALL, told, held, HERE, HERE, ALL)
-    return _compiled(make_round(algorithm, task, capacity, watch), mesh, places, (ALL, HERE, HERE))
+    places = (ALL, HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
+    return compiled(make_round(algorithm, task, capacity, watch, own), mesh, places, (ALL, HERE, HERE))
 
 
 @lru_cache(maxsize=16)
@@ -176,22 +194,22 @@ def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) 
     def rounds(state: Tree, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[Tree, Tree]:
         def turn(state: Tree, k: Any) -> tuple[Tree, Tree]:
             message = algorithm.broadcast(task, state)
-            state, _, report = one(state, [message], rows, trees.row(plans, k), {}, Call(None, None, key))
+            state, _, report = one(state, message, rows, trees.row(plans, k), {}, Call(None, None, key))
             return state, report
 
-        reports = _zeros(jax.eval_shape(turn, state, 0)[1], plans.numbers.shape[0])
+        reports = zeros(jax.eval_shape(turn, state, 0)[1], plans.numbers.shape[0])
 
         def step(k: Any, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
             state, report = turn(carry[0], k)
-            return state, _put(carry[1], k, report)
+            return state, put(carry[1], k, report)
 
         return lax.fori_loop(0, count[0], step, (state, reports))
 
     each = PartitionSpec(None, AXIS)
-    return _compiled(rounds, mesh, (ALL, ALL, each, ALL, ALL), (ALL, each))
+    return compiled(rounds, mesh, (ALL, ALL, each, ALL, ALL), (ALL, each))
 
 
-def _compiled(
+def compiled(
     function: Callable[..., Any], mesh: Mesh, given: tuple[Any, ...], made: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """Run on every device. Plans come straight from NumPy: naming the places lets the call itself put them
@@ -200,29 +218,21 @@ def _compiled(
     return jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
 
 
-def _in_cohort_order(local: Tree, home: Any) -> Tree:
+def in_cohort_order(local: Tree, home: Any) -> Tree:
     """What all devices hold for their places, brought together in the order of the cohort."""
     return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[home], local)
-
-
-def weighted_sum(weights: jax.Array, parts: Sequence[Tree]) -> Tree:
-    """sum_k weights[k] * parts[k]."""
-    answer = trees.scale(weights[0], parts[0])
-    for k, part in enumerate(parts[1:], start=1):
-        answer = trees.add_scaled(answer, weights[k], part)
-    return answer
 
 
 def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
     """One weighted sum of uploads per row of the matrix, over the accepted ones, keeping each row's sum."""
     kept = matrix * accepted
-    kept = kept * _restored(matrix.sum(1), kept.sum(1))[:, None]
+    kept = kept * restored(matrix.sum(1), kept.sum(1))[:, None]
     return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
 
 
-def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], keep: bool) -> Walk:
+def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Reply]], keep: bool) -> Walk:
     """Visit the client in place `i` and add what it sends."""
-    old, reply = go(i, trees.row(walk.memory, i))
+    message, old, reply = go(i, trees.row(walk.memory, i))
     accepted = trees.all_finite(reply.upload)
     upload = trees.where(accepted, reply.upload, trees.zeros_like(reply.upload))
     memory = trees.where(accepted, reply.memory, old)
@@ -232,22 +242,25 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Reply]], 
     report = {"accepted": accepted.astype(jnp.float32), **reply.report}
     return Walk(
         trees.add_scaled(walk.total, given, upload) if jax.tree.leaves(walk.total) else walk.total,
+        trees.add_scaled(walk.start, given, message) if jax.tree.leaves(walk.start) else walk.start,
         sums,
-        walk.begun.at[plan.read("version", i)].add(given),
-        _put(walk.memory, i, memory),
-        _put(walk.uploads, i, upload) if keep else walk.uploads,
-        _put(walk.report, i, report),
+        put(walk.memory, i, memory),
+        put(walk.uploads, i, upload) if keep else walk.uploads,
+        put(walk.report, i, report),
     )
 
 
-def _restored(asked: jax.Array, given: jax.Array) -> jax.Array:
+def restored(asked: jax.Array, given: jax.Array) -> jax.Array:
+    """What brings the accepted weight back to the weight that was asked for."""
     return jnp.where(given != 0, asked / jnp.where(given != 0, given, 1.0), 0.0)
 
 
-def _zeros(shapes: Tree, places: int | None = None) -> Tree:
+def zeros(shapes: Tree, places: int | None = None) -> Tree:
+    """Zeros of these shapes, with a leading axis if asked for."""
     lead = () if places is None else (places,)
     return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
 
 
-def _put(tree: Tree, i: Any, values: Tree) -> Tree:
+def put(tree: Tree, i: Any, values: Tree) -> Tree:
+    """The tree with row `i` replaced."""
     return jax.tree.map(lambda whole, one: whole.at[i].set(one), tree, values)

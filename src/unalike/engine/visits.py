@@ -22,6 +22,7 @@ from ..algorithms import Algorithm
 from ..data.federation import Split
 from ..models import Task
 from ..trees import Tree
+from .base import Told
 from .devices import everywhere
 from .evaluation import BLOCK, Means, unmeasured
 from .memories import Memories
@@ -66,7 +67,7 @@ def _evaluate_some(
     judge = Gathered(split, mesh.size).place(clients, layout)
     spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
     memory, _ = memories.gather(layout.arrange(clients))
-    told = engine.told([message], layout, clients)[0]
+    told = engine.sent(Told(message), layout, clients)
     program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity)
     totals = program(
         told if algorithm.decentralised else jax.device_put(told, everywhere(mesh)),

@@ -10,14 +10,15 @@ import jax.numpy as jnp
 from .. import trees
 from ..algorithms import Reply
 from ..trees import Tree
+from .base import shapes
 
 
 def update(message: Tree, upload: Tree) -> jax.Array:
     """The change from what the client was sent to what it sends, as one vector; where the two are not
     alike, the upload itself."""
-    alike = bool(jax.tree.structure(message) == jax.tree.structure(upload))  # type: ignore[operator]
+    alike = shapes(message) == shapes(upload)
     change = trees.subtract(upload, message) if alike else upload
-    return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(change)])
+    return jnp.concatenate([jnp.zeros(0), *(leaf.ravel() for leaf in jax.tree.leaves(change))])
 
 
 def update_norm(message: Tree, upload: Tree) -> jax.Array:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, unknown
 from .base import Floats, Numbers
-from .strategies import Situation, Strategy, check_positive, strategies
+from .strategies import Situation, Strategy, check_largest, check_positive, strategies
 from .tradeoff import biased_importance, total_variation
 
 MINIMA = ("zero", "running")
@@ -71,7 +71,7 @@ def prune(
         if left == 1 or smaller <= 0:
             continue
         without = kept_error(smaller, lower, bias_weight, largest_gap)
-        if error - without > max(threshold, ROUNDING):
+        if error - without > max(threshold, ROUNDING * max(error, 1.0)):
             kept[unit], left = False, left - 1
             mass, gap, error = smaller, lower, without
     return kept
@@ -106,6 +106,7 @@ class CAFed(Strategy):
             raise ConfigError(f"new_loss must be above 0 and at most 1, but is {self.new_loss}.")
         for name in ("bias_weight", "threshold", "loss_noise"):
             check_positive(name, getattr(self, name))
+        check_largest(self.largest_weight)
         self._losses = self._least = np.zeros(0)
 
     def check(self, clients: int, rounds: int) -> None:
@@ -161,7 +162,7 @@ class CAFed(Strategy):
         return kept[unit]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {"losses": self._losses, "least": self._least}
+        return {"losses": self._losses.copy(), "least": self._least.copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._losses, self._least = np.array(state["losses"]), np.array(state["least"])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ConfigError
 from .availability import Availability
 from .base import Cohort, Floats, Numbers, Participation, Turn
 from .beliefs import Beliefs, Estimated
@@ -56,6 +57,12 @@ class Intermittent(Participation):
                 part.check(clients, rounds)
         if not self._given:
             self.beliefs = Estimated(clients)
+        if len(self.beliefs.active) != clients:
+            raise ConfigError(
+                f"beliefs speak of {len(self.beliefs.active)} clients, but there are {clients}."
+            )
+        if isinstance(self.beliefs, Estimated):
+            self.beliefs = Estimated(clients, self.beliefs.prior, self.beliefs.forgetting)
 
     def cohort(self, turn: Turn) -> Cohort:
         here = self.availability.present(turn.number, turn.generator("availability"))

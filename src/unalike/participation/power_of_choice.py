@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
-from .base import Cohort, Floats, Numbers, Turn, check_per_round
+from .base import Cohort, Floats, Turn, check_per_round
 from .multinomial import Multinomial
 from .sampler import Sampler, samplers
 
@@ -35,28 +35,34 @@ class PowerOfChoice(Sampler):
     asks = ("loss",)
 
     def __post_init__(self) -> None:
+        for name in ("candidates", "window"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, int):
+                raise ConfigError(f"{name} must be a whole number, but is {value!r}.")
         if self.window < 1:
             raise ConfigError(f"the window must be at least 1 round, but is {self.window}.")
         if self.candidates is not None and self.candidates < self.per_round:
             raise ConfigError(
                 f"{self.candidates} candidates are too few to choose {self.per_round} clients from."
             )
-        self._picks = np.zeros(0, np.int64)
+        self._picks = np.zeros(0)
         self._place = 0
 
     def check(self, clients: int, rounds: int) -> None:
         check_per_round(self.per_round, clients)
-        check_per_round(self.candidates or self.per_round, clients)
-        self._picks, self._place = np.zeros(0, np.int64), 0
+        if self.candidates is not None and self.candidates > clients:
+            raise ConfigError(f"{self.candidates} candidates cannot be drawn from {clients} clients.")
+        self._picks, self._place = np.zeros(0), 0
 
     def cohort(self, turn: Turn) -> Cohort:
         by_loss = self.window if self.window == 1 else self.window // 2
-        if self._place == 0 or len(self._picks) <= turn.clients.max():
-            self._picks = np.zeros(int(turn.clients.max()) + 1, np.int64)
+        if self._place == 0:
+            self._picks = np.zeros(0)
+        self._picks = np.pad(self._picks, (0, max(int(turn.clients.max()) + 1 - len(self._picks), 0)))
         place, self._place = self._place, self._place + 1
         if place < by_loss:
             cohort = self._by_loss(turn)
-            self._picks[turn.clients[cohort.clients]] += 1
+            self._picks[turn.clients[cohort.clients]] += self.per_round * cohort.weights
             end = self.window
         else:
             end = feasible_window(turn.importance, self._picks[turn.clients], self.per_round, self.window)
@@ -78,13 +84,13 @@ class PowerOfChoice(Sampler):
         return Cohort(best, np.full(len(best), 1 / len(best)))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {"picks": self._picks, "place": np.array(self._place)}
+        return {"picks": self._picks.copy(), "place": np.array(self._place)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._picks, self._place = np.array(state["picks"]), int(state["place"])
 
 
-def feasible_window(importance: Floats, picks: Numbers, per_round: int, window: int) -> int:
+def feasible_window(importance: Floats, picks: Floats, per_round: int, window: int) -> int:
     """The shortest window, at least as long as asked for, in which no client was picked too often already.
 
     >>> feasible_window(np.array([0.5, 0.5]), np.array([3, 0]), 1, 4)
@@ -97,7 +103,7 @@ def feasible_window(importance: Floats, picks: Numbers, per_round: int, window: 
     return max(window, int(np.ceil(needed - 1e-9)))
 
 
-def repair_weights(importance: Floats, picks: Numbers, per_round: int, window: int, rounds: int) -> Floats:
+def repair_weights(importance: Floats, picks: Floats, per_round: int, window: int, rounds: int) -> Floats:
     """What clients must weigh in each of the window's repair rounds; sums to one.
 
     >>> repair_weights(np.array([0.5, 0.5]), np.array([1, 0]), 1, 2, 1)

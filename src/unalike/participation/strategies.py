@@ -78,6 +78,9 @@ class Unbiased(Strategy):
     largest_weight: float = np.inf
     """No client weighs more, which is a bias where it matters."""
 
+    def __post_init__(self) -> None:
+        check_largest(self.largest_weight)
+
     def weights(self, situation: Situation) -> Floats:
         return np.minimum(situation.fair_weights, self.largest_weight)
 
@@ -88,6 +91,10 @@ class MoreAvailable(Strategy):
     """Only clients that are there more often than not: quick, and blind to the others."""
 
     least: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least < 1:
+            raise ConfigError(f"least must be at least 0 and below 1, but is {self.least}.")
 
     def weights(self, situation: Situation) -> Floats:
         return np.where(situation.beliefs.active > self.least, situation.fair_weights, 0.0)
@@ -100,7 +107,8 @@ class AdaFed(Strategy):
 
     def weights(self, situation: Situation) -> Floats:
         fair = situation.fair_weights
-        return fair / max(float(fair[situation.here].sum()), 1e-300)
+        total = float(fair[situation.here].sum())
+        return fair / total if total > 0 else fair
 
 
 @strategies.add("f3ast")
@@ -136,6 +144,12 @@ class F3ast(Strategy):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._rates = np.array(state["rates"])
+
+
+def check_largest(value: float) -> None:
+    """Whether a largest weight leaves anyone."""
+    if not value > 0:
+        raise ConfigError(f"largest_weight must be positive, but is {value}.")
 
 
 def check_positive(name: str, value: float) -> None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..participation import Sampler, WeightStatistics, samplers
+from ..participation import Sampler, Turn, WeightStatistics, samplers
 from ..participation.comparison import compare_schemes
 from ..participation.coverage import chance_distinct, classes_seen
 from ..participation.laboratory import contraction, critical_step, simulate, stationary_error
@@ -74,8 +74,7 @@ def moments_claims(draws: int) -> Iterator[Claim]:
     for name in (*WITH_ALPHA, "clustered-size"):
         sampler = scheme(name, 4, SIZES)
         exact = sampler.statistics(importance)
-        chances = exact.inclusion if name == "optimal" else None
-        weights = drawn_weights(sampler, importance, draws, chances)
+        weights = drawn_weights(sampler, importance, draws)
         yield at_most(
             "CS-1",
             f"the moments of {name} are those of its closed form (largest deviation in standard errors)",
@@ -85,14 +84,11 @@ def moments_claims(draws: int) -> Iterator[Claim]:
         )
 
 
-def drawn_weights(sampler: Sampler, importance: Floats, draws: int, chances: Floats | None) -> Floats:
-    """Weights of many draws; coins are tossed here where a sampler would have to ask its clients."""
-    rng = np.random.default_rng(7)
-    if chances is not None:
-        return (rng.random((draws, len(importance))) < chances) * importance / chances
+def drawn_weights(sampler: Sampler, importance: Floats, draws: int) -> Floats:
+    """Weights of many draws; clients that are asked all answer one."""
     weights = np.zeros((draws, len(importance)))
-    for row in weights:
-        cohort = sampler.draw(importance, rng)
+    for number, row in enumerate(weights):
+        cohort = sampler.cohort(Turn(number, importance, ask=lambda q, c: np.ones(len(c))))
         row[cohort.clients] = cohort.weights
     return weights
 
@@ -146,9 +142,16 @@ def identity_claims(draws: int) -> Iterator[Claim]:
         importance @ (x**2).sum(axis=1) / 4 + ((importance @ x) ** 2).sum() - ((rows @ x) ** 2).sum() / 16
     )
     yield at_most("CS-2", "the second moment of clustered sampling", [abs(second - formula)], 1e-12)
-    weights = drawn_weights(clustered, importance, draws, None)
+    weights = drawn_weights(clustered, importance, draws)
     measured = float(((weights @ x) ** 2).sum(axis=1).mean())
-    yield matches("CS-2", "the same, by drawing", measured / formula, 1.0, 0.01, note=f"{draws:,} draws")
+    yield matches(
+        "CS-2",
+        "the same, by drawing",
+        measured / formula,
+        1.0,
+        0.01 if draws >= 200_000 else 0.03,
+        note=f"{draws:,} draws",
+    )
 
 
 def table_claims() -> Iterator[Claim]:

@@ -75,3 +75,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return value if value is None or isinstance(value, int | float | str) else str(value)
+
+
+def group_rows(round: int, groups: Mapping[str, NDArray[Any]]) -> list[tuple[int, str, str, bytes]]:
+    """(round, name, kind, numbers) for every group; whole numbers take four bytes each."""
+    kinds = {
+        name: "<f8" if np.issubdtype(group.dtype, np.floating) else "<i4" for name, group in groups.items()
+    }
+    return [(round, name, kinds[name], group.astype(kinds[name]).tobytes()) for name, group in groups.items()]
+
+
+def group_numbers(kind: str, numbers: bytes) -> NDArray[Any]:
+    """The inverse of one row of :func:`group_rows`.
+
+    >>> group_numbers("<i4", b"\x07\x00\x00\x00")
+    array([7])
+    """
+    if kind not in ("<i4", "<f8"):
+        raise RunError(f"the record holds numbers of the unknown kind {kind!r}.")
+    return np.frombuffer(numbers, kind).astype(np.int64 if kind == "<i4" else np.float64)

@@ -20,7 +20,8 @@ CREATE TABLE metrics (round INTEGER, name TEXT, value REAL, PRIMARY KEY (round, 
 CREATE TABLE client_metrics (round INTEGER, name TEXT, position INTEGER, client, value REAL,
                              PRIMARY KEY (round, name, position)) WITHOUT ROWID;
 CREATE TABLE events (round INTEGER, kind TEXT, client, detail TEXT);
-CREATE TABLE groups (round INTEGER, name TEXT, clients BLOB, PRIMARY KEY (round, name)) WITHOUT ROWID;
+CREATE TABLE groups (round INTEGER, name TEXT, kind TEXT, numbers BLOB, PRIMARY KEY (round, name))
+             WITHOUT ROWID;
 CREATE TABLE timings (round INTEGER PRIMARY KEY, seconds REAL);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 COMMIT;

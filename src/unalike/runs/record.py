@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RunError
-from .columns import Columns, client_columns, client_rows, event_row, round_columns
+from .columns import (
+    Columns,
+    client_columns,
+    client_rows,
+    event_row,
+    group_numbers,
+    group_rows,
+    round_columns,
+)
 from .database import ROUND_TABLES, connect, damage, reporting
 
 
@@ -49,10 +57,10 @@ class Record:
         clients: Mapping[str, ArrayLike] | None = None,
         events: Sequence[Mapping[str, Any]] = (),
         seconds: float | None = None,
-        groups: Mapping[str, NDArray[np.int64]] | None = None,
+        groups: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         """Write what is known of a round at once; `clients` has a column `client` and named float columns,
-        `groups` are lists of client numbers, such as who took part.
+        `groups` are lists of clients, such as who took part, or of what belongs to them.
 
         Writing a round again replaces the values of the same name and keeps the others; events are added.
         """
@@ -66,8 +74,7 @@ class Record:
             if clients is not None:
                 self._write_clients(round, clients)
             if groups:
-                rows = [(round, name, np.asarray(g, "<i4").tobytes()) for name, g in groups.items()]
-                self._insert("groups (round, name, clients)", rows)
+                self._insert("groups (round, name, kind, numbers)", group_rows(round, groups))
             if seconds is not None:
                 self._insert("timings (round, seconds)", [(round, float(seconds))])
         self._uncommitted += 1
@@ -131,10 +138,11 @@ class Record:
         )
         return client_columns(self._rows(query, round))
 
-    def groups(self, name: str) -> dict[int, NDArray[np.int64]]:
-        """The clients of a group (`used`, `available`, `excluded`, ...) in every round that has it."""
-        rows = self._rows("SELECT round, clients FROM groups WHERE name = ? ORDER BY round", name)
-        return {round: np.frombuffer(data, "<i4").astype(np.int64) for round, data in rows}
+    def groups(self, name: str) -> dict[int, NDArray[Any]]:
+        """The clients of a group (`used`, `available`, `excluded`, ...) in every round that has it; or, in
+        the order of the clients used, their `weights`, `versions`, and when they `started` and `finished`."""
+        rows = self._rows("SELECT round, kind, numbers FROM groups WHERE name = ? ORDER BY round", name)
+        return {round: group_numbers(kind, numbers) for round, kind, numbers in rows}
 
     def events(self) -> list[dict[str, Any]]:
         """Everything unusual, in the order of rounds: dicts of `round`, `kind`, `client` and details."""

@@ -1,6 +1,39 @@
-"""When results arrive: steps with model versions and a clock."""
+"""When results arrive: hardware, policies, and steps with model versions and a clock."""
 
-from .base import Draw, Step, Timing, timings
+from .asynchronous import Asynchronous
+from .base import Clients, Draw, Step, Timing, timings
+from .cohorts import Deadline, OverSelection, WaitForAll
+from .fedbuff import FedBuff
+from .fedfix import FedFix
+from .hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardwares
+from .network_time import NetworkTime
+from .policy import Policy
+from .schedule import Schedule, plan_schedule
 from .synchronous import Synchronous
+from .weighing import Weighing, discounts
 
-__all__ = ["Draw", "Step", "Synchronous", "Timing", "timings"]
+__all__ = [
+    "Asynchronous",
+    "Clients",
+    "Deadline",
+    "Draw",
+    "ExponentialTimes",
+    "FedBuff",
+    "FedFix",
+    "FixedTimes",
+    "Hardware",
+    "LogNormalTimes",
+    "NetworkTime",
+    "OverSelection",
+    "Policy",
+    "Schedule",
+    "Step",
+    "Synchronous",
+    "Timing",
+    "WaitForAll",
+    "Weighing",
+    "discounts",
+    "hardwares",
+    "plan_schedule",
+    "timings",
+]

@@ -7,8 +7,8 @@ steps; a synchronous step number r starts from version r.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ from ..participation import Cohort
 from ..registry import Registry
 
 Draw = Callable[[int], Cohort]
+"""The cohort of a round; a draw with a true attribute `everyone` always names all clients."""
+NONE: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One aggregation: some clients' results, each from some version of the model, mixed by weights."""
 
     number: int
@@ -29,17 +30,49 @@ class Step:
     weights: NDArray[np.float64]
     """One weight per client, or a mixing matrix (receivers x clients)."""
     time: float = 0.0
-    keep_from: int = 0
-    """The oldest version that a later step may still start from."""
+    done_with: NDArray[np.int64] = NONE
+    """Versions that no later step starts from."""
+    jobs: NDArray[np.int64] | None = None
+    """The how-manieth job of its client each result is, which decides its batches; the step's number, when
+    not given."""
+    started: NDArray[np.float64] | None = None
+    """When each client began, and when its result was ready; where the timing knows."""
+    finished: NDArray[np.float64] | None = None
+    lost: NDArray[np.int64] = NONE
+    """Clients whose work was lost or given up since the last step."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether everyone started from the newest model."""
+        return bool((self.versions == self.number).all())
+
+
+class Clients(NamedTuple):
+    """What a timing is told of the clients before a run."""
+
+    importance: NDArray[np.float64]
+    seed: int = 0
+    bytes_down: int = 0
+    bytes_up: int = 0
 
 
 class Timing:
     """Turns cohorts into steps."""
 
+    def begin(self, clients: Clients) -> None:
+        """Get ready for a run, and forget earlier ones."""
+
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         """Steps number `first`, `first + 1`, ... without end; a schedule is replayed up to `first`, not
-        trained."""
+        trained, unless its state was restored."""
         raise NotImplementedError
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What must be saved so that a resumed run sees the same steps, beside their number."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """The inverse of :meth:`state`."""
 
 
 timings: Registry[Timing] = Registry("timing")

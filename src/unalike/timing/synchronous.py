@@ -20,4 +20,4 @@ class Synchronous(Timing):
         for number in count(first):
             clients, weights, _ = draw(number)
             versions = np.full(len(clients), number)
-            yield Step(number, clients, versions, weights, float(number + 1), number + 1)
+            yield Step(number, clients, versions, weights, float(number + 1), np.array([number]))

@@ -1,0 +1,112 @@
+"""How are many small aggregations run as one cohort?
+
+Results that start from models which are already there do not depend on each other, even if the server
+aggregates them one after the other: their local work is one cohort, spread over the cores. Then the server
+takes its steps in order, on what each client sent and what it had been sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh
+
+from .. import trees
+from ..algorithms import Algorithm, Mixed
+from ..models import Task
+from ..trees import Tree
+from .plan import Plan
+from .program import ALL, HERE, Rows, compiled, in_cohort_order, make_walk, put, restored, served, zeros
+
+
+class Order(NamedTuple):
+    """The results in the order in which the server takes them."""
+
+    home: Any
+    """Where each is in the layout."""
+    weight: Any
+    importance: Any
+    last: Any
+    """Whether it is the last of its step."""
+    round: Any
+    """The number of its step."""
+    count: Any
+    """How many results are real (an array of one number)."""
+
+
+class Server(NamedTuple):
+    """What is carried from result to result."""
+
+    state: Tree
+    total: Tree
+    start: Tree
+    asked: Any
+    given: Any
+    accepted: Any
+    share: Any
+    steps: Any
+    messages: Tree
+
+
+def make_stale(
+    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...]
+) -> Callable[..., tuple[Tree, Tree, Tree, Tree]]:
+    """Some steps, as every device runs them: `(state, told, rows, plan, memory, order, key) -> (state,
+    messages, memory, report)`."""
+    walk = make_walk(algorithm, task, capacity, watch, own=True, keep=True)
+
+    def steps(
+        state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, order: Order, key: jax.Array
+    ) -> tuple[Tree, Tree, Tree, Tree]:
+        done = walk(told, rows, plan, memory, key)
+        sent, begun, accepted = (
+            in_cohort_order(part, order.home) for part in (done.uploads, told, done.report["accepted"])
+        )
+
+        def take(i: Any, server: Server) -> Server:
+            given = accepted[i] * order.weight[i]
+            server = server._replace(
+                total=trees.add_scaled(server.total, given, trees.row(sent, i)),
+                start=trees.add_scaled(server.start, given, trees.row(begun, i)),
+                asked=server.asked + order.weight[i],
+                given=server.given + given,
+                accepted=server.accepted + accepted[i],
+                share=server.share + accepted[i] * order.importance[i],
+            )
+            return lax.cond(order.last[i], lambda s: close(s, order.round[i]), lambda s: s, server)
+
+        def close(server: Server, round: Any) -> Server:
+            ratio = restored(server.asked, server.given)
+            total, start = trees.scale(ratio, server.total), trees.scale(ratio, server.start)
+            mixed = Mixed(total, start, server.asked, server.accepted, server.share, None, round)
+            new = served(algorithm, task, server.state, mixed)
+            messages = put(server.messages, server.steps, algorithm.broadcast(task, new))
+            return opened(new, server.steps + 1, messages)
+
+        def opened(state: Tree, count: Any, messages: Tree) -> Server:
+            nothing = jnp.zeros(())
+            upload, message = (
+                jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), t) for t in (sent, begun)
+            )
+            return Server(state, upload, message, nothing, nothing, nothing, nothing, count, messages)
+
+        told_later = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+        first = opened(state, jnp.zeros((), jnp.int32), zeros(told_later, len(order.home)))
+        end = lax.fori_loop(0, order.count[0], take, first)
+        return end.state, end.messages, done.memory, done.report
+
+    return steps
+
+
+@lru_cache(maxsize=16)
+def stale_program(
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Compile some steps in a row."""
+    given = (ALL, HERE, HERE if gathered else ALL, HERE, HERE, ALL, ALL)
+    return compiled(make_stale(algorithm, task, capacity, watch), mesh, given, (ALL, ALL, HERE, HERE))

@@ -1,0 +1,30 @@
+"""What if the server waits for nobody?  (Asynchronous federated averaging: one result, one step.)
+
+Client i reports every tau_i, so its share of all steps is f_i = (1 / tau_i) / sum_j (1 / tau_j), and
+d_i = p_i / f_i makes every client count as it should.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .base import timings
+from .policy import Floats, Policy
+
+
+@timings.add("async")
+@dataclass
+class Asynchronous(Policy):
+    """Every result is taken as soon as it is there."""
+
+    def wait(self) -> tuple[int, list[int]]:
+        found = self.arrivals(count=1)
+        return (int(self.flight.ready[found[0]]), found) if found else self.nobody()
+
+    def uncorrected(self, importance: Floats) -> Floats:
+        return np.ones(len(importance))
+
+    def frequency(self) -> Floats:
+        return (1 / self.times.mean) / (1 / self.times.mean).sum()

@@ -1,0 +1,128 @@
+"""What if the server waits for a cohort, but not for all of it, or not for ever?
+
+A cohort is drawn and sent the newest model. The server waits for everyone; or until a deadline, after which
+late clients are given up or their results come later, from an older model; or for the first so many of a
+cohort that was drawn larger than needed. Who is slow arrives more rarely, so weights are corrected by how
+often drawn clients arrive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import ConfigError, unknown
+from .base import Clients, timings
+from .hardware import exact_time
+from .policy import Floats, Numbers, Policy
+
+LATE = ("drop", "keep")
+
+
+@timings.add("wait-for-all")
+@dataclass
+class WaitForAll(Policy):
+    """Synchronous rounds on real hardware: a round takes as long as its slowest client."""
+
+    by_cohort: ClassVar[bool] = True
+
+    def wait(self) -> tuple[int, list[int]]:
+        found = self.arrivals()
+        return (int(self.flight.ready[found].max()), found) if found else self.nobody()
+
+
+@dataclass
+class _Some(Policy):
+    """A cohort of which some arrive; how often drawn clients do is counted."""
+
+    by_cohort: ClassVar[bool] = True
+
+    def begin(self, clients: Clients) -> None:
+        super().begin(clients)
+        self.sent, self.came = np.zeros(len(clients.importance)), np.zeros(len(clients.importance))
+
+    def _send(self, draw, number):  # type: ignore[no-untyped-def]
+        before = self.flight.jobs.copy()
+        super()._send(draw, number)
+        self.sent += self.flight.jobs > before
+
+    def correction(self, clients: Numbers) -> Floats:
+        """One over the chance that a drawn client arrives: known, or counted with one success and one job
+        more."""
+        self.came[clients] += 1
+        if self.weights == "identical":
+            return np.ones(len(clients))
+        known = self.chance() if self.weights == "corrected" and not self._losses else None
+        chance = (self.came + 1) / (self.sent + 1) if known is None else known
+        return np.minimum(1 / np.maximum(chance[clients], 1e-6), self.largest_weight)
+
+    def leave_late(self, tick: int) -> None:
+        """Give up the jobs that are still in the air."""
+        late = np.array([client for client in self.flight.working() if self.flight.ready[client] > tick], int)
+        self.flight.cancel(late)
+        self.give_up(late)
+
+    def chance(self) -> Floats | None:
+        """The probability that each drawn client's result is taken, where it is known."""
+        return None
+
+    def state(self):  # type: ignore[no-untyped-def]
+        return {**super().state(), "sent": self.sent.copy(), "came": self.came.copy()}
+
+    def restore(self, state):  # type: ignore[no-untyped-def]
+        super().restore(state)
+        self.sent, self.came = np.array(state["sent"]), np.array(state["came"])
+
+
+@timings.add("deadline")
+@dataclass
+class Deadline(_Some):
+    """Whoever is ready in time; `deadline:1.5,keep` lets late results come in a later round."""
+
+    time: float | Fraction = 1.0
+    late: str = "drop"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.late not in LATE:
+            raise unknown("way with late clients", self.late, LATE)
+
+    def grid(self) -> list[Fraction]:
+        return [exact_time(self.time)]
+
+    def wait(self) -> tuple[int, list[int]]:
+        tick = self.now + self.ticks(self.time)
+        found = self.arrivals(until=tick)
+        if not len(self.flight):  # nobody is late
+            return (int(self.flight.ready[found].max()), found) if found else self.nobody()
+        if self.late == "drop":
+            self.leave_late(tick)
+        return tick, found
+
+    def chance(self) -> Floats | None:
+        return self.times.chance_within(float(self.time)) if self.late == "drop" else None
+
+
+@timings.add("over-selection")
+@dataclass
+class OverSelection(_Some):
+    """The first so many results of a larger cohort; the rest is given up."""
+
+    take: int = 10
+    weights: str = field(default="online", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.take < 1:
+            raise ConfigError(f"over-selection must take at least one result, but takes {self.take}.")
+
+    def wait(self) -> tuple[int, list[int]]:
+        found = self.arrivals(count=self.take)
+        if not found:
+            return self.nobody()
+        tick = int(self.flight.ready[found].max())
+        self.leave_late(tick)
+        return tick, found

@@ -1,0 +1,135 @@
+"""Which jobs are in the air?
+
+A client that was sent a model works on one job until its result is ready; the server takes results when its
+policy says so. A :class:`Flight` knows all jobs, by ticks, and which versions of the model they started from.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .hardware import Hardware
+
+Numbers = NDArray[np.int64]
+AHEAD = 16
+"""Durations are computed for so many jobs of a client at a time."""
+
+
+class Flight:
+    """Jobs of clients, one at a time each; times are ticks of the hardware times `finer`."""
+
+    def __init__(self, hardware: Hardware, clients: int, finer: int = 1) -> None:
+        self.hardware, self.finer = hardware, finer
+        self.version = np.full(clients, -1, np.int64)
+        """The version that each client works on, -1 for those that do not work."""
+        self.started, self.ready = np.zeros(clients, np.int64), np.zeros(clients, np.int64)
+        self.jobs = np.zeros(clients, np.int64)
+        """How many jobs each client has begun."""
+        self._queue: list[tuple[int, int]] = []
+        self._uses: dict[int, int] = {}
+        self._durations: dict[int, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def send(self, clients: Numbers, version: int, now: int) -> None:
+        """Clients that do not work begin a job on this version."""
+        if len(clients) > AHEAD:
+            durations = self.finer * self.hardware.ticks(clients, self.jobs[clients])
+            self._begin(clients, now + durations)
+            self._queue.extend(zip((now + durations).tolist(), clients.tolist(), strict=True))
+            heapq.heapify(self._queue)
+            self._durations.clear()  # they are ahead of jobs that have begun now
+        else:
+            for client in clients.tolist():
+                end = now + self._duration(client)
+                heapq.heappush(self._queue, (end, client))
+                self.ready[client] = end
+                self.jobs[client] += 1
+        self.version[clients], self.started[clients] = version, now
+        if len(clients):
+            self._uses[version] = self._uses.get(version, 0) + len(clients)
+
+    def first(self) -> int:
+        """When the next result is ready."""
+        return self._queue[0][0]
+
+    def take_one(self) -> int:
+        """The client whose result is ready first (the smaller number among equals); it stops working."""
+        return heapq.heappop(self._queue)[1]
+
+    def take_until(self, tick: int) -> list[int]:
+        """The clients whose results are ready by then, in the order in which they are."""
+        taken = []
+        while self._queue and self._queue[0][0] <= tick:
+            taken.append(heapq.heappop(self._queue)[1])
+        return taken
+
+    def land(self, clients: Numbers) -> tuple[Numbers, Numbers]:
+        """These clients work no longer; the versions they worked on, and those that nobody works on now."""
+        versions = self.version[clients]
+        self.version[clients] = -1
+        unused = []
+        for version in versions.tolist():
+            self._uses[version] -= 1
+            if not self._uses[version]:
+                del self._uses[version]
+                unused.append(version)
+        return versions, np.array(unused, np.int64)
+
+    def cancel(self, clients: Numbers) -> None:
+        """Forget the jobs of these clients, who are still to land."""
+        gone = set(clients.tolist())
+        self._queue = [(end, client) for end, client in self._queue if client not in gone]
+        heapq.heapify(self._queue)
+
+    def working(self) -> list[int]:
+        """The clients whose results are still to come."""
+        return [client for _, client in self._queue]
+
+    def uses(self, version: int) -> bool:
+        """Whether somebody works on this version."""
+        return version in self._uses
+
+    def idle(self) -> Numbers:
+        """The clients that do not work."""
+        return np.flatnonzero(self.version < 0)
+
+    def _begin(self, clients: Numbers, ends: Numbers) -> None:
+        self.ready[clients] = ends
+        self.jobs[clients] += 1
+
+    def _duration(self, client: int) -> int:
+        """The next duration of one client; computing many at once is what makes it quick."""
+        job = int(self.jobs[client])
+        ahead = self._durations.get(client)
+        if not ahead or job % AHEAD == 0:
+            jobs = np.arange(job, job - job % AHEAD + AHEAD)
+            ticks = self.finer * self.hardware.ticks(np.full(len(jobs), client), jobs)
+            ahead = self._durations[client] = ticks[::-1].tolist()
+        return ahead.pop()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything, as arrays."""
+        return {
+            "version": self.version.copy(),
+            "started": self.started.copy(),
+            "ready": self.ready.copy(),
+            "jobs": self.jobs.copy(),
+            "queue": np.array([client for _, client in sorted(self._queue)], np.int64),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """The inverse of :meth:`state`."""
+        self.version, self.started, self.ready, self.jobs = (
+            np.array(state[name]) for name in ("version", "started", "ready", "jobs")
+        )
+        self._queue = [(int(self.ready[client]), int(client)) for client in state["queue"]]
+        self._durations = {}
+        versions, counts = np.unique(self.version[self.version >= 0], return_counts=True)
+        self._uses = dict(zip(versions.tolist(), counts.tolist(), strict=True))

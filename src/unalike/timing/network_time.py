@@ -1,0 +1,61 @@
+"""How long do messages take?  (Bytes over bandwidth, and a latency, for each client.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import ConfigError
+from .base import Clients
+from .hardware import FINE, Hardware, Ticks
+
+
+@dataclass(frozen=True)
+class NetworkTime:
+    """Bandwidths in megabits per second and latency in seconds, of all clients or of each.
+
+    >>> NetworkTime(down=8.0, up=4.0).seconds(1_000_000, 500_000, 2)
+    array([2., 2.])
+    """
+
+    down: ArrayLike = 100.0
+    up: ArrayLike = 20.0
+    latency: ArrayLike = 0.0
+
+    def seconds(self, bytes_down: int, bytes_up: int, clients: int) -> NDArray[np.float64]:
+        """What each client's messages of one job take."""
+        down, up, latency = (
+            np.broadcast_to(np.asarray(value, float), clients) for value in (self.down, self.up, self.latency)
+        )
+        if not (down.min() > 0 and up.min() > 0 and latency.min() >= 0):
+            raise ConfigError("bandwidths must be positive, and latencies must not be negative.")
+        return 8e-6 * (bytes_down / down + bytes_up / up) + 2 * latency
+
+
+class _WithNetwork(Hardware):
+    """A hardware whose jobs also wait for their messages."""
+
+    def __init__(self, computing: Hardware, extra: NDArray[np.float64]) -> None:
+        self.computing, self.fixed = computing, computing.fixed
+        self.resolution = int(np.lcm(computing.resolution, FINE)) if computing.fixed else FINE
+        self._finer = Fraction(self.resolution, computing.resolution)
+        self._extra = np.rint(extra * self.resolution).astype(np.int64)
+        self.mean = computing.mean + extra
+
+    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+        return self.computing.ticks(clients, jobs) * int(self._finer) + self._extra[clients]
+
+    def chance_within(self, time: float) -> NDArray[np.float64]:
+        shifted = time - (self.mean - self.computing.mean)
+        return np.array(
+            [float(self.computing.chance_within(t)[i]) if t > 0 else 0.0 for i, t in enumerate(shifted)]
+        )
+
+
+def with_network(hardware: Hardware, network: NetworkTime, clients: Clients) -> Hardware:
+    """The hardware with the time of both messages added to every job."""
+    extra = network.seconds(clients.bytes_down, clients.bytes_up, len(clients.importance))
+    return _WithNetwork(hardware, extra)

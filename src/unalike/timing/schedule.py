@@ -1,0 +1,100 @@
+"""Who would report when?  (A policy without any training.)
+
+The clock does not depend on what is learnt, so a schedule can be known beforehand: how often each client
+reports, how old the models are that results start from, how many messages are sent.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..participation import Cohort
+from .base import Clients, Step, Timing
+
+REHEARSED = 200_000
+"""Results in a rehearsal, at most."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps of a policy."""
+
+    steps: list[Step]
+    clients: int
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each client reports."""
+        if not self.steps:
+            return np.zeros(self.clients, np.int64)
+        return np.bincount(np.concatenate([step.clients for step in self.steps]), minlength=self.clients)
+
+    @property
+    def frequency(self) -> NDArray[np.float64]:
+        """The share of steps in which each client reports."""
+        return self.counts / max(len(self.steps), 1)
+
+    @property
+    def expected_weights(self) -> NDArray[np.float64]:
+        """The mean weight of each client in a step (q), over the whole schedule."""
+        total = np.zeros(self.clients)
+        for step in self.steps:
+            total[step.clients] += step.weights
+        return total / max(len(self.steps), 1)
+
+    @property
+    def staleness(self) -> NDArray[np.int64]:
+        """How many versions old the model was that each result started from."""
+        return np.concatenate([np.zeros(0, np.int64), *(s.number - s.versions for s in self.steps)])
+
+
+class _Everyone:
+    """A draw that always names all clients."""
+
+    everyone = True
+
+    def __init__(self, importance: NDArray[np.float64]) -> None:
+        self._cohort = Cohort(np.arange(len(importance)), importance)
+
+    def __call__(self, number: int) -> Cohort:
+        return self._cohort
+
+
+def plan_steps(timing: Timing, clients: Clients) -> Iterator[Step]:
+    """The steps of a timing in which everyone takes part, without end; the timing itself is not changed."""
+    rehearsed = copy.copy(timing)
+    rehearsed.begin(clients)
+    return rehearsed.steps(_Everyone(clients.importance), 0)
+
+
+def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: int | None = None) -> Schedule:
+    """The schedule up to a time, or of so many steps.
+
+    >>> from unalike.timing import Asynchronous, FixedTimes
+    >>> three = Clients(np.full(3, 1 / 3))
+    >>> plan_schedule(Asynchronous(hardware=FixedTimes([2, 3, 4])), three, until=12).counts
+    array([6, 4, 3])
+    """
+    endless = plan_steps(timing, clients)
+    planned = takewhile(lambda step: step.time <= until, endless if steps is None else islice(endless, steps))
+    return Schedule(list(planned), len(clients.importance))
+
+
+def rehearse(timing: Timing, clients: Clients) -> Schedule:
+    """A long schedule with uncorrected weights, for measuring how often clients report."""
+    plain = copy.copy(timing)
+    plain.weights = "identical"  # type: ignore[attr-defined]
+    steps, results = [], 0
+    for step in plan_steps(plain, clients):
+        steps.append(step)
+        results += len(step.clients) or 1
+        if results >= min(REHEARSED, 4000 * len(clients.importance)):
+            break
+    return Schedule(steps[len(steps) // 4 :], len(clients.importance))
