@@ -34,6 +34,7 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/timing.py
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run
 	$(BIN)/python -m pytest -q tests/test_docs.py

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .errors import ConfigError, unknown
 
 Number = int | float | str | bool
+DEFAULT_ROUNDS = 50
 
 
 class Experiment(BaseModel):
@@ -51,7 +52,9 @@ class Experiment(BaseModel):
     options: dict[str, Number] = Field(
         {}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table."
     )
-    rounds: int = Field(50, ge=0, description="Rounds to train.")
+    rounds: int | None = Field(
+        None, ge=0, description="Rounds to train; 50, or as many as fit before `until`, when not given."
+    )
     per_round: int | None = Field(None, ge=1, description="Clients drawn each round; all when not given.")
     sampling: str | None = Field(
         None, description="How clients are drawn, such as clustered-size (`unalike list samplers`)."
@@ -87,7 +90,25 @@ class Experiment(BaseModel):
         None, ge=0, description="Server's learning rate; the algorithm's own when not given."
     )
 
-    timing: str = Field("synchronous", description="When results arrive (`unalike list timings`).")
+    timing: str = Field(
+        "synchronous", description="When results arrive, such as fedfix:0.5 (`unalike list timings`)."
+    )
+    hardware: str | None = Field(
+        None, description="How long clients take for a job, such as spread:80 (`unalike list hardware`)."
+    )
+    bandwidth: str | None = Field(
+        None, description="Megabits per second down and up, and latency in seconds, such as 100,20,0.05."
+    )
+    timing_weights: Literal["corrected", "identical", "online"] | None = Field(
+        None, description="Weights corrected by how often clients report, beforehand or online, or identical."
+    )
+    staleness: str = Field(
+        "constant",
+        description="How old results count less, such as polynomial:0.5 (`unalike list staleness`).",
+    )
+    dropout: float = Field(0.0, ge=0, lt=1, description="Probability that a client's work is lost.")
+    timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
+    until: float | None = Field(None, gt=0, description="Stop when the simulated clock says so.")
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
     devices: int | None = Field(None, ge=1, description="Cores to use; all when not given.")
     seed: int = Field(0, ge=0, description="Same seed, same result.")
@@ -100,6 +121,11 @@ class Experiment(BaseModel):
     checkpoint_every: int | None = Field(
         None, ge=0, description="Rounds between checkpoints; about ten in all when not given."
     )
+
+    @property
+    def rounds_to_train(self) -> int | None:
+        """The rounds, or None for as many as fit before `until`."""
+        return self.rounds if self.rounds is not None or self.until is not None else DEFAULT_ROUNDS
 
 
 def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None = None) -> Experiment:

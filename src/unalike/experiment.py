@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from .participating import make_participation
 from .participation import availabilities, check_per_round, samplers, strategies
 from .run import Run
 from .runs import RunFolder
-from .timing import timings
+from .timing import NetworkTime, Timing, discounts, hardwares, timings
 from .training import Observer, Out, train
 
 _SHARED = ("work", "optimizer", "server_optimizer")
@@ -70,6 +71,35 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
         raise ConfigError(f"{experiment.algorithm} does not take these options: {error}.") from None
 
 
+def make_timing(experiment: Experiment) -> Timing:
+    """When results arrive: a policy with its hardware, network and weights."""
+    name = experiment.timing.partition(":")[0]
+    if name == "synchronous":
+        about_time = ("hardware", "bandwidth", "dropout", "timeout", "until")
+        if not any(getattr(experiment, option) for option in about_time):
+            _refuse_unused(experiment, ("timing_weights",))
+            return timings.make(experiment.timing)
+    spec = "wait-for-all" if name == "synchronous" else experiment.timing
+    settings: dict[str, Any] = {
+        "hardware": experiment.hardware or "equal",
+        "network": None if experiment.bandwidth is None else NetworkTime.of(experiment.bandwidth),
+        "staleness": experiment.staleness,
+        "dropout": experiment.dropout,
+        "timeout": experiment.timeout,
+    }
+    if experiment.timing_weights is not None:
+        settings["weights"] = experiment.timing_weights
+    return timings.make(spec, **settings)
+
+
+def _refuse_unused(experiment: Experiment, names: tuple[str, ...]) -> None:
+    for name in names:
+        if getattr(experiment, name) is not None:
+            raise ConfigError(
+                f"{name} means nothing with synchronous rounds; choose a timing, such as fedfix:0.5."
+            )
+
+
 def check(experiment: Experiment) -> None:
     """Raise for names that do not exist, before any data are read."""
     for registry, spec in (
@@ -79,10 +109,13 @@ def check(experiment: Experiment) -> None:
         (samplers, experiment.sampling),
         (availabilities, experiment.availability),
         (strategies, experiment.participation),
+        (hardwares, experiment.hardware),
+        (discounts, experiment.staleness),
     ):
         if spec is not None:
             registry[spec.partition(":")[0]]
     make_algorithm(experiment)
+    make_timing(experiment)
 
 
 def run_experiment(
@@ -109,10 +142,11 @@ def run_experiment(
         federation,
         task,
         make_algorithm(experiment),
-        rounds=experiment.rounds,
+        rounds=experiment.rounds_to_train,
+        until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=make_participation(experiment, federation, task),
-        timing=timings.make(experiment.timing),
+        timing=make_timing(experiment),
         engine=experiment.engine,
         devices=experiment.devices,
         evaluate_every=experiment.evaluate_every,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import Experiment
+from .config import DEFAULT_ROUNDS, Experiment
 from .data import Federation
 from .errors import ConfigError
 from .insight.local_minima import local_minima
@@ -73,7 +73,11 @@ def _strategy(
     if spec.startswith("ca-fed") and spec.count(",") == 0 and experiment.model.startswith("linear"):
         minima = local_minima(federation, task, experiment.seed)
     return strategies.make(
-        spec, minima=minima, groups=clusters, per_round=experiment.per_round, rounds=experiment.rounds
+        spec,
+        minima=minima,
+        groups=clusters,
+        per_round=experiment.per_round,
+        rounds=experiment.rounds_to_train or DEFAULT_ROUNDS,
     )
 
 

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -49,7 +49,7 @@ from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
 from .run import Run
 from .runs import Record, RunFolder
-from .timing import Clients, Draw, Step, Synchronous, Timing
+from .timing import Clients, Draw, Step, Synchronous, Timing, plan_schedule
 from .trees import Tree, nbytes, size
 
 Observer = Callable[[RoundReport, int], None]
@@ -119,6 +119,19 @@ class Training:
         self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
         self.timing.begin(Clients(self.importance, self.setting.seed, *self.traffic))
 
+    def plan_ahead(
+        self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None
+    ) -> None:
+        """How many rounds there will be, and when to evaluate and to save."""
+        if rounds is None:
+            clients = Clients(self.importance, self.setting.seed, *self.traffic)
+            self.rounds = len(plan_schedule(self.timing, clients, self.until).steps)
+        self.schedule = replace(
+            self.schedule,
+            evaluate_every=_cadence(evaluate_every, self.rounds, 20),
+            checkpoint_every=_cadence(checkpoint_every, self.rounds, 10),
+        )
+
     def go(self) -> None:
         """Train to the last round; Ctrl-C stops after the round at hand and saves it."""
         with Interrupts() as interrupts:
@@ -168,7 +181,7 @@ class Training:
         looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
         if looked_at or algorithm.keeps_uploads or algorithm.decentralised:
             return 1
-        return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.history.newest]))))
+        return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.done]))))
 
     def _at_once(self) -> int:
         """How many rounds go to the engine together: several only if nobody looks at what is between them."""
@@ -267,12 +280,7 @@ class Training:
             self.history.add(steps[0].number + 1, self.state)
             self._observe(steps[0], reports[0])
             return reports
-        leaves, structure = jax.tree.flatten(messages)
-        arrays = [np.asarray(leaf) for leaf in leaves]
-        for k, step in enumerate(steps):
-            # Copies: a view would keep all of the block's messages alive as long as one is needed.
-            row = jax.tree.unflatten(structure, [array[k].copy() for array in arrays])
-            self.history.told(step.number + 1, row)
+        self.history.add_block(steps[0].number + 1, len(steps), messages)
         return reports
 
     def _observe(self, step: Step, report: Report) -> None:
@@ -281,8 +289,7 @@ class Training:
             self.participation.observe(step.number, Cohort(step.clients, step.weights), reports)
 
     def _forget(self, steps: list[Step]) -> None:
-        for step in steps:
-            self.history.forget(step.done_with.tolist())
+        self.history.forget(version for step in steps for version in step.done_with.tolist())
 
     def _due(self, done: int) -> bool:
         every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
@@ -323,7 +330,7 @@ def train(
     task: Task,
     algorithm: Algorithm,
     *,
-    rounds: int,
+    rounds: int | None,
     seed: int = 0,
     per_round: int | None = None,
     participation: Participation | None = None,
@@ -357,14 +364,16 @@ def train(
     >>> bool(run.metrics()["test_accuracy"][-1] > 0.1)
     True
     """
-    if rounds < 0:
+    if rounds is not None and rounds < 0:
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
+    if rounds is None and until == math.inf:
+        raise ConfigError("say how many rounds to train, or until when.")
     if per_round is not None:
         check_per_round(per_round, len(federation))
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
     who = participation or (Renormalised(per_round=per_round) if per_round else Full())
-    who.check(len(federation), rounds)
+    who.check(len(federation), rounds or 0)
     watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
     setting = Setting(federation, task, algorithm, seed, stream, devices, watch)
     training = Training(
@@ -372,17 +381,14 @@ def train(
         engines.make(engine, setting=setting) if isinstance(engine, str) else engine,
         who,
         timing or Synchronous(),
-        rounds,
-        Schedule(
-            _cadence(evaluate_every, rounds, 20),
-            _cadence(checkpoint_every, rounds, 10) if out else 0,
-            evaluate_clients,
-        ),
+        rounds or 0,
+        Schedule(evaluate_clients=evaluate_clients),
         Record(":memory:"),
         observer=observer,
         until=until,
     )
     training.start(initial, keep_history)
+    training.plan_ahead(rounds, evaluate_every, checkpoint_every if out else 0)
     if "update_norm" in who.asks and training.memories:
         raise ConfigError(
             f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "

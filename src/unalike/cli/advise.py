@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import typer
 from rich.markup import escape
 
 from ..config import make_experiment
+from ..data.importance import importance_of
+from ..errors import ConfigError
 from ..experiment import make_federation
 from ..insight import Advice, SchemeReport, advise_sampling
+from ..insight.timing_advice import Goal, PolicyReport, TimingAdvice, advise_timing
 from ..report import save
 from ..report.participation_plots import weight_variance
+from ..timing import FixedTimes, Hardware, hardwares
 from .screen import console, print_json, show_rows
 
 advise = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -97,3 +103,95 @@ def _short(number: float | None) -> str:
     if number is None:
         return ""
     return f"{number:.0e}" if 0 < abs(number) < 0.0005 else f"{round(number, 4):.4g}"
+
+
+_TIMING_LEGEND = (
+    "steps, uplinks: aggregations and results per unit of time; age, oldest: versions that results are behind, "
+    "on average and at most; window: steps after which all clients have counted as they should; longest: the "
+    "part of the way to its own optimum that a client may go before training diverges; time: until the target "
+    "is reached on quadratic losses; uncorrected: how far identical weights are from the importances "
+    "(chi-square, 0 is unbiased), and their time."
+)
+
+
+@advise.command("timing")
+def timing(
+    hardware: str = typer.Option("spread:80", help="How fast clients are (`unalike list hardware`)."),
+    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="10, or all"),
+    times: Path | None = typer.Option(
+        None, help="A file with the measured time of each client's job, instead of hardware."
+    ),
+    importance: str = typer.Option(
+        "equal", help="How much clients count: equal, or a file with one number per client."
+    ),
+    target: float = typer.Option(0.01, help="The error to reach, as a share of the initial one."),
+    conditioning: float = typer.Option(10.0, help="The largest curvature of the losses over the smallest."),
+    unlike: float = typer.Option(
+        0.1, help="How far clients' optima are apart, as a share of the initial error."
+    ),
+    seed: int = typer.Option(0, min=0, help="Same seed, same random times."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Compare when the server could aggregate, with clients of these speeds, and say which gets there first.
+
+    Example: unalike advise timing --hardware spread:80 --clients 50
+    """
+    goal = Goal(target=target, conditioning=conditioning, unlike=unlike)
+    known = _measured(times, clients) if times else hardwares.make(hardware, clients=clients or 10, seed=seed)
+    shares = importance_of(importance, np.ones(len(known.mean), np.int64))
+    advice = advise_timing(known, shares, goal=goal, seed=seed)
+    if json:
+        print_json({"hardware": str(times or hardware), **advice.as_dict()})
+    else:
+        _show_timing(advice, str(times or hardware))
+
+
+def _measured(path: Path, clients: int | None) -> Hardware:
+    """Times from a text file, separated by commas, spaces or line ends."""
+    try:
+        words = path.read_text(encoding="utf-8").replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"times must be a file with one number per client: {path} ({error}).") from None
+    if not words or (clients is not None and len(words) != clients):
+        wanted = "at least one" if clients is None else f"one for each of {clients} clients"
+        raise ConfigError(f"{path} must hold times, {wanted}, but holds {len(words)}.")
+    return FixedTimes(words)
+
+
+def _show_timing(advice: TimingAdvice, hardware: str) -> None:
+    plain = {report.policy: report for report in advice.policies if report.weights == "identical"}
+    rows = [
+        _timing_row(report, plain.get(report.policy))
+        for report in advice.policies
+        if report.weights == "corrected"
+    ]
+    goal = advice.goal
+    show_rows(rows, f"{hardware}: {advice.clients:,} clients, to {goal.target:g} of the initial error")
+    console.print(_TIMING_LEGEND, style="dim", highlight=False)
+    reasons = escape(" ".join(advice.reasons))
+    console.print(f"\n[bold]Use {advice.recommended}[/bold]: {reasons}", highlight=False)
+
+
+def _timing_row(report: PolicyReport, plain: PolicyReport | None) -> dict[str, str]:
+    uncorrected = f"{_short(plain.chi_square)}, {_until(plain)}" if plain else ""
+    return {
+        "policy": report.policy,
+        "steps": _short(report.aggregations_per_time),
+        "uplinks": _short(report.uplinks_per_time),
+        "age": _short(report.mean_staleness),
+        "oldest": str(report.max_staleness),
+        "window": _window(report.window),
+        "longest": _short(report.largest_stable_step),
+        "time": _until(report),
+        "uncorrected": uncorrected,
+    }
+
+
+def _until(report: PolicyReport) -> str:
+    return f"{report.time_to_target:.3g}" if math.isfinite(report.time_to_target) else "never"
+
+
+def _window(steps: int | None) -> str:
+    if steps is None:
+        return ""
+    return str(steps) if steps < 10**6 else f"{float(steps):.0e}"

@@ -18,7 +18,7 @@ from ..participation import availabilities, samplers, strategies
 from ..registry import Registry
 from ..report import save
 from ..reproduce import studies
-from ..timing import timings
+from ..timing import discounts, hardwares, timings
 from .screen import console, print_json, show_rows, show_summary
 
 _LISTS: dict[str, Registry[Any]] = {
@@ -31,6 +31,8 @@ _LISTS: dict[str, Registry[Any]] = {
     "availabilities": availabilities,
     "participation": strategies,
     "timings": timings,
+    "hardware": hardwares,
+    "staleness": discounts,
     "schedules": schedules,
     "engines": engines,
     "studies": studies,

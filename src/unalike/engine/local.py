@@ -93,9 +93,9 @@ class LocalEngine:
         if memories:
             kept = jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
             memories.scatter(whole.clients, kept)
-        values = {name: layout.collect(np.asarray(column)) for name, column in report.items()}
+        values = {name: _Collected(column, layout) for name, column in report.items()}
         parts = [slice(a, b) for a, b in pairwise([0, *ends.tolist()])]
-        return state, messages, [{name: v[part] for name, v in values.items()} for part in parts]
+        return state, messages, [{k: _Part(v, part) for k, v in values.items()} for part in parts]
 
     def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
         """As many rounds as take about a tenth of a second, if the host has nothing to do between them.
@@ -260,8 +260,20 @@ class _Collected:
 
     def __init__(self, values: jax.Array, layout: Layout, round: int | None = None) -> None:
         self._values, self._layout, self._round = values, layout, round
+        self._answer: NDArray[Any] | None = None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        values = np.asarray(self._values)
-        answer = self._layout.collect(values if self._round is None else values[self._round])
-        return answer if dtype is None else answer.astype(dtype)
+        if self._answer is None:
+            values = np.asarray(self._values)
+            self._answer = self._layout.collect(values if self._round is None else values[self._round])
+        return self._answer if dtype is None else self._answer.astype(dtype)
+
+
+class _Part:
+    """Some clients of such an array."""
+
+    def __init__(self, whole: _Collected, part: slice) -> None:
+        self._whole, self._part = whole, part
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return self._whole.__array__(dtype)[self._part]

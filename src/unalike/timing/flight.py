@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from .hardware import Hardware
 
 Numbers = NDArray[np.int64]
-AHEAD = 16
-"""Durations are computed for so many jobs of a client at a time."""
+FEW = 16
+"""Up to so many clients are sent off one by one."""
+CACHED = 1 << 23
+"""Durations that are kept; those of everyone's j-th job are computed together."""
 
 
 class Flight:
@@ -32,25 +34,26 @@ class Flight:
         """How many jobs each client has begun."""
         self._queue: list[tuple[int, int]] = []
         self._uses: dict[int, int] = {}
-        self._durations: dict[int, list[int]] = {}
+        self._grounded: set[int] = set(range(clients))
+        self._durations: dict[int, Numbers] = {}
 
     def __len__(self) -> int:
         return len(self._queue)
 
     def send(self, clients: Numbers, version: int, now: int) -> None:
         """Clients that do not work begin a job on this version."""
-        if len(clients) > AHEAD:
-            durations = self.finer * self.hardware.ticks(clients, self.jobs[clients])
-            self._begin(clients, now + durations)
-            self._queue.extend(zip((now + durations).tolist(), clients.tolist(), strict=True))
+        if len(clients) > FEW:
+            ends = now + self.finer * self.hardware.ticks(clients, self.jobs[clients])
+            self._queue.extend(zip(ends.tolist(), clients.tolist(), strict=True))
             heapq.heapify(self._queue)
-            self._durations.clear()  # they are ahead of jobs that have begun now
+            self.ready[clients] = ends
         else:
             for client in clients.tolist():
                 end = now + self._duration(client)
                 heapq.heappush(self._queue, (end, client))
                 self.ready[client] = end
-                self.jobs[client] += 1
+        self.jobs[clients] += 1
+        self._grounded.difference_update(clients.tolist())
         self.version[clients], self.started[clients] = version, now
         if len(clients):
             self._uses[version] = self._uses.get(version, 0) + len(clients)
@@ -74,6 +77,7 @@ class Flight:
         """These clients work no longer; the versions they worked on, and those that nobody works on now."""
         versions = self.version[clients]
         self.version[clients] = -1
+        self._grounded.update(clients.tolist())
         unused = []
         for version in versions.tolist():
             self._uses[version] -= 1
@@ -98,21 +102,19 @@ class Flight:
 
     def idle(self) -> Numbers:
         """The clients that do not work."""
-        return np.flatnonzero(self.version < 0)
-
-    def _begin(self, clients: Numbers, ends: Numbers) -> None:
-        self.ready[clients] = ends
-        self.jobs[clients] += 1
+        return np.array(sorted(self._grounded), np.int64)
 
     def _duration(self, client: int) -> int:
-        """The next duration of one client; computing many at once is what makes it quick."""
-        job = int(self.jobs[client])
-        ahead = self._durations.get(client)
-        if not ahead or job % AHEAD == 0:
-            jobs = np.arange(job, job - job % AHEAD + AHEAD)
-            ticks = self.finer * self.hardware.ticks(np.full(len(jobs), client), jobs)
-            ahead = self._durations[client] = ticks[::-1].tolist()
-        return ahead.pop()
+        """The next duration of one client."""
+        job = 0 if self.hardware.fixed else int(self.jobs[client])
+        everyone = self._durations.get(job)
+        if everyone is None:
+            clients = np.arange(len(self.jobs))
+            everyone = self.finer * self.hardware.ticks(clients, np.full(len(clients), job))
+            self._durations[job] = everyone
+            if len(self._durations) * len(clients) > CACHED and len(self._durations) > 2:
+                del self._durations[next(iter(self._durations))]
+        return int(everyone[client])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything, as arrays."""
@@ -130,6 +132,6 @@ class Flight:
             np.array(state[name]) for name in ("version", "started", "ready", "jobs")
         )
         self._queue = [(int(self.ready[client]), int(client)) for client in state["queue"]]
-        self._durations = {}
+        self._grounded = set(np.flatnonzero(self.version < 0).tolist())
         versions, counts = np.unique(self.version[self.version >= 0], return_counts=True)
         self._uses = dict(zip(versions.tolist(), counts.tolist(), strict=True))

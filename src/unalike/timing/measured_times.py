@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
-from .hardware import FINE, FixedTimes, Floats, Hardware, Ticks, hardwares
+from .hardware import FINE, Floats, Hardware, Ticks, hardwares
 
 HEADER = "client,seconds"
 LONGEST = 1e8
@@ -87,7 +86,8 @@ class TraceTimes(Hardware):
 
 def read_times(path: str | Path) -> Floats:
     """Positive numbers of seconds, separated by commas, spaces or line ends."""
-    path, text = Path(path), _text(path)
+    path = Path(path)
+    text = _text(path)
     wrong = _WRONG_WORD.search(text)
     if wrong:
         raise ConfigError(f"{_place(text, wrong, path)} holds {_short(wrong[0])}; {_allowed()}.")
@@ -120,12 +120,12 @@ def read_measured(path: str | Path, clients: int) -> tuple[Numbers, Floats]:
 
 
 @hardwares.add("times")
-def times(path: str, *, clients: int) -> FixedTimes:
+def times(path: str, *, clients: int) -> TraceTimes:
     """One measured time per client from a text file; every job takes that long."""
     seconds = read_times(str(path))
     if len(seconds) != clients:
         raise ConfigError(f"{path} has {len(seconds)} times, but there are {clients} clients.")
-    return FixedTimes([Fraction(nanoseconds, FINE) for nanoseconds in _ticks(seconds).tolist()])
+    return TraceTimes.listed(np.arange(clients), seconds, clients)
 
 
 @hardwares.add("trace")

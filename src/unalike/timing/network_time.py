@@ -25,6 +25,21 @@ class NetworkTime:
     up: ArrayLike = 20.0
     latency: ArrayLike = 0.0
 
+    @classmethod
+    def of(cls, words: str) -> NetworkTime:
+        """From `down,up,latency`, of which the last may be missing.
+
+        >>> NetworkTime.of("100,20")
+        NetworkTime(down=100.0, up=20.0, latency=0.0)
+        """
+        try:
+            numbers = [float(word) for word in words.split(",")]
+        except ValueError:
+            numbers = []
+        if not 1 <= len(numbers) <= 3:
+            raise ConfigError(f"bandwidth {words!r} must be megabits down, up, and a latency in seconds.")
+        return cls(*numbers)
+
     def seconds(self, bytes_down: int, bytes_up: int, clients: int) -> NDArray[np.float64]:
         """What each client's messages of one job take."""
         down, up, latency = (

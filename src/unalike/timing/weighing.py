@@ -64,7 +64,7 @@ class Weighing:
         if not largest > 0:
             raise ConfigError(f"the largest weight must be positive, but is {largest}.")
         self.mode, self.importance, self.largest = mode, importance, largest
-        self.discount = discounts.make(discount)
+        self.discount = None if discount == "constant" else discounts.make(discount)
         self.reports, self.steps = np.zeros(len(importance)), 0
         if mode == "corrected":
             if frequency is None:
@@ -75,7 +75,7 @@ class Weighing:
     def of(self, clients: NDArray[np.int64], staleness: NDArray[np.int64]) -> Floats:
         """What these clients' results weigh."""
         weights = self._online(clients) if self.mode == "online" else self.fixed[clients]
-        return weights * self.discount(staleness)
+        return weights if self.discount is None else weights * self.discount(staleness)
 
     def saw(self, clients: NDArray[np.int64]) -> None:
         """A step with these clients."""

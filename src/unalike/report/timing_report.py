@@ -1,0 +1,143 @@
+"""What did waiting, or not waiting, do to this run?  (What a run's record says of time.)
+
+Clients' losses L_i are weighed in two ways: by importance, sum_i p_i L_i, which is the target; and by what
+their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..runs.record import Record
+from ..timing.surrogate import Surrogate
+from .plots import last
+from .timing_plots import (
+    Floats,
+    Jobs,
+    against_time,
+    clock,
+    gantt,
+    staleness_histogram,
+    target_and_surrogate,
+)
+from .words import number_text
+
+_GROUPS = ("used", "weights", "versions", "started", "finished")
+_SCORES = ("test_loss", "test_accuracy", "test_rmse")
+_MOST_EVALUATIONS = 60
+
+
+def timing_figures(record: Record, federation: Any) -> dict[str, Figure]:
+    """Jobs, learning in time, ages of results and the two objectives, as far as the record tells of them."""
+    work = recorded_jobs(record)
+    if not len(work.clients):
+        return {}
+    metrics = record.metrics()
+    names = None if federation is None else [federation.name(i) for i in range(len(federation))]
+    figures = {"Jobs": gantt(work, names)}
+    scores = [name for name in _SCORES if name in metrics] or [n for n in ("train_loss",) if n in metrics]
+    if scores:
+        figures["Time"] = against_time(metrics, scores)
+    if work.staleness.max() > 0:
+        figures["Staleness"] = staleness_histogram(work.staleness)
+    both = None if federation is None else objectives(record, federation.importance)
+    if both is not None and len(both.at) > 1:
+        figures["Objectives"] = target_and_surrogate(
+            both.at, both.target, both.surrogate, (both.target_spread, both.surrogate_spread)
+        )
+    return figures
+
+
+def timing_cards(record: Record, federation: Any = None) -> dict[str, float | str]:
+    """Simulated time, how old results were, lost jobs and, knowing the federation, the weights' bias."""
+    work = recorded_jobs(record)
+    if not len(work.clients):
+        return {}
+    cards: dict[str, float | str] = {
+        "Simulated time": number_text(last(record.metrics()["clock"])),
+        "Mean staleness": f"{work.staleness.mean():.2f} versions",
+        "Oldest result": f"{work.staleness.max():,} versions",
+    }
+    if federation is not None:
+        cards["Bias of weights (chi-square)"] = _distance(record, federation.importance)
+    lost = sum(event["kind"] == "lost job" for event in record.events())
+    return {**cards, "Lost jobs": float(lost)} if lost else cards
+
+
+def recorded_jobs(record: Record) -> Jobs:
+    """Every result that was aggregated, in the order of rounds; none, where the timing did not tell."""
+    metrics = record.metrics()
+    times = dict(zip(metrics["round"].tolist(), clock(metrics).tolist(), strict=True))
+    groups = [record.groups(name) for name in _GROUPS if name != "weights"]
+    rounds = [number for number in groups[0] if all(number in group for group in groups)]
+    used, versions, started, finished = (_joined(group, rounds) for group in groups)
+    sizes = [len(groups[0][number]) for number in rounds]
+    aggregated = np.repeat(np.array([times[number] for number in rounds], np.float64), sizes)
+    newest = np.repeat(np.array(rounds, np.int64) - 1, sizes)
+    clients, versions = used.astype(np.int64), versions.astype(np.int64)
+    return Jobs(clients, started, finished, aggregated, versions, newest - versions)
+
+
+def realised_weights(record: Record, clients: int) -> Floats:
+    """The mean weight of each client in a round (q), over the whole run."""
+    weights, used = record.groups("weights"), record.groups("used")
+    rounds = [number for number in weights if len(weights[number]) == len(used.get(number, ()))]
+    owners = _joined(used, rounds).astype(np.int64)
+    return np.bincount(owners, _joined(weights, rounds), minlength=clients) / max(len(rounds), 1)
+
+
+class Objectives(NamedTuple):
+    """The two objectives at evaluations, and the weighted standard deviations of clients' losses."""
+
+    at: Floats
+    target: Floats
+    surrogate: Floats
+    target_spread: Floats
+    surrogate_spread: Floats
+
+
+def objectives(record: Record, importance: Floats) -> Objectives:
+    """Clients' test losses by importance and by realised weight, where evaluations measured clients.
+
+    Clients that were not evaluated, or have no test rows, are left out of both.
+    """
+    metrics, realised = record.metrics(), realised_weights(record, len(importance))
+    rounds = np.flatnonzero(np.isfinite(metrics.get("test_loss", np.zeros(0))))
+    rows = []
+    for row in rounds[_evenly(len(rounds), _MOST_EVALUATIONS)].tolist():
+        clients = record.client_metrics(int(metrics["round"][row]))
+        if "test_loss" in clients:
+            losses, who = clients["test_loss"], clients["client"]
+            target, surrogate = (_mean_and_spread(losses, w[who]) for w in (importance, realised))
+            rows.append((clock(metrics)[row], target[0], surrogate[0], target[1], surrogate[1]))
+    return Objectives(*np.array(rows, np.float64).reshape(-1, 5).T)
+
+
+def _mean_and_spread(losses: Floats, weights: Floats) -> tuple[float, float]:
+    """The weighted mean and standard deviation of the losses that are known; NaN when none counts."""
+    counted = (weights > 0) & ~np.isnan(losses)
+    if not counted.any():
+        return np.nan, np.nan
+    mean = float(np.average(losses[counted], weights=weights[counted]))
+    with np.errstate(invalid="ignore"):  # an infinite loss has an infinite mean, and no spread
+        return mean, float(np.sqrt(np.average((losses[counted] - mean) ** 2, weights=weights[counted])))
+
+
+def _distance(record: Record, importance: Floats) -> str:
+    realised = realised_weights(record, len(importance))
+    distance = Surrogate(importance, realised).chi_square()
+    silent = int(((importance > 0) & (realised <= 0)).sum())
+    return number_text(distance) if np.isfinite(distance) else f"∞, {silent:,} clients never heard"
+
+
+def _joined(groups: dict[int, NDArray[Any]], rounds: list[int]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0), *(groups[number] for number in rounds)])
+
+
+def _evenly(count: int, most: int) -> NDArray[np.int64]:
+    """Positions of all of `count` things or, of many, of `most` at even distances with both ends."""
+    return np.linspace(0, max(count - 1, 0), min(count, most)).round().astype(np.int64)
