@@ -114,7 +114,7 @@ def test_files_of_times_that_make_no_sense_are_refused(write, text, words):
 
 @pytest.mark.parametrize("kind", ["times", "trace"])
 def test_a_file_that_cannot_be_read_is_named(kind, tmp_path):
-    with pytest.raises(ConfigError, match="nowhere.csv' cannot be read"):
+    with pytest.raises(ConfigError, match=r"nowhere\.csv' cannot be read"):
         hardwares.make(f"{kind}:{tmp_path / 'nowhere.csv'}", clients=3)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="bytes' cannot be read"):
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_read_is_named(kind, tmp_path):
         hardwares.make(kind, clients=3)
 
 
-# ------------------------------------------------------------------------------------- several times per client
+# ------------------------------------------------------------------------------- several times per client
 
 TRACE = "client,seconds\n1,2\n0,1\n1,4\n2,0.5\n1,3\n0,1.5\n"
 
@@ -246,6 +246,14 @@ def test_clients_given_in_python_are_checked_too():
         TraceTimes.listed([0, 2], [1, 1], 2)
     with pytest.raises(ConfigError, match="a time is of client -1"):
         TraceTimes.listed([0, -1], [1, 1], 2)
+
+
+@pytest.mark.parametrize("word", ["1" * 200_000 + "x", "1." + "0" * 200_000 + "x", "1;2" * 100_000])
+def test_a_file_that_is_made_to_take_long_does_not(write, word):
+    with pytest.raises(ConfigError, match="line 2 of measured"):
+        read_times(write(f"1\n{word}"))
+    with pytest.raises(ConfigError, match="line 2 of measured"):
+        read_measured(write(f"client,seconds\n0,{word}"), 3)
 
 
 def test_large_files_are_read_at_once(write):

@@ -14,7 +14,7 @@ from ..data.importance import importance_of
 from ..errors import ConfigError
 from ..experiment import make_federation
 from ..insight import Advice, SchemeReport, advise_sampling
-from ..insight.timing_advice import Goal, PolicyReport, TimingAdvice, advise_timing
+from ..insight.timing_advice import Goal, PolicyReport, TimingAdvice, advise_timing, readable
 from ..report import save
 from ..report.participation_plots import weight_variance
 from ..timing import FixedTimes, Hardware, hardwares
@@ -106,11 +106,11 @@ def _short(number: float | None) -> str:
 
 
 _TIMING_LEGEND = (
-    "steps, uplinks: aggregations and results per unit of time; age, oldest: versions that results are behind, "
-    "on average and at most; window: steps after which all clients have counted as they should; longest: the "
-    "part of the way to its own optimum that a client may go before training diverges; time: until the target "
-    "is reached on quadratic losses; uncorrected: how far identical weights are from the importances "
-    "(chi-square, 0 is unbiased), and their time."
+    "steps, uplinks: aggregations and results per unit of time; age: versions that results are behind, on "
+    "average and at most; window: steps after which all clients have counted as they should; longest: the "
+    "part of the way to its own optimum that a client may go in a job before training diverges; time: until "
+    "the target is reached on quadratic losses; bias: how far weights that are not corrected are from the "
+    "importances (chi-square)."
 )
 
 
@@ -173,25 +173,19 @@ def _show_timing(advice: TimingAdvice, hardware: str) -> None:
 
 
 def _timing_row(report: PolicyReport, plain: PolicyReport | None) -> dict[str, str]:
-    uncorrected = f"{_short(plain.chi_square)}, {_until(plain)}" if plain else ""
     return {
         "policy": report.policy,
-        "steps": _short(report.aggregations_per_time),
-        "uplinks": _short(report.uplinks_per_time),
-        "age": _short(report.mean_staleness),
-        "oldest": str(report.max_staleness),
+        "steps": readable(report.aggregations_per_time),
+        "uplinks": readable(report.uplinks_per_time),
+        "age": f"{readable(report.mean_staleness)}, {report.max_staleness}",
         "window": _window(report.window),
-        "longest": _short(report.largest_stable_step),
-        "time": _until(report),
-        "uncorrected": uncorrected,
+        "longest": f"{report.largest_stable_step:.3g}",
+        "time": readable(report.time_to_target),
+        "bias": _short(plain.chi_square) if plain else "",
     }
-
-
-def _until(report: PolicyReport) -> str:
-    return f"{report.time_to_target:.3g}" if math.isfinite(report.time_to_target) else "never"
 
 
 def _window(steps: int | None) -> str:
     if steps is None:
         return ""
-    return str(steps) if steps < 10**6 else f"{float(steps):.0e}"
+    return str(steps) if steps < 10**6 else f"1e{int(math.log10(steps))}"

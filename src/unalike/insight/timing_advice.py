@@ -2,12 +2,12 @@
 
 Every policy's schedule is known before training, so that what it costs and what it does to weights can be
 counted; what it does to training is computed on quadratic losses whose curvatures are up to a factor
-`conditioning` apart, and whose optima differ by `unlike` times the distance to go. There, at the best step
-that no curvature makes diverge,
+`conditioning` apart, and whose optima differ by `unlike` times the distance to go. There,
 
-    error(t)^2 = (initial error)^2 exp(-2 rate t) + (what old and biased results leave)^2.
+    d error^2 / dt = -2 rate(step) (error^2 - left(step)^2),
 
-So a policy that aggregates more often wins only if its shorter steps and older models do not cost more; and
+with what old and biased results leave, and the step is at all times the best that no curvature makes diverge.
+So a policy that aggregates more often wins only if its shorter steps and older models do not cost more, and
 weights that favour quick clients never come closer than their bias. Mini-batches add noise on top.
 """
 
@@ -43,9 +43,11 @@ MOST_CLIENTS = 1000
 """Schedules of more clients would take minutes to play."""
 WINDOWS, BUFFERS = (0.8, 0.5, 0.2), (0.5, 0.25, 0.1)
 """FedFix windows as shares of the slowest client's time, FedBuff buffers as shares of the clients."""
-FINENESS, FINEST, CURVATURES = 64, 1e5, 24
-"""Steps at which rates are computed, how many times shorter than the limit the first is, and the number of
-curvatures."""
+MOST_LEFT = 5000
+"""Errors that stay are computed for so many steps times clients, and interpolated."""
+FINENESS, FINEST, CURVATURES, ERRORS = 40, 1e5, 24, 200
+"""Steps at which rates are computed, how many times shorter than the limit the first is, and the numbers of
+curvatures and of errors on the way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +93,8 @@ class PolicyReport:
     """Aggregations after which all clients have counted as they should; None if that is not known."""
     largest_stable_step: float
     """The part of the way to their own optima that clients may go in a job before training diverges."""
-    best_step: float | None
-    """The part of the way with which the target is reached first; None if it never is."""
+    first_step: float
+    """The part of the way that is best in the beginning."""
     time_to_target: float
     """Infinite if the target is never reached."""
 
@@ -209,7 +211,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
         weighted = reweighted(schedule, weights)
         minimised = Surrogate(importance, often * weights)
         curve = _curve(weighted, period, minimised)
-        step, time = curve.best(goal)
+        step, time = curve.race(goal)
         yield PolicyReport(
             name,
             words,
@@ -217,7 +219,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
             chi_square=_tidy(minimised.chi_square()),
             window=known_window,
             largest_stable_step=curve.limit,
-            best_step=step,
+            first_step=step,
             time_to_target=max(time, _first_time(schedule)),
         )
 
@@ -279,16 +281,17 @@ class Curve:
         """The squared error that stays."""
         return np.interp(np.log(steps), np.log(self.steps), self.left)
 
-    def best(self, goal: Goal) -> tuple[float | None, float]:
-        """The step that reaches the goal first, and when."""
+    def race(self, goal: Goal) -> tuple[float, float]:
+        """The best step in the beginning, and the time to the target if steps get shorter as they should."""
         steps = self.steps[:, None] * goal.curvatures
         slowest = self.rate(steps).min(axis=1)
-        room = goal.target**2 - goal.unlike**2 * self.error(steps).max(axis=1)
-        possible = (slowest > 0) & (room > 0)
-        if not possible.any():
-            return None, math.inf
-        times = -np.log(room[possible]) / 2 / slowest[possible]
-        return float(self.steps[possible][times.argmin()]), float(times.min())
+        left = goal.unlike**2 * self.error(steps).max(axis=1)
+        errors = np.geomspace(1.0, goal.target, ERRORS)
+        rates = slowest * (1 - left / errors[:, None] ** 2)
+        best = rates.max(axis=1)
+        if best.min() <= 0:
+            return float(self.steps[rates[0].argmax()]), math.inf
+        return float(self.steps[rates[0].argmax()]), float(np.trapezoid(1 / best, -np.log(errors)))
 
 
 def _curve(schedule: Schedule, period: int | None, minimised: Surrogate) -> Curve:
@@ -296,9 +299,15 @@ def _curve(schedule: Schedule, period: int | None, minimised: Surrogate) -> Curv
     short = np.geomspace(1 / FINEST, 0.1, FINENESS // 2, endpoint=False)
     steps = limit * np.concatenate([short, np.linspace(0.1, 1.0, FINENESS, endpoint=False)])
     pace = -growth(schedule, steps, period) / steps
-    few = steps[:: len(steps) // 20]
-    left = settled_error(schedule, minimised.importance, few, minimised.expected)
-    return Curve(limit, steps, pace, np.interp(np.log(steps), np.log(few), left))
+    few = _spread_over(len(steps), max(16, MOST_LEFT // schedule.clients))
+    left = settled_error(schedule, minimised.importance, steps[few], minimised.expected)
+    logs = np.interp(np.log(steps), np.log(steps[few]), np.log(np.maximum(left, 1e-300)))
+    return Curve(limit, steps, pace, np.exp(logs))
+
+
+def _spread_over(many: int, few: int) -> NDArray[np.int64]:
+    """So many places out of many, evenly spaced, with the first and the last."""
+    return np.unique(np.linspace(0, many - 1, min(few, many)).round().astype(np.int64))
 
 
 # The verdict ---------------------------------------------------------------------------------------------
@@ -307,26 +316,35 @@ def _curve(schedule: Schedule, period: int | None, minimised: Surrogate) -> Curv
 def _choose(reports: Sequence[PolicyReport], goal: Goal) -> tuple[str, tuple[str, ...]]:
     """The unbiased policy that reaches the target first; of nearly equal ones, that with fewest messages."""
     unbiased = [report for report in reports if not report.biased]
-    soonest = min(report.time_to_target for report in unbiased)
-    near = [report for report in unbiased if report.time_to_target <= 1.02 * soonest]
+    soonest = min(unbiased, key=lambda report: report.time_to_target)
+    near = [report for report in unbiased if report.time_to_target <= 1.02 * soonest.time_to_target]
     best = min(near, key=lambda report: report.uplinks_per_time)
-    reasons = (_arrival(best, goal), *_against_waiting(best, reports), *_against_biased(best, reports))
+    reasons = (
+        _arrival(best, soonest, goal),
+        *_against_waiting(best, reports),
+        *_against_biased(best, reports),
+    )
     return best.policy, reasons
 
 
-def _arrival(best: PolicyReport, goal: Goal) -> str:
+def _arrival(best: PolicyReport, soonest: PolicyReport, goal: Goal) -> str:
+    first = "as the first without a bias"
+    if soonest.time_to_target < 0.999 * best.time_to_target:
+        first = (
+            f"hardly later than {soonest.policy} ({readable(soonest.time_to_target)}), with fewer messages"
+        )
     return (
-        f"of the policies without a bias, it is the first to come to {goal.target:.2g} of the initial error "
-        f"on quadratic losses, after {best.time_to_target:.3g} units of time."
+        f"on quadratic losses it comes to {goal.target:.2g} of the initial error after "
+        f"{readable(best.time_to_target)} units of time, {first}."
     )
 
 
 def _against_waiting(best: PolicyReport, reports: Sequence[PolicyReport]) -> list[str]:
     waiting = next(report for report in reports if report.policy == "wait-for-all")
     if best is waiting:
-        rivals = [report for report in reports if not report.biased and report is not waiting]
-        rival = min(rivals, key=lambda report: report.time_to_target)
-        return [f"With the next, {rival.policy}, {_when(rival)}."]
+        later = [r for r in reports if not r.biased and r.time_to_target > best.time_to_target]
+        rival = min(later, key=lambda report: report.time_to_target, default=None)
+        return [f"With the next, {rival.policy}, {_when(rival)}."] if rival else []
     messages = best.uplinks_per_time / waiting.uplinks_per_time
     return [f"If all are waited for, {_when(waiting)}, with {1 / messages:.0%} of the messages per time."]
 
@@ -344,4 +362,15 @@ def _against_biased(best: PolicyReport, reports: Sequence[PolicyReport]) -> list
 def _when(report: PolicyReport) -> str:
     if not math.isfinite(report.time_to_target):
         return "that is never reached"
-    return f"that takes {report.time_to_target:.3g}"
+    return f"that takes {readable(report.time_to_target)}"
+
+
+def readable(number: float) -> str:
+    """A number with three digits or all before the point.
+
+    >>> readable(0.12345), readable(12345.6), readable(math.inf)
+    ('0.123', '12,346', 'never')
+    """
+    if not math.isfinite(number):
+        return "never"
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

@@ -15,6 +15,7 @@ from ..runs.statistics import higher_is_better, summarise_clients
 from .html import write_report
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
+from .timing_report import timing_cards, timing_figures
 from .words import bytes_text, cell, seconds_text, title, value
 
 Columns = Mapping[str, NDArray[Any]]
@@ -29,6 +30,12 @@ _CAPTIONS = {
     "Data": "Which client has what.",
     "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
     "Classes": "How many classes the clients of each round have between them.",
+    "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated. Empty "
+    "stretches are lost or idle, or work that was not aggregated before the run ended.",
+    "Time": "The same learning by rounds and by simulated time.",
+    "Staleness": "How many aggregations happened while clients computed.",
+    "Objectives": "Clients' test losses by importance (the target) and as their results really weighed "
+    "(the surrogate); apart, they show a bias of the timing.",
 }
 
 
@@ -44,6 +51,7 @@ def report_run(folder: RunLike, federation: Any = None) -> Path:
     """Write `report.html` and `plots/*.png` into the run folder, and return the report's path."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     figures = run_figures(metrics, clients, federation) | participation_figures(folder.record, federation)
+    figures |= timing_figures(folder.record, federation)
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower()}.png")
     worst = worst_clients(clients)
@@ -51,7 +59,8 @@ def report_run(folder: RunLike, federation: Any = None) -> Path:
         folder.path / "report.html",
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
-        summary=headline(metrics, clients, folder.record.timings()),
+        summary=headline(metrics, clients, folder.record.timings())
+        | timing_cards(folder.record, federation),
         figures=figures,
         captions=_CAPTIONS,
         config={**folder.config, "versions": getattr(folder, "versions", {})},

@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 
 from ..runs.record import Record
 from ..timing.surrogate import Surrogate
+from .job_plots import Jobs, gantt
 from .plots import last
-from .timing_plots import (
-    Floats,
-    Jobs,
-    against_time,
-    clock,
-    gantt,
-    staleness_histogram,
-    target_and_surrogate,
-)
+from .timing_plots import Floats, against_time, clock, staleness_histogram, target_and_surrogate
 from .words import number_text
 
-_GROUPS = ("used", "weights", "versions", "started", "finished")
+_GROUPS = ("used", "versions", "started", "finished")
 _SCORES = ("test_loss", "test_accuracy", "test_rmse")
 _MOST_EVALUATIONS = 60
 
@@ -39,7 +32,7 @@ def timing_figures(record: Record, federation: Any) -> dict[str, Figure]:
     metrics = record.metrics()
     names = None if federation is None else [federation.name(i) for i in range(len(federation))]
     figures = {"Jobs": gantt(work, names)}
-    scores = [name for name in _SCORES if name in metrics] or [n for n in ("train_loss",) if n in metrics]
+    scores = [name for name in _SCORES if name in metrics]
     if scores:
         figures["Time"] = against_time(metrics, scores)
     if work.staleness.max() > 0:
@@ -59,8 +52,8 @@ def timing_cards(record: Record, federation: Any = None) -> dict[str, float | st
         return {}
     cards: dict[str, float | str] = {
         "Simulated time": number_text(last(record.metrics()["clock"])),
-        "Mean staleness": f"{work.staleness.mean():.2f} versions",
-        "Oldest result": f"{work.staleness.max():,} versions",
+        "Mean staleness": f"{work.staleness.mean():,.2f} versions",
+        "Oldest result": _counted(int(work.staleness.max()), "version"),
     }
     if federation is not None:
         cards["Bias of weights (chi-square)"] = _distance(record, federation.importance)
@@ -72,8 +65,9 @@ def recorded_jobs(record: Record) -> Jobs:
     """Every result that was aggregated, in the order of rounds; none, where the timing did not tell."""
     metrics = record.metrics()
     times = dict(zip(metrics["round"].tolist(), clock(metrics).tolist(), strict=True))
-    groups = [record.groups(name) for name in _GROUPS if name != "weights"]
-    rounds = [number for number in groups[0] if all(number in group for group in groups)]
+    groups = [record.groups(name) for name in _GROUPS]
+    known = [number for number in groups[0] if all(number in group for group in groups)]
+    rounds = [number for number in known if np.isfinite(times.get(number, np.nan))]
     used, versions, started, finished = (_joined(group, rounds) for group in groups)
     sizes = [len(groups[0][number]) for number in rounds]
     aggregated = np.repeat(np.array([times[number] for number in rounds], np.float64), sizes)
@@ -106,7 +100,7 @@ def objectives(record: Record, importance: Floats) -> Objectives:
     Clients that were not evaluated, or have no test rows, are left out of both.
     """
     metrics, realised = record.metrics(), realised_weights(record, len(importance))
-    rounds = np.flatnonzero(np.isfinite(metrics.get("test_loss", np.zeros(0))))
+    rounds = np.flatnonzero(~np.isnan(metrics.get("test_loss", np.zeros(0))))
     rows = []
     for row in rounds[_evenly(len(rounds), _MOST_EVALUATIONS)].tolist():
         clients = record.client_metrics(int(metrics["round"][row]))
@@ -128,10 +122,16 @@ def _mean_and_spread(losses: Floats, weights: Floats) -> tuple[float, float]:
 
 
 def _distance(record: Record, importance: Floats) -> str:
+    """The chi-square distance of realised weights from importances; infinite where somebody has none."""
     realised = realised_weights(record, len(importance))
-    distance = Surrogate(importance, realised).chi_square()
     silent = int(((importance > 0) & (realised <= 0)).sum())
-    return number_text(distance) if np.isfinite(distance) else f"∞, {silent:,} clients never heard"
+    if silent:
+        return f"∞, {_counted(silent, 'client')} never heard"
+    return number_text(round(Surrogate(importance, realised).chi_square(), 12))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _joined(groups: dict[int, NDArray[Any]], rounds: list[int]) -> NDArray[Any]:

@@ -164,17 +164,21 @@ def correlation_claims(unlike: list[Lesson], rounds: int, quick: bool) -> Iterat
 def tradeoff_claims(alike: list[Lesson], unlike: list[Lesson], rounds: int, quick: bool) -> Iterator[Claim]:
     """Leaving clients out is quick where they are alike and costs accuracy where they are not."""
     at = min(20, rounds) - 1
-    early = [
-        100 * float(np.mean([curve.accuracy[at] for curve in over_seeds(alike, name, STEADY, rounds)]))
-        for name in ("ca-fed:0.1", "unbiased")
+    rates = (STEADY,) if quick else (STEADY, Rates(0.3, 8.0), LARGE)
+    gains = [
+        100 * float(np.mean([a.accuracy[at] - b.accuracy[at] for a, b in zip(*pair, strict=True)]))
+        for pair in (
+            [over_seeds(alike, name, rate, at + 1) for name in ("ca-fed:0.1", "unbiased")] for rate in rates
+        )
     ]
     yield at_least(
         "A11",
-        "accuracy of CA-Fed(0.1) over unbiased in round 20, alike clients (points)",
-        [early[0] - early[1]],
+        "accuracy of CA-Fed(0.1) over unbiased in round 20, alike clients, mean of three step sizes (points)",
+        [float(np.mean(gains))],
         0.0,
-        published="0.2 to 1.8",
+        published="0.6, 1.8, 0.2",
         hard=not quick,
+        note=", ".join(f"{gain:+.2f}" for gain in gains),
     )
     grid = [STEADY] if quick else [Rates(c, s) for c in (0.1, 0.3, 1.0) for s in (1.0, 2.0, 4.0)]
     tuned = {
@@ -229,9 +233,11 @@ def _gains(words: str, make: object, quick: bool, published: float) -> Iterator[
     averages, ends, deviations = {}, {}, {}
     weights = ("ca-fed:1",) if quick else tuple(f"ca-fed:{weight:g}" for weight in (0.1, 1.0, 10.0, 100.0))
     for name in ("unbiased", "more-available", "adafed", "f3ast", *weights):
-        trial = {rates: learn(lessons[0], name, rates, rounds, 0).time_average for rates in grid}
+        trial = {
+            rates: learn(lessons[0], name, rates, rounds, 0, evaluate_every=5).time_average for rates in grid
+        }
         best = max(trial, key=lambda rates: trial[rates])
-        curves = [learn(lessons[seed], name, best, rounds, seed) for seed in seeds]
+        curves = [learn(lessons[seed], name, best, rounds, seed, evaluate_every=5) for seed in seeds]
         averages[name], ends[name] = mean_of(curves, "time_average"), mean_of(curves, "end")
         deviations[name] = mean_of(curves, "deviation")
     tuned = max(weights, key=lambda name: averages[name])

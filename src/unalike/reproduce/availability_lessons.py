@@ -114,7 +114,7 @@ def learn(
     rounds: int,
     seed: int,
     availability: Availability | None = None,
-    epochs: int = 2,
+    evaluate_every: int = 1,
 ) -> Curve:
     """Train with a strategy that knows the true availability; the same seed gives the same trace."""
     chains = availability or population(clients=len(lesson.federation), seed=seed)
@@ -123,16 +123,17 @@ def learn(
         lesson.federation,
         lesson.task,
         FedAvg(
-            work=LocalWork(epochs=epochs, batch_size=0),
+            work=LocalWork(epochs=2, batch_size=0),
             optimizer=Optimizer("sgd", rates.client),
             server_optimizer=Optimizer("sgd", rates.server),
         ),
         rounds=rounds,
         seed=seed,
         participation=Intermittent(chains, strategy(name, lesson, rounds), beliefs=known),
-        evaluate_every=1,
+        evaluate_every=evaluate_every,
     )
-    return Curve(run.metrics()["test_accuracy"][1:], run)
+    accuracy = run.metrics()["test_accuracy"][1:]
+    return Curve(accuracy[np.isfinite(accuracy)], run)
 
 
 def mean_of(curves: Sequence[Curve], name: str) -> float:

@@ -14,6 +14,7 @@ from .base import timings
 from .policy import Floats, Policy
 
 
+@timings.add("asynchronous")
 @timings.add("async")
 @dataclass
 class Asynchronous(Policy):

@@ -25,7 +25,7 @@ from .hardware import FINE, Floats, Hardware, Ticks, hardwares
 HEADER = "client,seconds"
 LONGEST = 1e8
 """Seconds of the longest job, about three years: the clock's ticks must fit into 64 bits."""
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WORD = re.compile(r"[^\s,]+")
 _WRONG_WORD = re.compile(rf"(?<![^\s,])(?!{_NUMBER}(?:[\s,]|\Z))[^\s,]+", re.ASCII)
 _WRONG_LINE = re.compile(rf"^(?!\d{{1,9}},{_NUMBER}$).*$", re.MULTILINE | re.ASCII)
