@@ -27,16 +27,16 @@ from unalike.timing import (
 )
 from unalike.timing.hardware import spread_times
 
-FEDERATION = example_federation()
+FEDERATION = example_federation(clients=4)
 TASK = example_task(FEDERATION)
 WORK = LocalWork(steps=2, batch_size=4)
 FEDAVG, SCAFFOLD = FedAvg(work=WORK), Scaffold(work=WORK)
-FIVE = FixedTimes([1, 0.9, 0.6, 0.4, 0.2])
-RANDOM = ExponentialTimes([1, 0.9, 0.6, 0.4, 0.2])
+FOUR = FixedTimes([1, 0.9, 0.4, 0.2])
+RANDOM = ExponentialTimes([1, 0.9, 0.4, 0.2])
 POLICIES = {
-    "async": lambda: Asynchronous(hardware=FIVE),
+    "async": lambda: Asynchronous(hardware=FOUR),
     "async, lost": lambda: Asynchronous(hardware=RANDOM, dropout=0.3, weights="online"),
-    "fedfix": lambda: FedFix(0.3, hardware=FIVE, staleness="polynomial"),
+    "fedfix": lambda: FedFix(0.3, hardware=FOUR, staleness="polynomial"),
     "fedbuff": lambda: FedBuff(2, hardware=RANDOM, weights="online"),
     "deadline, keep": lambda: Deadline(0.5, "keep", hardware=RANDOM),
     "over-selection": lambda: OverSelection(2, hardware=RANDOM),
@@ -88,6 +88,20 @@ def test_nor_on_how_many_results_are_computed_together(whole, monkeypatch):
     for most in (2, 3):
         monkeypatch.setattr("unalike.training.MOST_TOGETHER", most)
         assert_same_run(whole["async"], trained(POLICIES["async"]()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heavy(FedAvg):
+    """FedAvg whose server keeps much more than it sends."""
+
+    def init(self, task, key):
+        return {**super().init(task, key), "table": jnp.zeros(5000)}
+
+
+def test_a_server_that_keeps_much_more_than_it_sends_takes_all_steps(monkeypatch):
+    monkeypatch.setattr("unalike.training.MOST_KEPT", 2000)  # so that five thousand numbers are many
+    heavy, light = (trained(POLICIES["async"](), 9, kind(work=WORK)) for kind in (Heavy, FedAvg))
+    assert trees.largest_difference(heavy.state["params"], light.state["params"]) < 1e-6
 
 
 # -------------------------------------------------------------------------------------- going on later
@@ -156,7 +170,6 @@ def test_a_finished_run_can_be_made_longer(whole, tmp_path):
     assert_same_run(whole["async"], trained(POLICIES["async"](), out=tmp_path / "run", resume=True))
 
 
-@pytest.mark.xfail(strict=True, reason="the step that comes too late has left its mark on the saved timing")
 def test_a_run_that_the_clock_stopped_can_be_made_longer(tmp_path):
     longer = trained(POLICIES["async"](), rounds=100, until=4.0)
     trained(POLICIES["async"](), rounds=100, until=2.0, out=tmp_path / "run").folder.close()
@@ -164,7 +177,6 @@ def test_a_run_that_the_clock_stopped_can_be_made_longer(tmp_path):
     assert trees.largest_difference(everything(longer), everything(resumed)) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="a KeyError is raised")
 def test_going_on_with_another_timing_is_a_mistake_that_is_explained(tmp_path):
     trained(Synchronous(), rounds=2, out=tmp_path / "run").folder.close()
     with pytest.raises(UnalikeError, match="timing"):
@@ -178,7 +190,7 @@ def test_going_on_with_another_timing_is_a_mistake_that_is_explained(tmp_path):
 def test_a_window_of_the_slowest_time_is_synchronous_to_the_last_bit(algorithm):
     fixed, waiting, rounds = (
         trained(timing, 8, algorithm, evaluate_every=1)
-        for timing in (FedFix(1, hardware=FIVE), WaitForAll(hardware=FIVE), Synchronous())
+        for timing in (FedFix(1, hardware=FOUR), WaitForAll(hardware=FOUR), Synchronous())
     )
     assert_same_run(fixed, rounds)
     assert_same_run(waiting, rounds)
@@ -291,32 +303,31 @@ def test_corrected_weights_find_the_common_optimum_and_identical_ones_that_of_th
 
 
 def test_the_clock_stops_the_run_with_the_last_step_in_time():
-    run = trained(Asynchronous(hardware=FIVE), rounds=1000, until=2.0)
-    expected = plan_schedule(Asynchronous(hardware=FIVE), Clients(FEDERATION.importance, 3), until=2.0)
+    run = trained(Asynchronous(hardware=FOUR), rounds=1000, until=2.0)
+    expected = plan_schedule(Asynchronous(hardware=FOUR), Clients(FEDERATION.importance, 3), until=2.0)
     metrics = run.metrics()
     assert run.rounds == len(expected.steps)
     assert metrics["round"].tolist() == list(range(run.rounds + 1))
     assert metrics["clock"][-1] == 2.0
     assert np.isfinite(metrics["test_loss"][-1])
-    assert_same_run(run, trained(Asynchronous(hardware=FIVE), rounds=run.rounds))
+    assert_same_run(run, trained(Asynchronous(hardware=FOUR), rounds=run.rounds))
 
 
 def test_a_clock_that_stops_before_the_first_result_leaves_the_start():
-    run = trained(Asynchronous(hardware=FIVE), rounds=10, until=0.1)
+    run = trained(Asynchronous(hardware=FOUR), rounds=10, until=0.1)
     assert run.rounds == 0
     assert trees.largest_difference(run.state, trained(Synchronous(), 0).state) == 0
 
 
 def test_without_a_number_of_rounds_the_clock_decides():
-    run = trained(FedFix(0.3, hardware=FIVE), rounds=None, until=3.0)
+    run = trained(FedFix(0.3, hardware=FOUR), rounds=None, until=3.0)
     assert (run.rounds, run.metrics()["clock"][-1]) == (10, 3.0)
     with pytest.raises(UnalikeError, match="how many rounds to train, or until when"):
         trained(FedFix(0.3), rounds=None)
 
 
-@pytest.mark.xfail(strict=True, reason="rounds are counted as if everyone took part in each")
 def test_without_a_number_of_rounds_the_clock_decides_also_where_few_are_drawn():
-    slow = FixedTimes([5, 1, 1, 1, 1])
+    slow = FixedTimes([5, 1, 1, 1])
     planned, counted = (
         trained(WaitForAll(hardware=slow), rounds, FEDAVG, until=20, per_round=1) for rounds in (None, 1000)
     )
@@ -342,13 +353,10 @@ def test_the_record_says_who_came_when_with_which_version(whole):
     assert found.tolist() == ages
 
 
-@pytest.mark.xfail(
-    strict=True, reason="models sent to clients that are given up, or lose their result, are not counted"
-)
 def test_every_model_that_is_sent_is_counted(whole):
     metrics = whole["over-selection"].metrics()
     once = metrics["bytes_up"][1] / 2
-    assert metrics["bytes_down"][1:].tolist() == [5 * once] * 24
+    assert metrics["bytes_down"][1:].tolist() == [4 * once] * 24
 
 
 # --------------------------------------------------------------------------------------- who remembers what
@@ -359,10 +367,7 @@ def test_every_model_that_is_sent_is_counted(whole):
     [
         "async",
         "async, lost",
-        pytest.param(
-            "fedfix",
-            marks=pytest.mark.xfail(strict=True, reason="weights are not proportional to importances here"),
-        ),
+        "fedfix",
     ],
 )
 def test_scaffolds_control_stays_the_mean_of_its_clients_controls(whole, name):
@@ -381,9 +386,6 @@ class WorkingAhead(Timing):
             yield Step(number, client, version, np.ones(1), float(number + 1), np.array([number - 2]))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a client in a block twice does not remember its first visit in the second"
-)
 def test_clients_that_work_ahead_remember_every_job():
     singly, together = (trained(WorkingAhead(), 9, evaluate_every=every) for every in (1, 0))
     assert trees.largest_difference(everything(singly), everything(together)) == 0

@@ -168,7 +168,6 @@ def test_blocks_of_every_policy_are_right_and_as_long_as_they_can_be(policy, roo
         assert needs or full or after[0].fresh
 
 
-@pytest.mark.xfail(strict=True, reason="a client may be in a block twice, though engines take each only once")
 def test_a_client_with_two_jobs_in_the_air_is_not_in_a_block_twice():
     """A timing of one's own may let clients work ahead, from the version before the newest."""
     steps = [step(n, [0], [max(n - 1, 0)]) for n in range(6)]

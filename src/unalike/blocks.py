@@ -39,23 +39,25 @@ class Blocks:
     def stale(self, steps: Iterator[Step], done: Callable[[], int]) -> Iterator[list[Step]]:
         """Steps that start from models which are there before the block; `done` is the newest of these."""
         block: list[Step] = []
-        clients = 0
+        clients: set[int] = set()
         for step in steps:
             if block and not self._joins(step, clients, done()):
                 self.holds_a_step = True
                 yield block
-                block, clients, self.holds_a_step = [], 0, False
+                block, clients, self.holds_a_step = [], set(), False
             block.append(step)
-            clients += len(step.clients)
+            clients.update(step.clients.tolist())
             # Alone in any case, so that the answer does not depend on where blocks begin.
-            if clients >= self.room or step.fresh or self.hurried or self._ends_with(step):
+            if len(clients) >= self.room or step.fresh or self.hurried or self._ends_with(step):
                 yield block
-                block, clients = [], 0
+                block, clients = [], set()
         if block:
             yield block
 
-    def _joins(self, step: Step, clients: int, done: int) -> bool:
-        if not len(step.clients) or clients + len(step.clients) > self.room:
+    def _joins(self, step: Step, clients: set[int], done: int) -> bool:
+        if not len(step.clients) or len(clients) + len(step.clients) > self.room:
+            return False
+        if not clients.isdisjoint(step.clients.tolist()):  # a client remembers its earlier job in the later
             return False
         return int(step.versions.max()) <= done and not step.fresh
 

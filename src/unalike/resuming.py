@@ -23,6 +23,8 @@ class Found(NamedTuple):
     participation: dict[str, NDArray[Any]]
     timing: dict[str, NDArray[Any]]
     messages: dict[str, Tree]
+    late: dict[str, NDArray[Any]]
+    """The step that came after the clock had run out, if it had."""
     damaged: list[int]
 
 
@@ -41,6 +43,7 @@ def load_checkpoint(folder: RunFolder, state: Tree, message: Tree) -> Found | No
         _below(tensors, "participation"),
         _below(tensors, "timing"),
         {version: restore(message, _below(older, version)) for version in versions},
+        _below(tensors, "late"),
         folder.checkpoints.damaged,
     )
 

@@ -41,7 +41,7 @@ def round_report(
     counts = {key: float(len(group)) for key, group in groups.items()}
     groups = {"used": step.clients, **_timeline(step), **groups}
     traffic = {
-        "bytes_down": float(down * len(_reached(groups))),
+        "bytes_down": float(down * (len(_reached(groups)) + len(step.lost))),
         "bytes_up": float(up * len(step.clients) + ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)),
         "clock": step.time,
     }

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
 MOST_TOGETHER, MOST_KEPT = 256, 32 << 20
 """Clients whose results are computed together before the server takes them one by one, and bytes of these."""
+ENDLESS = 2**62
 MOST_LISTED = 10_000
 """Larger groups of clients are counted in the record, not listed."""
 
@@ -93,6 +94,8 @@ class Training:
     done: int = 0
     at_once: int = 1
     until: float = math.inf
+    late: Step | None = None
+    """The step that came after the clock had run out."""
 
     def __post_init__(self) -> None:
         task, algorithm = self.setting.task, self.setting.algorithm
@@ -114,6 +117,7 @@ class Training:
         self.history = History(self.broadcast, keep_history)
         self.history.add(0, self.state)
         message = self._client_message(self.history.messages[0])
+        self.parameters = size(message)
         reply = reply_template(self.setting, message)
         self.memories = Memories(reply.memory, len(self.setting.federation))
         self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
@@ -123,13 +127,16 @@ class Training:
         self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None
     ) -> None:
         """How many rounds there will be, and when to evaluate and to save."""
+        self.expected = self.rounds
         if rounds is None:
             clients = Clients(self.importance, self.setting.seed, *self.traffic)
-            self.rounds = len(plan_schedule(self.timing, clients, self.until).steps)
+            self.expected = len(plan_schedule(self.timing, clients, self.until).steps)
+            # With everyone this is exact; where some are drawn, the clock alone says when it is over.
+            self.rounds = self.expected if isinstance(self.participation, Full) else ENDLESS
         self.schedule = replace(
             self.schedule,
-            evaluate_every=_cadence(evaluate_every, self.rounds, 20),
-            checkpoint_every=_cadence(checkpoint_every, self.rounds, 10),
+            evaluate_every=_cadence(evaluate_every, self.expected, 20),
+            checkpoint_every=_cadence(checkpoint_every, self.expected, 10),
         )
 
     def go(self) -> None:
@@ -169,11 +176,21 @@ class Training:
 
     def _blocks(self) -> Iterator[list[Step]]:
         """Steps that the engine takes at once."""
-        steps = islice(self.timing.steps(self._draw, self.done), self.rounds - self.done)
-        in_time = takewhile(lambda step: step.time <= self.until, steps)
+        first = [] if self.late is None else [self.late]
+        later = self.timing.steps(self._draw, self.done + len(first))
+        in_time = self._in_time(islice(chain(first, later), self.rounds - self.done))
         if isinstance(self.timing, Synchronous):
             return self.blocks.fresh(in_time, self.at_once)
         return self.blocks.stale(in_time, lambda: self.done)
+
+    def _in_time(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """Steps until the clock runs out; the first late one is kept for a run that goes on."""
+        self.late = None
+        for step in steps:
+            if step.time > self.until:
+                self.late = step
+                return
+            yield step
 
     def _room(self) -> int:
         """How many clients' results may be computed together before the server takes its steps on them."""
@@ -205,6 +222,7 @@ class Training:
                 "memory": self.memories.tensors(),
                 "participation": self.participation.state(),
                 "timing": self.timing.state(),
+                "late": self.late.arrays() if self.late else {},
             }
             self.folder.save_checkpoint(self.done, {**tree, "messages": self.history.older(self.done)})
 
@@ -223,7 +241,11 @@ class Training:
         self.done, self.state = found.round, found.state
         self.memories.restore(found.memory)
         self.participation.restore(found.participation)
-        self.timing.restore(found.timing)
+        try:
+            self.timing.restore(found.timing)
+        except (KeyError, ValueError, IndexError):
+            raise RunError(f"{self.folder.path} was made with another timing.") from None
+        self.late = Step.of(found.late) if found.late else None
         self.history.restore(found.messages)
         self.history.add(self.done, self.state)
         self.folder.rewind(self.done)
@@ -263,7 +285,8 @@ class Training:
             return several
         told = self.history.start(np.concatenate([step.versions for step in steps]))
         algorithm = self.setting.algorithm
-        alone = steps[0].fresh or algorithm.keeps_uploads or algorithm.decentralised
+        large = 4 * len(steps[0].clients) * self.parameters > 8 * MOST_KEPT  # only their sum is kept
+        alone = steps[0].fresh or large or algorithm.keeps_uploads or algorithm.decentralised
         reports = self._run_alone(steps[0], told) if alone else self._run_stale(steps, told)
         self._forget(steps)
         return reports
@@ -316,7 +339,7 @@ class Training:
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self.observer:
-            self.observer(report, self.rounds)
+            self.observer(report, max(self.expected, report.round))
 
     def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any] | None]:
         message = self.history.messages[self.done]

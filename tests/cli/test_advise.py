@@ -1,4 +1,4 @@
-"""Does `unalike advise sampling` say which scheme to use, for people and for machines?"""
+"""Does `unalike advise` say what to use, for people and for machines?"""
 
 import json
 
@@ -7,25 +7,33 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from unalike.cli.advise import advise
+from unalike.cli.advise import _window, advise
 from unalike.errors import ConfigError, UnalikeError
 
 FEW = ("--clients", "6", "--samples", "200", "--per-round", "2")
 
 
+def type_in(*words):
+    """Type `unalike advise ...`; a user's mistake is raised."""
+    answer = CliRunner().invoke(advise, [*map(str, words)], env={"COLUMNS": "100"})
+    if isinstance(answer.exception, UnalikeError):
+        raise answer.exception
+    assert answer.exception is None, answer.exception
+    return " ".join(answer.output.split())
+
+
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
-    """Type `unalike advise sampling ...` in an empty folder; a user's mistake is raised."""
+    """Type `unalike advise sampling ...` in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    return lambda *words: type_in("sampling", *words)
 
-    def type_in(*words):
-        answer = CliRunner().invoke(advise, ["sampling", *map(str, words)], env={"COLUMNS": "100"})
-        if isinstance(answer.exception, UnalikeError):
-            raise answer.exception
-        assert answer.exception is None, answer.exception
-        return " ".join(answer.output.split())
 
-    return type_in
+@pytest.fixture
+def ask_timing(tmp_path, monkeypatch):
+    """Type `unalike advise timing ...` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: type_in("timing", *words)
 
 
 def test_people_see_a_table_and_a_verdict(ask):
@@ -98,3 +106,75 @@ def test_it_can_be_a_part_of_the_whole_command_line(tmp_path, monkeypatch):
     assert answer.exit_code == 0
     assert json.loads(answer.output)["clients"] == 6
     assert not list(tmp_path.iterdir())
+
+
+# Timing.
+
+
+def test_people_see_policies_side_by_side_and_which_is_first(ask_timing):
+    output = ask_timing("--clients", 4, "--hardware", "spread:75")
+    for word in ("wait-for-all", "fedfix:0.5", "fedbuff:2", "async", "uplinks", "window", "longest", "bias"):
+        assert word in output
+    assert "spread:75: 4 clients, to 0.01 of the initial error" in output
+    assert "Use " in output
+    assert "units of time" in output
+
+
+def test_machines_get_every_policy_with_both_weights(ask_timing):
+    answer = json.loads(ask_timing("--clients", 4, "--hardware", "equal", "--target", 0.1, "--json"))
+    assert (answer["hardware"], answer["clients"], answer["target"]) == ("equal", 4, 0.1)
+    assert answer["recommended"] == "wait-for-all"
+    rows = {(row["policy"], row["weights"]): row for row in answer["policies"]}
+    assert rows["async", "identical"]["max_staleness"] == 3
+    assert rows["async", "corrected"]["window"] == 4
+    assert not rows["async", "identical"]["biased"]
+
+
+def test_measured_times_may_come_from_a_file(ask_timing, tmp_path):
+    (tmp_path / "times.csv").write_text("30\n10,10\n7.5\n")
+    answer = json.loads(ask_timing("--times", "times.csv", "--json"))
+    rows = {(row["policy"], row["weights"]): row for row in answer["policies"]}
+    assert rows["wait-for-all", "corrected"]["aggregations_per_time"] == pytest.approx(1 / 30)
+    assert rows["async", "corrected"]["window"] == 1 + 3 + 3 + 4
+    assert rows["async", "identical"]["biased"]
+
+
+def test_a_target_that_is_never_reached_is_null_for_machines(ask_timing, tmp_path):
+    (tmp_path / "times.csv").write_text("1 9")
+    answer = json.loads(ask_timing("--times", "times.csv", "--json"))
+    rows = {(row["policy"], row["weights"]): row for row in answer["policies"]}
+    assert rows["async", "identical"]["time_to_target"] is None
+
+
+def test_importances_of_clients_in_time_may_come_from_a_file(ask_timing, tmp_path):
+    (tmp_path / "importance.txt").write_text("0.2 0.8")
+    (tmp_path / "times.txt").write_text("4 1")
+    words = ("--times", "times.txt", "--importance", "importance.txt", "--json")
+    rows = {(row["policy"], row["weights"]): row for row in json.loads(ask_timing(*words))["policies"]}
+    assert not rows["async", "identical"]["biased"]  # the quick client counts as much as it reports
+
+
+def test_windows_too_long_to_print_have_one_digit():
+    assert [_window(steps) for steps in (999_999, 10**6, 3 * 10**1433 + 1)] == ["999999", "1e6", "3e1433"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--times", "nowhere.txt"), "times must be a file with one number per client: nowhere.txt"),
+        (("--times", "empty.txt"), "must hold times, at least one, but holds 0"),
+        (("--times", "two.txt", "--clients", "3"), "one for each of 3 clients, but holds 2"),
+        (("--times", "words.txt"), "'quick' is not a time"),
+        (("--hardware", "spred:80"), "did you mean 'spread'"),
+        (("--clients", "3", "--importance", "two.txt"), r"importance needs one number per client \(3\)"),
+        (("--target", "2"), "the target must be between 0 and 1"),
+        (("--clients", "2000"), "at most 1,000 clients"),
+    ],
+    ids=lambda given: given[1] if isinstance(given, tuple) else "",
+)
+def test_a_mistake_in_timing_is_one_sentence(ask_timing, tmp_path, words, sentence):
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "two.txt").write_text("0.5 0.5")
+    (tmp_path / "words.txt").write_text("quick slow")
+    with pytest.raises(ConfigError, match=sentence):
+        ask_timing(*words)

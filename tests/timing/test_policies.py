@@ -252,17 +252,24 @@ def test_a_buffer_that_too_few_are_drawn_for_takes_those_who_come():
     assert [(step.clients.tolist(), step.time) for step in steps] == [([0, 1], 2), ([0, 1], 4)]
 
 
-def test_online_weights_count_drawn_clients_right_in_the_long_run():
-    """Corrections that assume everyone's presence cannot; counting can."""
-    policy = begun(Asynchronous(hardware=FixedTimes([1, 0.7, 0.5, 0.2]), weights="online"), UNEQUAL)
+@pytest.mark.parametrize(
+    "weights",
+    [
+        "online",
+        "corrected",
+    ],
+)
+@pytest.mark.parametrize("make", [Asynchronous, lambda **o: FedFix(0.3, **o), lambda **o: FedBuff(2, **o)])
+def test_everyone_counts_as_much_as_it_should_also_where_few_are_drawn(make, weights):
+    policy = begun(make(hardware=FixedTimes([1, 0.7, 0.5, 0.2]), weights=weights), UNEQUAL)
 
     def pairs(number):
         return Cohort(np.sort(np.random.default_rng(number).choice(4, 2, replace=False)), np.full(2, 0.5))
 
     total = np.zeros(4)
-    for step in islice(policy.steps(pairs, 0), 4000):
+    for step in islice(policy.steps(pairs, 0), 3000):
         total[step.clients] += step.weights
-    np.testing.assert_allclose(total / 4000, UNEQUAL.importance, rtol=0.05)
+    np.testing.assert_allclose(total / 3000, UNEQUAL.importance, rtol=0.08)
 
 
 # --------------------------------------------------------------------------------------------------- errors
@@ -288,7 +295,7 @@ def test_some_results_must_arrive(dropout):
 
 
 @pytest.mark.parametrize(
-    "timeout", [-1, "never", pytest.param(0, marks=pytest.mark.xfail(strict=True, reason="found late"))]
+    "timeout", [-1, "never", 0]
 )
 def test_a_time_out_is_a_positive_time(timeout):
     with pytest.raises(ConfigError, match="positive"):
@@ -314,14 +321,12 @@ def test_unknown_words_are_explained(make):
         begun(make(largest_weight=-1), equally(5))
 
 
-@pytest.mark.xfail(strict=True, reason="ticks beyond 64 bits are not noticed")
 def test_a_clock_too_fine_for_its_ticks_is_refused():
     hardware = FixedTimes([Fraction(1, 999_983), Fraction(1, 999_979)])
     with pytest.raises(ConfigError, match="tick"):
         begun(FedFix(Fraction(1, 99_999_989), hardware=hardware), equally(2))
 
 
-@pytest.mark.xfail(strict=True, reason="a buffer of 2.5 results waits for three")
 def test_a_buffer_holds_a_whole_number_of_results():
     with pytest.raises(ConfigError, match=r"2\.5"):
         begun(timings.make("fedbuff:2.5"), equally(5))

@@ -54,6 +54,8 @@ class Mixed(NamedTuple):
     uploads: Tree | None = None
     """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`."""
     round: jax.Array | int = 0
+    by_importance: Tree | None = None
+    """sum_i importance_i * upload_i over the accepted clients, for algorithms with `sums_by_importance`."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Algorithm:
     """Whether clients predict with something of their own, so that evaluation must visit each of them."""
     keeps_uploads: ClassVar[bool] = False
     """Whether `aggregate` needs each upload, not only their weighted sum."""
+    sums_by_importance: ClassVar[bool] = False
+    """Whether `aggregate` also needs the sum of uploads weighted by importance, whatever their weights."""
     decentralised: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""

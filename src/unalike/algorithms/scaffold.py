@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, add_scaled, scale, subtract, where, zeros_like
+from ..trees import Tree, add, scale, subtract, where, zeros_like
 from .base import Mixed, Reply, algorithms
 from .client_data import ClientData
 from .fedavg import FedAvg
@@ -31,6 +31,7 @@ class Scaffold(FedAvg):
     """FedAvg with control variates that remove client drift (Karimireddy et al., 2020)."""
 
     name: ClassVar[str] = "scaffold"
+    sums_by_importance: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain = self.optimizer.name == "sgd" and not self.optimizer.options and self.optimizer.clip is None
@@ -62,9 +63,8 @@ class Scaffold(FedAvg):
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        # Weights are proportional to importances; here the importances themselves are wanted.
-        part = mixed.share / jnp.maximum(mixed.weight, 1e-30)
-        return {**stepped, "control": add_scaled(state["control"], part, mixed.total["control"])}
+        assert mixed.by_importance is not None
+        return {**stepped, "control": add(state["control"], mixed.by_importance["control"])}
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         return message["params"]

@@ -186,6 +186,12 @@ def _timing_row(report: PolicyReport, plain: PolicyReport | None) -> dict[str, s
 
 
 def _window(steps: int | None) -> str:
-    if steps is None:
-        return ""
-    return str(steps) if steps < 10**6 else f"1e{int(math.log10(steps))}"
+    """All digits of a short window, the first of a long one.
+
+    >>> _window(60), _window(79_656_329_334), _window(None)
+    ('60', '7e10', '')
+    """
+    if steps is None or steps < 10**6:
+        return "" if steps is None else str(steps)
+    zeros = int(math.log10(steps))
+    return f"{steps // 10**zeros}e{zeros}"

@@ -24,7 +24,7 @@ from .base import Outcome, Report, Setting, Told, engines, reply_template, root_
 from .batches import plan_batches, rounded_up
 from .layout import deal
 from .memories import Memories
-from .program import mix
+from .program import mix, served
 from .rows import Gathered
 from .uploads import fault
 from .watch import watched
@@ -67,7 +67,7 @@ class DebugEngine:
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: np.asarray(value) for name, value in reply.report.items()})
             mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted), sent)
-            state = algorithm.aggregate(task, state, mixed)
+            state = served(algorithm, task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
 
@@ -174,12 +174,13 @@ class DebugEngine:
     def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Mixed:
         matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
         total, start = mix(matrix, uploads, accepted), None
-        share = jnp.vdot(accepted, jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32))
+        shares = accepted * jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32)
+        even = jax.tree.map(lambda leaf: jnp.tensordot(shares, leaf, axes=1), uploads)
         if step.weights.ndim == 1:
             total = trees.row(total, 0)
             start = trees.row(mix(matrix, trees.stack(starts), accepted), 0)
         kept = uploads if self.setting.algorithm.keeps_uploads else None
-        return Mixed(total, start, matrix.sum(), accepted.sum(), share, kept, step.number)
+        return Mixed(total, start, matrix.sum(), accepted.sum(), shares.sum(), kept, step.number, even)
 
     def _fault(self, upload: Tree, message: Tree) -> str | None:
         if self._expected is None:

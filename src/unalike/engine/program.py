@@ -61,6 +61,8 @@ class Walk(NamedTuple):
     total: Tree
     start: Tree
     """The same sum of the messages that clients were sent, where these differ."""
+    even: Tree
+    """The sum of uploads by importance, for algorithms that need it."""
     sums: Sums
     memory: Tree
     uploads: Tree
@@ -117,14 +119,15 @@ def make_walk(
         start = Walk(
             zeros(shapes.upload) if summed else {},
             zeros(message) if own and summed else {},
+            zeros(shapes.upload) if algorithm.sums_by_importance else {},
             Sums(*jnp.zeros(len(Sums._fields))),
             memory,
             zeros(shapes.upload, plan.places) if keep else {},
             zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
-        total, begun, sums = lax.psum((done.total, done.start, jnp.stack(done.sums)), AXIS)
-        return done._replace(total=total, start=begun, sums=Sums(*sums))
+        total, begun, even, sums = lax.psum((done.total, done.start, done.even, jnp.stack(done.sums)), AXIS)
+        return done._replace(total=total, start=begun, even=even, sums=Sums(*sums))
 
     return walk
 
@@ -156,7 +159,7 @@ def make_round(
                 mix(call.mixing, uploads, in_cohort_order(done.report["accepted"], call.home)),
                 None,
             )
-        mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0))
+        mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0), done.even)
         return served(algorithm, task, state, mixed), done.memory, done.report
 
     return round
@@ -243,6 +246,7 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Rep
     return Walk(
         trees.add_scaled(walk.total, given, upload) if jax.tree.leaves(walk.total) else walk.total,
         trees.add_scaled(walk.start, given, message) if jax.tree.leaves(walk.start) else walk.start,
+        trees.add_scaled(walk.even, share, upload) if jax.tree.leaves(walk.even) else walk.even,
         sums,
         put(walk.memory, i, memory),
         put(walk.uploads, i, upload) if keep else walk.uploads,

@@ -45,6 +45,7 @@ class Server(NamedTuple):
     state: Tree
     total: Tree
     start: Tree
+    even: Tree
     asked: Any
     given: Any
     accepted: Any
@@ -69,21 +70,25 @@ def make_stale(
         )
 
         def take(i: Any, server: Server) -> Server:
-            given = accepted[i] * order.weight[i]
+            given, share = accepted[i] * order.weight[i], accepted[i] * order.importance[i]
+            even = server.even
+            if algorithm.sums_by_importance:
+                even = trees.add_scaled(even, share, trees.row(sent, i))
             server = server._replace(
                 total=trees.add_scaled(server.total, given, trees.row(sent, i)),
                 start=trees.add_scaled(server.start, given, trees.row(begun, i)),
+                even=even,
                 asked=server.asked + order.weight[i],
                 given=server.given + given,
                 accepted=server.accepted + accepted[i],
-                share=server.share + accepted[i] * order.importance[i],
+                share=server.share + share,
             )
             return lax.cond(order.last[i], lambda s: close(s, order.round[i]), lambda s: s, server)
 
         def close(server: Server, round: Any) -> Server:
             ratio = restored(server.asked, server.given)
             total, start = trees.scale(ratio, server.total), trees.scale(ratio, server.start)
-            mixed = Mixed(total, start, server.asked, server.accepted, server.share, None, round)
+            mixed = Mixed(total, start, server.asked, server.accepted, server.share, None, round, server.even)
             new = served(algorithm, task, server.state, mixed)
             messages = put(server.messages, server.steps, algorithm.broadcast(task, new))
             return opened(new, server.steps + 1, messages)
@@ -93,7 +98,8 @@ def make_stale(
             upload, message = (
                 jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), t) for t in (sent, begun)
             )
-            return Server(state, upload, message, nothing, nothing, nothing, nothing, count, messages)
+            even = upload if algorithm.sums_by_importance else {}
+            return Server(state, upload, message, even, nothing, nothing, nothing, nothing, count, messages)
 
         told_later = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
         first = opened(state, jnp.zeros((), jnp.int32), zeros(told_later, len(order.home)))

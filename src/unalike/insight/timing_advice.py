@@ -36,7 +36,7 @@ from ..timing import (
     hardwares,
 )
 from ..timing.laboratory import growth, repeating_schedule, settled_error, stable_limit
-from ..timing.surrogate import UNBIASED, Surrogate, begun, window
+from ..timing.surrogate import UNBIASED, Begun, Surrogate, window
 
 Floats = NDArray[np.float64]
 MOST_CLIENTS = 1000
@@ -200,7 +200,7 @@ def _hardware(
 def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterator[PolicyReport]:
     """A policy with corrected and with identical weights; they share a schedule."""
     schedule, period = repeating_schedule(policy, clients)
-    ready, importance = begun(policy, clients), clients.importance
+    ready, importance = Begun(policy, clients), clients.importance
     often = _frequency(ready.policy, schedule, period)
     identical = importance if policy.by_cohort else ready.policy.weighing.fixed
     corrected = np.where(often > 0, importance / np.maximum(often, 1e-300), 0.0)
@@ -215,7 +215,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
         yield PolicyReport(
             name,
             words,
-            **_counted(schedule),
+            **_counted(schedule, period),
             chi_square=_tidy(minimised.chi_square()),
             window=known_window,
             largest_stable_step=curve.limit,
@@ -240,13 +240,17 @@ def _frequency(policy: Policy, schedule: Schedule, period: int | None) -> Floats
     return Schedule(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
 
 
-def _counted(schedule: Schedule) -> dict[str, Any]:
-    time, staleness = schedule.steps[-1].time, schedule.staleness
+def _counted(schedule: Schedule, period: int | None) -> dict[str, Any]:
+    """Rates and ages over the last period, or over all that was planned."""
+    begin = len(schedule.steps) - period if period else 0
+    before = schedule.steps[begin - 1].time if begin else 0.0
+    time = schedule.steps[-1].time - before
+    ages = Schedule(schedule.steps[begin:], schedule.clients).staleness
     return {
-        "aggregations_per_time": len(schedule.steps) / time,
-        "uplinks_per_time": len(staleness) / time,
-        "mean_staleness": float(staleness.mean()),
-        "max_staleness": int(staleness.max()),
+        "aggregations_per_time": (len(schedule.steps) - begin) / time,
+        "uplinks_per_time": len(ages) / time,
+        "mean_staleness": float(ages.mean()),
+        "max_staleness": int(schedule.staleness.max()),
     }
 
 

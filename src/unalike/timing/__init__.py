@@ -6,6 +6,7 @@ from .cohorts import Deadline, OverSelection, WaitForAll
 from .fedbuff import FedBuff
 from .fedfix import FedFix
 from .hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardwares
+from .measured_times import TraceTimes
 from .network_time import NetworkTime
 from .policy import Policy
 from .schedule import Schedule, plan_schedule
@@ -30,6 +31,7 @@ __all__ = [
     "Step",
     "Synchronous",
     "Timing",
+    "TraceTimes",
     "WaitForAll",
     "Weighing",
     "discounts",

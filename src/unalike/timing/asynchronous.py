@@ -21,8 +21,7 @@ class Asynchronous(Policy):
     """Every result is taken as soon as it is there."""
 
     def wait(self) -> tuple[int, list[int]]:
-        found = self.arrivals(count=1)
-        return (int(self.flight.ready[found[0]]), found) if found else self.nobody()
+        return self.taken(self.arrivals(count=1))
 
     def uncorrected(self, importance: Floats) -> Floats:
         return np.ones(len(importance))

@@ -41,6 +41,16 @@ class Step(NamedTuple):
     lost: NDArray[np.int64] = NONE
     """Clients whose work was lost or given up since the last step."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The step as arrays, for a checkpoint."""
+        return {name: np.asarray(value) for name, value in self._asdict().items() if value is not None}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Step:
+        """The inverse of :meth:`arrays`."""
+        plain = {"number": int(arrays["number"]), "time": float(arrays["time"])}
+        return cls(**{**arrays, **plain})  # type: ignore[arg-type]
+
     @property
     def fresh(self) -> bool:
         """Whether everyone started from the newest model."""

@@ -30,8 +30,7 @@ class WaitForAll(Policy):
     by_cohort: ClassVar[bool] = True
 
     def wait(self) -> tuple[int, list[int]]:
-        found = self.arrivals()
-        return (int(self.flight.ready[found].max()), found) if found else self.nobody()
+        return self.taken(self.arrivals())
 
 
 @dataclass
@@ -44,10 +43,8 @@ class _Some(Policy):
         super().begin(clients)
         self.sent, self.came = np.zeros(len(clients.importance)), np.zeros(len(clients.importance))
 
-    def _send(self, draw, number):  # type: ignore[no-untyped-def]
-        before = self.flight.jobs.copy()
-        super()._send(draw, number)
-        self.sent += self.flight.jobs > before
+    def chosen(self, clients: Numbers) -> None:
+        self.sent[clients] += 1
 
     def correction(self, clients: Numbers) -> Floats:
         """One over the chance that a drawn client arrives: known, or counted with one success and one job
@@ -59,9 +56,9 @@ class _Some(Policy):
         chance = (self.came + 1) / (self.sent + 1) if known is None else known
         return np.minimum(1 / np.maximum(chance[clients], 1e-6), self.largest_weight)
 
-    def leave_late(self, tick: int) -> None:
+    def leave_late(self) -> None:
         """Give up the jobs that are still in the air."""
-        late = np.array([client for client in self.flight.working() if self.flight.ready[client] > tick], int)
+        late = np.array(sorted(self.flight.working()), np.int64)
         self.flight.cancel(late)
         self.give_up(late)
 
@@ -97,9 +94,9 @@ class Deadline(_Some):
         tick = self.now + self.ticks(self.time)
         found = self.arrivals(until=tick)
         if not len(self.flight):  # nobody is late
-            return (int(self.flight.ready[found].max()), found) if found else self.nobody()
+            return self.taken(found)
         if self.late == "drop":
-            self.leave_late(tick)
+            self.leave_late()
         return tick, found
 
     def chance(self) -> Floats | None:
@@ -121,8 +118,5 @@ class OverSelection(_Some):
 
     def wait(self) -> tuple[int, list[int]]:
         found = self.arrivals(count=self.take)
-        if not found:
-            return self.nobody()
-        tick = int(self.flight.ready[found].max())
-        self.leave_late(tick)
-        return tick, found
+        self.leave_late()
+        return self.taken(found)

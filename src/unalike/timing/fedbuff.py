@@ -25,15 +25,15 @@ class FedBuff(Policy):
 
     def begin(self, clients: Clients) -> None:
         count = len(clients.importance)
-        if not 1 <= self.buffer <= count:
+        if not 1 <= self.buffer <= count or self.buffer != int(self.buffer):
             raise ConfigError(
-                f"the buffer must be between 1 and the number of clients ({count}), but is {self.buffer}."
+                f"the buffer must be a whole number between 1 and the number of clients ({count}), but is "
+                f"{self.buffer}."
             )
         super().begin(clients)
 
     def wait(self) -> tuple[int, list[int]]:
-        found = self.arrivals(count=self.buffer)
-        return (int(self.flight.ready[found].max()), found) if found else self.nobody()
+        return self.taken(self.arrivals(count=self.buffer))
 
     def uncorrected(self, importance: Floats) -> Floats:
         return np.full(len(importance), 1 / self.buffer)

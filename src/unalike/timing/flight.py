@@ -25,11 +25,15 @@ CACHED = 1 << 23
 class Flight:
     """Jobs of clients, one at a time each; times are ticks of the hardware times `finer`."""
 
-    def __init__(self, hardware: Hardware, clients: int, finer: int = 1) -> None:
+    def __init__(self, hardware: Hardware, clients: int, finer: int = 1, longest: int | None = None) -> None:
         self.hardware, self.finer = hardware, finer
+        self.longest = longest
+        """Jobs are given up after so many ticks."""
         self.version = np.full(clients, -1, np.int64)
         """The version that each client works on, -1 for those that do not work."""
         self.started, self.ready = np.zeros(clients, np.int64), np.zeros(clients, np.int64)
+        self.given_up = np.zeros(clients, np.bool_)
+        """Whether each client's job takes too long, and ends without a result."""
         self.jobs = np.zeros(clients, np.int64)
         """How many jobs each client has begun."""
         self._queue: list[tuple[int, int]] = []
@@ -43,13 +47,13 @@ class Flight:
     def send(self, clients: Numbers, version: int, now: int) -> None:
         """Clients that do not work begin a job on this version."""
         if len(clients) > FEW:
-            ends = now + self.finer * self.hardware.ticks(clients, self.jobs[clients])
+            ends = now + self._in_time(clients, self.finer * self.hardware.ticks(clients, self.jobs[clients]))
             self._queue.extend(zip(ends.tolist(), clients.tolist(), strict=True))
             heapq.heapify(self._queue)
             self.ready[clients] = ends
         else:
             for client in clients.tolist():
-                end = now + self._duration(client)
+                end = now + int(self._in_time(client, self._duration(client)))
                 heapq.heappush(self._queue, (end, client))
                 self.ready[client] = end
         self.jobs[clients] += 1
@@ -104,6 +108,13 @@ class Flight:
         """The clients that do not work."""
         return np.array(sorted(self._grounded), np.int64)
 
+    def _in_time(self, clients: Any, durations: Any) -> Any:
+        """Durations until a result is there or the job is given up."""
+        if self.longest is None:
+            return durations
+        self.given_up[clients] = durations > self.longest
+        return np.minimum(durations, self.longest)
+
     def _duration(self, client: int) -> int:
         """The next duration of one client."""
         job = 0 if self.hardware.fixed else int(self.jobs[client])
@@ -123,13 +134,14 @@ class Flight:
             "started": self.started.copy(),
             "ready": self.ready.copy(),
             "jobs": self.jobs.copy(),
+            "given_up": self.given_up.copy(),
             "queue": np.array([client for _, client in sorted(self._queue)], np.int64),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """The inverse of :meth:`state`."""
-        self.version, self.started, self.ready, self.jobs = (
-            np.array(state[name]) for name in ("version", "started", "ready", "jobs")
+        self.version, self.started, self.ready, self.jobs, self.given_up = (
+            np.array(state[name]) for name in ("version", "started", "ready", "jobs", "given_up")
         )
         self._queue = [(int(self.ready[client]), int(client)) for client in state["queue"]]
         self._grounded = set(np.flatnonzero(self.version < 0).tolist())

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..errors import ConfigError
 from ..random import bits
@@ -41,9 +41,10 @@ class Hardware:
         """How long these clients take for their jobs of these numbers; a function of nothing else."""
         raise NotImplementedError(f"{type(self).__name__} does not say how long clients take.")
 
-    def chance_within(self, time: float) -> Floats:
-        """The probability that each client's job takes at most this long."""
-        return (self.mean <= time + 1e-12).astype(float)
+    def chance_within(self, time: float | Floats) -> Floats | None:
+        """The probability that each client's job takes at most this long (one time, or one for each),
+        where it is known."""
+        return (self.mean <= time + 1e-12).astype(float) if self.fixed else None
 
 
 class FixedTimes(Hardware):
@@ -92,7 +93,7 @@ class ExponentialTimes(RandomTimes):
     def factor(self, uniform: Floats) -> Floats:
         return -np.log(uniform)
 
-    def chance_within(self, time: float) -> Floats:
+    def chance_within(self, time: float | Floats) -> Floats:
         return -np.expm1(-time / self.mean)
 
 
@@ -107,6 +108,11 @@ class LogNormalTimes(RandomTimes):
 
     def factor(self, uniform: Floats) -> Floats:
         return np.exp(self.sigma * ndtri(uniform) - self.sigma**2 / 2)
+
+    def chance_within(self, time: float | Floats) -> Floats:
+        if self.sigma == 0:
+            return (self.mean <= time + 1e-12).astype(float)
+        return ndtr((np.log(time / self.mean) + self.sigma**2 / 2) / self.sigma)
 
 
 def exact_time(time: Any) -> Fraction:

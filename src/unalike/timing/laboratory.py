@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConfigError
 from .base import Clients, Step, Timing
 from .schedule import Schedule
-from .surrogate import begun, plan_results
+from .surrogate import Begun, plan_results
 
 Floats = NDArray[np.float64]
 PLAYED = 6_000
@@ -160,13 +160,14 @@ def stable_limit(schedule: Schedule, period: int | None = None) -> float:
 
 def repeating_schedule(timing: Timing, clients: Clients) -> tuple[Schedule, int | None]:
     """A schedule with its period, or a long one if it does not repeat itself soon."""
-    ready = begun(timing, clients)
-    schedule = plan_results(timing, clients, max(PLAYED, 40 * len(clients.importance)))
-    if not ready.repeats:
-        return schedule, None
-    short = Schedule(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)
-    period = period_of(short, ready.resolution)
-    return (schedule, None) if period is None else (short, period)
+    ready, results = Begun(timing, clients), max(PLAYED, 40 * len(clients.importance))
+    for enough in (results // 5, results) if ready.repeats else ():
+        schedule = plan_results(timing, clients, enough)
+        short = Schedule(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)
+        period = period_of(short, ready.resolution)
+        if period is not None:
+            return short, period
+    return plan_results(timing, clients, results), None
 
 
 def period_of(schedule: Schedule, resolution: int = 10**6) -> int | None:

@@ -78,9 +78,10 @@ class TraceTimes(Hardware):
     def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
         return self._each[self._first[clients] + jobs % self.counts[clients]]
 
-    def chance_within(self, time: float) -> Floats:
-        """The share of each client's measured times that are at most this long."""
-        in_time = self._each <= round(time * FINE)
+    def chance_within(self, time: float | Floats) -> Floats:
+        """The share of each client's measured times that are at most this long (or at most its own time)."""
+        limit = np.broadcast_to(np.rint(np.asarray(time) * FINE), len(self.counts))
+        in_time = self._each <= limit[self._owner]
         return np.bincount(self._owner, in_time, len(self.counts)) / self.counts
 
 

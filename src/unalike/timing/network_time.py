@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from math import lcm
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,9 +42,13 @@ class NetworkTime:
 
     def seconds(self, bytes_down: int, bytes_up: int, clients: int) -> NDArray[np.float64]:
         """What each client's messages of one job take."""
-        down, up, latency = (
-            np.broadcast_to(np.asarray(value, float), clients) for value in (self.down, self.up, self.latency)
-        )
+        try:
+            down, up, latency = (
+                np.broadcast_to(np.asarray(value, float), clients)
+                for value in (self.down, self.up, self.latency)
+            )
+        except ValueError as error:
+            raise ConfigError(f"there must be one line for each of {clients} clients ({error}).") from None
         if not (down.min() > 0 and up.min() > 0 and latency.min() >= 0):
             raise ConfigError("bandwidths must be positive, and latencies must not be negative.")
         return 8e-6 * (bytes_down / down + bytes_up / up) + 2 * latency
@@ -55,19 +59,20 @@ class _WithNetwork(Hardware):
 
     def __init__(self, computing: Hardware, extra: NDArray[np.float64]) -> None:
         self.computing, self.fixed = computing, computing.fixed
-        self.resolution = int(np.lcm(computing.resolution, FINE)) if computing.fixed else FINE
-        self._finer = Fraction(self.resolution, computing.resolution)
+        self.resolution = lcm(computing.resolution, FINE)
+        if self.resolution > 10**15:
+            raise ConfigError("these times have no common tick; round them to a few decimals.")
+        self._finer = self.resolution // computing.resolution
         self._extra = np.rint(extra * self.resolution).astype(np.int64)
         self.mean = computing.mean + extra
 
     def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
-        return self.computing.ticks(clients, jobs) * int(self._finer) + self._extra[clients]
+        return self.computing.ticks(clients, jobs) * self._finer + self._extra[clients]
 
-    def chance_within(self, time: float) -> NDArray[np.float64]:
-        shifted = time - (self.mean - self.computing.mean)
-        return np.array(
-            [float(self.computing.chance_within(t)[i]) if t > 0 else 0.0 for i, t in enumerate(shifted)]
-        )
+    def chance_within(self, time: float | NDArray[np.float64]) -> NDArray[np.float64] | None:
+        left = time - (self.mean - self.computing.mean)
+        chance = self.computing.chance_within(np.maximum(left, 1e-300))
+        return None if chance is None else np.where(left > 0, chance, 0.0)
 
 
 def with_network(hardware: Hardware, network: NetworkTime, clients: Clients) -> Hardware:

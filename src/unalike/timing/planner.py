@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, fields
+from typing import Any
 
 from ..errors import ConfigError
 from .asynchronous import Asynchronous
@@ -23,7 +24,7 @@ from .cohorts import WaitForAll
 from .fedfix import FedFix
 from .hardware import exact_time
 from .schedule import plan_schedule
-from .surrogate import Constants, begun
+from .surrogate import Begun, Constants, unweighted
 from .synchronous import Synchronous
 
 
@@ -188,7 +189,7 @@ def fedfix_bound(course: Course, clients: int, slowest: int, window: int) -> flo
 # How many steps there are --------------------------------------------------------------------------------
 
 
-def aggregations(timing: Timing, clients: Clients, time: float) -> int:
+def aggregations(timing: Timing, clients: Clients, time: Any) -> int:
     """How many steps a policy takes in a time; for fixed times T / max_i tau_i, sum_i T / tau_i or T / Delta.
 
     >>> import numpy as np
@@ -199,12 +200,12 @@ def aggregations(timing: Timing, clients: Clients, time: float) -> int:
     [6, 26, 24]
     """
     if isinstance(timing, Synchronous):
-        return math.floor(time)
+        return math.floor(exact_time(time))
     if isinstance(timing, FedFix):
         return math.floor(exact_time(time) / exact_time(timing.window))
-    ready = begun(timing, clients)
+    ready = Begun(timing, clients)
     if ready.repeats and isinstance(timing, WaitForAll | Asynchronous):
         end = math.floor(exact_time(time) * ready.resolution)
         each = [end // ticks for ticks in ready.ticks]
         return min(each) if isinstance(timing, WaitForAll) else sum(each)
-    return len(plan_schedule(timing, clients, until=time).steps)
+    return len(plan_schedule(unweighted(timing), clients, until=float(exact_time(time))).steps)

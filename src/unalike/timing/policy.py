@@ -18,16 +18,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError
+from ..errors import ConfigError, unknown
 from ..random import bits
 from .base import NONE, Clients, Draw, Step, Timing
 from .flight import Flight
 from .hardware import Hardware, exact_time, hardwares
 from .network_time import NetworkTime, with_network
-from .weighing import Weighing
+from .weighing import MODES, Weighing
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+FINEST = 10**13
+"""Ticks in a unit of time, at most; so 64 bits hold a hundred thousand units."""
 
 
 @dataclass
@@ -54,6 +56,12 @@ class Policy(Timing):
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout must be at least 0 and below 1, but is {self.dropout}.")
+        if self.weights not in MODES:
+            raise unknown("weights", self.weights, MODES)
+        if not self.largest_weight > 0:
+            raise ConfigError(f"the largest weight must be positive, but is {self.largest_weight}.")
+        if self.timeout is not None:
+            exact_time(self.timeout)
 
     # What a policy says -------------------------------------------------------------------------------------
 
@@ -85,9 +93,14 @@ class Policy(Timing):
         if self.network is not None:
             times = with_network(times, self.network, clients)
         self.times, self.clients, self.now = times, clients, 0
-        limits = [*self.grid(), *([exact_time(self.timeout)] if self.timeout else [])]
+        limits = [*self.grid(), *([] if self.timeout is None else [exact_time(self.timeout)])]
         self.resolution = lcm(times.resolution, *(limit.denominator for limit in limits))
-        self.flight = Flight(times, count, self.resolution // times.resolution)
+        if self.resolution > FINEST:
+            raise ConfigError("these times have no common tick; round them to a few decimals.")
+        longest = None if self.timeout is None else self.ticks(self.timeout)
+        self.flight = Flight(times, count, self.resolution // times.resolution, longest)
+        self.heard = 0
+        """The tick of the last result that was awaited, or of its loss."""
         self.lost: list[int] = []
         self.spare: list[int] = []
         """Versions that nobody works on any more because jobs were lost."""
@@ -130,13 +143,21 @@ class Policy(Timing):
     def _send(self, draw: Draw, number: int) -> None:
         """Idle clients begin on version `number`: everyone, or those of the round's cohort."""
         idle = self.flight.idle()
-        if not getattr(draw, "everyone", False):
+        if getattr(draw, "everyone", False):
+            self.chosen(np.arange(len(self.drawn)) if self.by_cohort else NONE)
+            if self.by_cohort:
+                self.drawn[idle] = self.clients.importance[idle]
+        else:
             cohort = draw(number)
-            self.drawn[cohort.clients] = cohort.weights
-            idle = np.intersect1d(idle, cohort.clients)
-        elif self.by_cohort:
-            self.drawn[:] = self.clients.importance
+            self.chosen(cohort.clients)
+            idle, _, places = np.intersect1d(idle, cohort.clients, return_indices=True)
+            self.drawn[idle] = cohort.weights[places]
+            if self.weighing.mode == "corrected":  # what is known is known of everyone's presence
+                self.weighing.mode = "online"
         self.flight.send(idle, number, self.now)
+
+    def chosen(self, clients: Numbers) -> None:
+        """These clients were drawn, whether they work already or not."""
 
     def _step(self, number: int, tick: int, clients: Numbers) -> Step:
         versions, unused = self.flight.land(clients)
@@ -172,6 +193,7 @@ class Policy(Timing):
             if until is not None and self.flight.first() > until:
                 break
             client = self.flight.take_one()
+            self.heard = int(self.flight.ready[client])
             if self._losses and self._is_lost(client):
                 self.give_up(np.array([client]))
             else:
@@ -183,27 +205,32 @@ class Policy(Timing):
         self.lost.extend(clients.tolist())
         self.spare.extend(self.flight.land(clients)[1].tolist())
 
-    def nobody(self) -> tuple[int, list[int]]:
-        """A step without clients, one unit of time later, because nobody works."""
+    def taken(self, found: list[int]) -> tuple[int, list[int]]:
+        """A step when the last of these was ready; without any, when the last was lost, or one unit of time
+        later because nobody works."""
+        if found or self.heard > self.now:
+            return max(self.heard, self.now), found
         return self.now + self.resolution, []
 
     def _is_lost(self, client: int) -> bool:
         job = int(self.flight.jobs[client]) - 1
-        if self.timeout is not None:
-            took = int(self.flight.ready[client] - self.flight.started[client])
-            if took > self.ticks(self.timeout):
-                return True
-        return bool(bits(self.clients.seed, "lost job", client, job) * 2.0**-64 < self.dropout)
+        return bool(self.flight.given_up[client]) or bool(
+            bits(self.clients.seed, "lost job", client, job) * 2.0**-64 < self.dropout
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {
             **self.flight.state(),
             **self.weighing.state(),
             "now": np.array(self.now),
+            "heard": np.array(self.heard),
+            "online": np.array(self.weighing.mode == "online"),
             "drawn": self.drawn.copy(),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.flight.restore(state)
         self.weighing.restore(state)
-        self.now, self.drawn = int(state["now"]), np.array(state["drawn"])
+        self.now, self.heard, self.drawn = int(state["now"]), int(state["heard"]), np.array(state["drawn"])
+        if state["online"]:
+            self.weighing.mode = "online"

@@ -114,12 +114,12 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
 
 def expected_weights(timing: Timing, clients: Clients) -> Floats | None:
     """q in closed form: waiting for everyone, asynchronous, and FedFix; None where it is not known."""
-    ready = begun(timing, clients)
+    ready = Begun(timing, clients)
     if ready.changing:
         return None
     if isinstance(timing, Synchronous | WaitForAll):
         return clients.importance
-    how_often = ready.policy.frequency() if ready.policy.staleness == "constant" else None
+    how_often = ready.plain.frequency() if ready.plain.staleness == "constant" else None
     return None if how_often is None else how_often * ready.policy.weighing.fixed
 
 
@@ -131,13 +131,13 @@ def window(timing: Timing, clients: Clients) -> int | None:
     >>> window(Asynchronous(hardware=FixedTimes([2, 3, 4])), Clients(np.full(3, 1 / 3)))
     13
     """
-    ready = begun(timing, clients)
+    ready = Begun(timing, clients)
     if isinstance(timing, Synchronous | WaitForAll) and not ready.changing:
         return 1
     if not ready.repeats:
         return None
     if isinstance(timing, FedFix):
-        return lcm(*(int(-(-t // ready.policy.ticks(timing.window))) for t in ready.ticks))
+        return lcm(*(int(-(-t // ready.plain.ticks(timing.window))) for t in ready.ticks))
     if isinstance(timing, Asynchronous) or _buffer(timing) == 1:
         whole = lcm(*ready.ticks)
         return sum(whole // t for t in ready.ticks)
@@ -190,82 +190,92 @@ def constants(timing: Timing, clients: Clients, schedule: Schedule | None = None
     >>> constants(Synchronous(), Clients(np.full(4, 0.25)))
     Constants(alpha=1.0, beta=0.0, longest=1.0, largest=0.25, staleness=0, window=1)
     """
-    ready = begun(timing, clients)
-    count = len(clients.importance)
-    schedule = schedule or plan_results(timing, clients, max(6000, 40 * count))
+    ready = Begun(timing, clients)
+    schedule = schedule or plan_results(timing, clients, max(6000, 40 * len(clients.importance)))
     alpha, beta = _pairs(timing, ready)
     if ready.repeats:
         sums = [float(step.weights.sum()) for step in schedule.steps]
         largest = max(float(step.weights.max(initial=0.0)) for step in schedule.steps)
     else:
-        expected = surrogate(timing, clients).expected
+        known = expected_weights(timing, clients)
+        expected = schedule.expected_weights if known is None else known
         sums, largest = [float(expected.sum())], float(expected.max())
+    longest = max(1.0, round(max(sums), 12))  # rounding must not make a step of length one longer
     oldest = int(schedule.staleness.max(initial=0))
-    # Rounding must not make a step of length one longer.
-    return Constants(alpha, beta, max(1.0, round(max(sums), 12)), largest, oldest, window(timing, clients))
+    return Constants(alpha, beta, longest, largest, oldest, window(timing, clients))
 
 
 def _pairs(timing: Timing, ready: Begun) -> tuple[float | None, float | None]:
     """alpha and beta, where weights of pairs of clients are known."""
-    if isinstance(timing, Synchronous):
-        return 1.0, 0.0
-    fixed = ready.policy.weighing.fixed
+    if isinstance(timing, Policy) and timing.weights == "online":
+        return None, None
     if isinstance(timing, Asynchronous) or _buffer(timing) == 1:
-        return 0.0, float(fixed.max())  # never two clients at once
+        return 0.0, float(ready.policy.weighing.fixed.max())  # never two clients at once
     if ready.repeats or (isinstance(timing, WaitForAll) and not ready.changing):
         return 1.0, 0.0  # nothing is random
-    if isinstance(timing, FedFix) and isinstance(ready.policy.times, ExponentialTimes) and not ready.changing:
-        chance = ready.policy.times.chance_within(float(timing.window))
-        return 1.0, float((fixed * (1 - chance)).max())  # clients are ready independently
+    if isinstance(timing, FedFix) and isinstance(ready.plain.times, ExponentialTimes) and not ready.changing:
+        chance = ready.plain.times.chance_within(float(timing.window))
+        return 1.0, float((ready.policy.weighing.fixed * (1 - chance)).max())  # independent of each other
     return None, None
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A copy of a timing that is ready for some clients, and what can be said of it then."""
+    """Copies of a timing that are ready for some clients, and what can be said of it then."""
 
     timing: Timing
-    clients: int
+    clients: Clients
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
-        """The timing, if it has hardware."""
-        if not isinstance(self.timing, Policy):
-            raise ConfigError(f"{type(self.timing).__name__} has no hardware.")
-        return self.timing
+        """The timing, ready; where weights are corrected by a rehearsal, this takes a while."""
+        return self._begin(self.timing)
+
+    @cached_property
+    def plain(self) -> Policy:
+        """The same with identical weights, which no schedule depends on."""
+        return self._begin(unweighted(self.timing))
+
+    def _begin(self, timing: Timing) -> Policy:
+        if not isinstance(timing, Policy):
+            raise ConfigError(f"{type(timing).__name__} has no hardware.")
+        ready = copy.copy(timing)
+        ready.begin(self.clients)
+        return ready
 
     @property
     def changing(self) -> bool:
         """Whether jobs get lost, or weights depend on what was seen before."""
-        if isinstance(self.timing, Synchronous):
-            return False
-        policy, by_cohort = self.policy, self.policy.by_cohort
-        learnt = not isinstance(policy, WaitForAll) if by_cohort else policy.weights == "online"
-        return learnt or policy.dropout > 0 or policy.timeout is not None
+        if not isinstance(self.timing, Policy):
+            return not isinstance(self.timing, Synchronous)
+        by_cohort, learns = self.timing.by_cohort, self.timing.weights == "online"
+        learns = not isinstance(self.timing, WaitForAll) if by_cohort else learns
+        return learns or self.timing.dropout > 0 or self.timing.timeout is not None
 
     @property
     def repeats(self) -> bool:
-        """Whether the schedule is periodic in the end."""
-        return isinstance(self.timing, Synchronous) or (self.policy.times.fixed and not self.changing)
+        """Whether the schedule is periodic in the end, with its weights."""
+        return not self.changing and (isinstance(self.timing, Synchronous) or self.plain.times.fixed)
 
     @property
     def resolution(self) -> int:
         """Ticks in a unit of time."""
-        return self.timing.resolution if isinstance(self.timing, Policy) else 1
+        return 1 if isinstance(self.timing, Synchronous) else self.plain.resolution
 
     @cached_property
     def ticks(self) -> list[int]:
         """Each client's ticks for its first job."""
-        everyone = np.arange(self.clients)
-        each = self.policy.times.ticks(everyone, np.zeros(self.clients, np.int64))
-        return [int(t) * self.policy.flight.finer for t in each]
+        everyone = np.arange(len(self.clients.importance))
+        each = self.plain.times.ticks(everyone, np.zeros_like(everyone))
+        return [int(t) * self.plain.flight.finer for t in each]
 
 
-def begun(timing: Timing, clients: Clients) -> Begun:
-    """A copy that is ready; the timing itself is not changed."""
-    ready = copy.copy(timing)
-    ready.begin(clients)
-    return Begun(ready, len(clients.importance))
+def unweighted(timing: Timing) -> Timing:
+    """The same timing with weights that are not corrected, so that it needs no rehearsal."""
+    plain = copy.copy(timing)
+    if isinstance(plain, Policy) and not plain.by_cohort:
+        plain.weights = "identical"
+    return plain
 
 
 def plan_results(timing: Timing, clients: Clients, results: int) -> Schedule:
