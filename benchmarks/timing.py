@@ -61,7 +61,9 @@ def train_seconds(federation: Federation, steps: int, **options: Any) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=10_000)
     parser.add_argument("--results", type=int, default=10_000, help="client results to aggregate")
     parser.add_argument("--out", type=Path, help="write the figures as JSON, too")

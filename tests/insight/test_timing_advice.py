@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.insight.timing_advice import (
-    Curve,
-    Goal,
-    advise_timing,
-    candidates,
-    readable,
-    reweighted,
-)
+from unalike.insight.timing_advice import advise_timing, candidates, readable, reweighted
+from unalike.insight.timing_race import Curve, Goal, curve_of
 from unalike.timing import (
     Asynchronous,
     Clients,
@@ -29,7 +23,7 @@ from unalike.timing import (
     timings,
 )
 from unalike.timing.laboratory import largest_stable_step, simulate
-from unalike.timing.surrogate import surrogate, window
+from unalike.timing.surrogate import Surrogate, surrogate, window
 
 TIMES = (4, 2, 2, 1)
 EVERYONE = Clients(np.full(4, 0.25))
@@ -164,6 +158,17 @@ def test_steps_get_shorter_as_errors_do():
     _, time = curve.race(Goal(target=0.05, conditioning=1.0, unlike=1.0))
     # d log(error)/dt = -error 2 / (3 sqrt 3), so that 1/error grows evenly.
     assert time == pytest.approx((1 / 0.05 - 1) * 3 * math.sqrt(3) / 2, rel=1e-2)
+
+
+def test_a_step_that_jumps_to_the_optimum_is_fast_but_a_number():
+    """A single client, half of whose way is all of it: the rate at step 1/2 is infinite."""
+    schedule = laboratory.turns([[0]], [[2.0]], steps=50, delay=0)
+    curve = curve_of(schedule, 1, Surrogate(np.ones(1), np.ones(1)))
+    assert curve.limit == pytest.approx(1.0, rel=1e-3)
+    assert np.isfinite(curve.pace).all()
+    assert np.isfinite(curve.left).all()
+    _, time = curve.race(Goal(conditioning=1.0))
+    assert 0 <= time < 1.5
 
 
 # Verdicts.

@@ -14,7 +14,8 @@ from ..data.importance import importance_of
 from ..errors import ConfigError
 from ..experiment import make_federation
 from ..insight import Advice, SchemeReport, advise_sampling
-from ..insight.timing_advice import Goal, PolicyReport, TimingAdvice, advise_timing, readable
+from ..insight.timing_advice import PolicyReport, TimingAdvice, advise_timing, readable
+from ..insight.timing_race import Goal
 from ..report import save
 from ..report.participation_plots import weight_variance
 from ..timing import FixedTimes, Hardware, hardwares

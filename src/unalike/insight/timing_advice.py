@@ -1,14 +1,12 @@
 """When should the server aggregate, with clients of these speeds?
 
 Every policy's schedule is known before training, so that what it costs and what it does to weights can be
-counted; what it does to training is computed on quadratic losses whose curvatures are up to a factor
-`conditioning` apart, and whose optima differ by `unlike` times the distance to go. There,
+counted; what it does to training is computed on quadratic losses. A policy that aggregates more often wins
+only if the shorter steps that older models need do not cost more; and weights that favour quick clients,
 
-    d error^2 / dt = -2 rate(step) (error^2 - left(step)^2),
+    q_i / sum_j q_j  instead of  p_i,
 
-with what old and biased results leave, and the step is at all times the best that no curvature makes diverge.
-So a policy that aggregates more often wins only if its shorter steps and older models do not cost more, and
-weights that favour quick clients never come closer than their bias. Mini-batches add noise on top.
+never come closer to the common optimum than their bias lets them.
 """
 
 from __future__ import annotations
@@ -35,45 +33,15 @@ from ..timing import (
     WaitForAll,
     hardwares,
 )
-from ..timing.laboratory import growth, repeating_schedule, settled_error, stable_limit
+from ..timing.laboratory import repeating_schedule
 from ..timing.surrogate import UNBIASED, Begun, Surrogate, window
+from .timing_race import Goal, curve_of
 
 Floats = NDArray[np.float64]
 MOST_CLIENTS = 1000
 """Schedules of more clients would take minutes to play."""
 WINDOWS, BUFFERS = (0.8, 0.5, 0.2), (0.5, 0.25, 0.1)
 """FedFix windows as shares of the slowest client's time, FedBuff buffers as shares of the clients."""
-MOST_LEFT = 5000
-"""Errors that stay are computed for so many steps times clients, and interpolated."""
-FINENESS, FINEST, CURVATURES, ERRORS = 40, 1e5, 24, 200
-"""Steps at which rates are computed, how many times shorter than the limit the first is, and the numbers of
-curvatures and of errors on the way."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Goal:
-    """What training is to reach, on which losses."""
-
-    target: float = 0.01
-    """The error to reach, as a share of the initial one."""
-    conditioning: float = 10.0
-    """The largest curvature over the smallest, as far as local work does not even them out."""
-    unlike: float = 0.1
-    """How far clients' optima are apart, as a share of the initial error."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.target < 1:
-            raise ConfigError(f"the target must be between 0 and 1, but is {self.target}.")
-        if not (1 <= self.conditioning < math.inf and 0 <= self.unlike < math.inf):
-            raise ConfigError(
-                "the conditioning must be at least 1 and clients at least 0 apart, but these are "
-                f"{self.conditioning} and {self.unlike}."
-            )
-
-    @property
-    def curvatures(self) -> Floats:
-        """Curvatures from the smallest to the largest, which is one."""
-        return np.geomspace(1 / self.conditioning, 1.0, CURVATURES)
 
 
 @dataclass(frozen=True)
@@ -210,7 +178,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
             return  # nobody reports more often than the others
         weighted = reweighted(schedule, weights)
         minimised = Surrogate(importance, often * weights)
-        curve = _curve(weighted, period, minimised)
+        curve = curve_of(weighted, period, minimised)
         step, time = curve.race(goal)
         yield PolicyReport(
             name,
@@ -263,63 +231,12 @@ def _first_time(schedule: Schedule) -> float:
     return next(step.time for step in schedule.steps if len(step.clients))
 
 
-# Training on quadratic losses ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Curve:
-    """How fast errors shrink, and how large they stay, for steps up to the largest stable one."""
-
-    limit: float
-    steps: Floats
-    pace: Floats
-    """The rate per unit of time over the step, which is constant for short steps."""
-    left: Floats
-    """The squared error that stays, for optima of variance one."""
-
-    def rate(self, steps: Floats) -> Floats:
-        """The rate at which errors shrink per unit of time."""
-        return steps * np.interp(np.log(steps), np.log(self.steps), self.pace)
-
-    def error(self, steps: Floats) -> Floats:
-        """The squared error that stays."""
-        return np.interp(np.log(steps), np.log(self.steps), self.left)
-
-    def race(self, goal: Goal) -> tuple[float, float]:
-        """The best step in the beginning, and the time to the target if steps get shorter as they should."""
-        steps = self.steps[:, None] * goal.curvatures
-        slowest = self.rate(steps).min(axis=1)
-        left = goal.unlike**2 * self.error(steps).max(axis=1)
-        errors = np.geomspace(1.0, goal.target, ERRORS)
-        rates = slowest * (1 - left / errors[:, None] ** 2)
-        best = rates.max(axis=1)
-        if best.min() <= 0:
-            return float(self.steps[rates[0].argmax()]), math.inf
-        return float(self.steps[rates[0].argmax()]), float(np.trapezoid(1 / best, -np.log(errors)))
-
-
-def _curve(schedule: Schedule, period: int | None, minimised: Surrogate) -> Curve:
-    limit = stable_limit(schedule, period)
-    short = np.geomspace(1 / FINEST, 0.1, FINENESS // 2, endpoint=False)
-    steps = limit * np.concatenate([short, np.linspace(0.1, 1.0, FINENESS, endpoint=False)])
-    pace = -growth(schedule, steps, period) / steps
-    few = _spread_over(len(steps), max(16, MOST_LEFT // schedule.clients))
-    left = settled_error(schedule, minimised.importance, steps[few], minimised.expected)
-    logs = np.interp(np.log(steps), np.log(steps[few]), np.log(np.maximum(left, 1e-300)))
-    return Curve(limit, steps, pace, np.exp(logs))
-
-
-def _spread_over(many: int, few: int) -> NDArray[np.int64]:
-    """So many places out of many, evenly spaced, with the first and the last."""
-    return np.unique(np.linspace(0, many - 1, min(few, many)).round().astype(np.int64))
-
-
 # The verdict ---------------------------------------------------------------------------------------------
 
 
 def _choose(reports: Sequence[PolicyReport], goal: Goal) -> tuple[str, tuple[str, ...]]:
     """The unbiased policy that reaches the target first; of nearly equal ones, that with fewest messages."""
-    unbiased = [report for report in reports if not report.biased]
+    unbiased = [report for report in reports if report.weights == "corrected" and not report.biased]
     soonest = min(unbiased, key=lambda report: report.time_to_target)
     near = [report for report in unbiased if report.time_to_target <= 1.02 * soonest.time_to_target]
     best = min(near, key=lambda report: report.uplinks_per_time)
@@ -346,7 +263,8 @@ def _arrival(best: PolicyReport, soonest: PolicyReport, goal: Goal) -> str:
 def _against_waiting(best: PolicyReport, reports: Sequence[PolicyReport]) -> list[str]:
     waiting = next(report for report in reports if report.policy == "wait-for-all")
     if best is waiting:
-        later = [r for r in reports if not r.biased and r.time_to_target > best.time_to_target]
+        unbiased = [report for report in reports if report.weights == "corrected" and not report.biased]
+        later = [report for report in unbiased if report.time_to_target > best.time_to_target]
         rival = min(later, key=lambda report: report.time_to_target, default=None)
         return [f"With the next, {rival.policy}, {_when(rival)}."] if rival else []
     messages = best.uplinks_per_time / waiting.uplinks_per_time

@@ -59,8 +59,7 @@ def report_run(folder: RunLike, federation: Any = None) -> Path:
         folder.path / "report.html",
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
-        summary=headline(metrics, clients, folder.record.timings())
-        | timing_cards(folder.record, federation),
+        summary=headline(metrics, clients, folder.record.timings()) | timing_cards(folder.record, federation),
         figures=figures,
         captions=_CAPTIONS,
         config={**folder.config, "versions": getattr(folder, "versions", {})},

@@ -1,5 +1,6 @@
 """The published claims, as runnable studies."""
 
+from . import asynchronous as _asynchronous  # noqa: F401
 from . import availability as _availability  # noqa: F401 - studies register themselves
 from . import foundation as _foundation  # noqa: F401
 from . import sampling as _sampling  # noqa: F401
