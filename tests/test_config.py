@@ -63,7 +63,6 @@ def test_an_option_keeps_its_kind():
         {"rounds": 1.5},
         {"rounds": "many"},
         {"rounds": True},
-        {"rounds": None},
         {"seed": -1},
         {"clients": 0},
         {"learning_rate": float("nan")},

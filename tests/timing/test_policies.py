@@ -294,9 +294,7 @@ def test_some_results_must_arrive(dropout):
         Asynchronous(dropout=dropout)
 
 
-@pytest.mark.parametrize(
-    "timeout", [-1, "never", 0]
-)
+@pytest.mark.parametrize("timeout", [-1, "never", 0])
 def test_a_time_out_is_a_positive_time(timeout):
     with pytest.raises(ConfigError, match="positive"):
         begun(FedFix(1, timeout=timeout, weights="identical"), equally(5))

@@ -1,5 +1,15 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
 from .sampling_advice import Advice, SchemeReport, advise_sampling
+from .timing_advice import PolicyReport, TimingAdvice, advise_timing
+from .timing_race import Goal
 
-__all__ = ["Advice", "SchemeReport", "advise_sampling"]
+__all__ = [
+    "Advice",
+    "Goal",
+    "PolicyReport",
+    "SchemeReport",
+    "TimingAdvice",
+    "advise_sampling",
+    "advise_timing",
+]

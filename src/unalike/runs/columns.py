@@ -88,7 +88,7 @@ def group_rows(round: int, groups: Mapping[str, NDArray[Any]]) -> list[tuple[int
 def group_numbers(kind: str, numbers: bytes) -> NDArray[Any]:
     """The inverse of one row of :func:`group_rows`.
 
-    >>> group_numbers("<i4", b"\x07\x00\x00\x00")
+    >>> group_numbers("<i4", np.array([7], "<i4").tobytes())
     array([7])
     """
     if kind not in ("<i4", "<f8"):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..participation import Cohort
 from .base import Clients, Step, Timing
 
-REHEARSED = 200_000
+REHEARSED = 60_000
 """Results in a rehearsal, at most."""
 
 
