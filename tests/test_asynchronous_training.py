@@ -86,7 +86,7 @@ def test_nor_on_keeping_all_versions_or_saving_some(whole, tmp_path):
 
 def test_nor_on_how_many_results_are_computed_together(whole, monkeypatch):
     for most in (2, 3):
-        monkeypatch.setattr("unalike.training.MOST_TOGETHER", most)
+        monkeypatch.setattr("unalike.loop.MOST_TOGETHER", most)
         assert_same_run(whole["async"], trained(POLICIES["async"]()))
 
 
@@ -99,7 +99,7 @@ class Heavy(FedAvg):
 
 
 def test_a_server_that_keeps_much_more_than_it_sends_takes_all_steps(monkeypatch):
-    monkeypatch.setattr("unalike.training.MOST_KEPT", 2000)  # so that five thousand numbers are many
+    monkeypatch.setattr("unalike.loop.MOST_KEPT", 2000)  # so that five thousand numbers are many
     heavy, light = (trained(POLICIES["async"](), 9, kind(work=WORK)) for kind in (Heavy, FedAvg))
     assert trees.largest_difference(heavy.state["params"], light.state["params"]) < 1e-6
 
@@ -159,7 +159,7 @@ def test_ctrl_c_between_any_two_blocks_loses_nothing(whole, name, tmp_path, monk
     for reading in (1, 2, 4, 5):
         path = tmp_path / str(reading)
         with monkeypatch.context() as patched:
-            patched.setattr("unalike.training.Interrupts", asked_at(reading))
+            patched.setattr("unalike.loop.Interrupts", asked_at(reading))
             with pytest.raises(KeyboardInterrupt):
                 trained(POLICIES[name](), out=path, checkpoint_every=0)
         assert_same_run(whole[name], trained(POLICIES[name](), out=path, resume=True, checkpoint_every=0))
