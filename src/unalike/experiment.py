@@ -77,7 +77,10 @@ def make_timing(experiment: Experiment) -> Timing:
     if name == "synchronous":
         about_time = ("hardware", "bandwidth", "dropout", "timeout", "until")
         if not any(getattr(experiment, option) for option in about_time):
-            _refuse_unused(experiment, ("timing_weights",))
+            if experiment.timing_weights is not None:
+                raise ConfigError(
+                    "timing_weights means nothing in synchronous rounds; choose a timing, such as fedfix:0.5."
+                )
             return timings.make(experiment.timing)
     spec = "wait-for-all" if name == "synchronous" else experiment.timing
     settings: dict[str, Any] = {
@@ -90,14 +93,6 @@ def make_timing(experiment: Experiment) -> Timing:
     if experiment.timing_weights is not None:
         settings["weights"] = experiment.timing_weights
     return timings.make(spec, **settings)
-
-
-def _refuse_unused(experiment: Experiment, names: tuple[str, ...]) -> None:
-    for name in names:
-        if getattr(experiment, name) is not None:
-            raise ConfigError(
-                f"{name} means nothing with synchronous rounds; choose a timing, such as fedfix:0.5."
-            )
 
 
 def check(experiment: Experiment) -> None:

@@ -70,13 +70,6 @@ class Flight:
         """The client whose result is ready first (the smaller number among equals); it stops working."""
         return heapq.heappop(self._queue)[1]
 
-    def take_until(self, tick: int) -> list[int]:
-        """The clients whose results are ready by then, in the order in which they are."""
-        taken = []
-        while self._queue and self._queue[0][0] <= tick:
-            taken.append(heapq.heappop(self._queue)[1])
-        return taken
-
     def land(self, clients: Numbers) -> tuple[Numbers, Numbers]:
         """These clients work no longer; the versions they worked on, and those that nobody works on now."""
         versions = self.version[clients]
