@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
+from ..text_files import read_text
 from .hardware import FINE, Floats, Hardware, Ticks, hardwares
 
+_WORDS = "file of times", "the measured times of clients"
 HEADER = "client,seconds"
 LONGEST = 1e8
 """Seconds of the longest job, about three years: the clock's ticks must fit into 64 bits."""
@@ -88,7 +90,7 @@ class TraceTimes(Hardware):
 def read_times(path: str | Path) -> Floats:
     """Positive numbers of seconds, separated by commas, spaces or line ends."""
     path = Path(path)
-    text = _text(path)
+    text = read_text(path, *_WORDS)
     wrong = _WRONG_WORD.search(text)
     if wrong:
         raise ConfigError(f"{_place(text, wrong, path)} holds {_short(wrong[0])}; {_allowed()}.")
@@ -103,7 +105,12 @@ def read_times(path: str | Path) -> Floats:
 def read_measured(path: str | Path, clients: int) -> tuple[Numbers, Floats]:
     """The clients and the seconds of all measured jobs, in the order of the file."""
     path = Path(path)
-    header, _, body = _text(path).replace(" ", "").replace("\r", "").partition("\n")
+    header, _, body = (
+        read_text(path, *_WORDS)
+        .replace(" ", "")
+        .replace("\r", "")
+        .partition("\n")
+    )
     if header != HEADER:
         raise ConfigError(f"line 1 of {path.name} must be the header {HEADER}, but is {_short(header)}.")
     if not body:
@@ -160,16 +167,6 @@ def _check_lines(path: Path, owner: Numbers, seconds: Floats, clients: int) -> N
     missing = np.flatnonzero(np.bincount(owner, minlength=clients) == 0)
     if len(missing):
         raise ConfigError(f"{path.name} has no time of client {missing[0]}; every client needs at least one.")
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8-sig").rstrip()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the times {str(path)!r} cannot be read ({error}).") from None
-    if not text:
-        raise ConfigError(f"{path.name} is empty; it needs the measured times of clients.")
-    return text
 
 
 def _place(text: str, found: re.Match[str], path: Path, first: int = 1) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import ConfigError
+from ...text_files import read_text
 from ..base import Numbers
 
 HEADER = "round,client"
@@ -28,7 +29,7 @@ Where = Callable[[int], str]
 
 def read_trace(path: Path, clients: int) -> tuple[Numbers, Numbers, int]:
     """Rounds and clients of all who are there, and the number of rounds."""
-    text = _text(path)
+    text = read_text(path, "trace", f"the header {HEADER} and lines such as 0,3")
     read = _from_json if path.suffix == ".json" else _from_csv
     rounds, who, where = read(text, path.name, clients)
     _check_clients(who, clients, where)
@@ -63,18 +64,6 @@ def checked_presence(presence: ArrayLike) -> NDArray[np.bool_]:
             f"{there.dtype} of shape {there.shape}."
         )
     return there
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8-sig").rstrip()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the trace {str(path)!r} cannot be read ({error}).") from None
-    if not text:
-        raise ConfigError(
-            f"the trace {path.name} is empty; it needs the header {HEADER} and lines such as 0,3."
-        )
-    return text
 
 
 def _from_csv(text: str, name: str, clients: int) -> tuple[Numbers, Numbers, Where]:
