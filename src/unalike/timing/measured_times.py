@@ -105,12 +105,7 @@ def read_times(path: str | Path) -> Floats:
 def read_measured(path: str | Path, clients: int) -> tuple[Numbers, Floats]:
     """The clients and the seconds of all measured jobs, in the order of the file."""
     path = Path(path)
-    header, _, body = (
-        read_text(path, *_WORDS)
-        .replace(" ", "")
-        .replace("\r", "")
-        .partition("\n")
-    )
+    header, _, body = read_text(path, *_WORDS).replace(" ", "").replace("\r", "").partition("\n")
     if header != HEADER:
         raise ConfigError(f"line 1 of {path.name} must be the header {HEADER}, but is {_short(header)}.")
     if not body:
