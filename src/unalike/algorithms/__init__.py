@@ -3,6 +3,7 @@
 from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
 from .client_data import ClientData
 from .fedavg import FedAvg
+from .fedem import FedEM
 from .fedprox import FedProx
 from .finetuned import FedAvgPlus
 from .local import Local
@@ -15,6 +16,7 @@ __all__ = [
     "ClientData",
     "FedAvg",
     "FedAvgPlus",
+    "FedEM",
     "FedProx",
     "Local",
     "LocalWork",

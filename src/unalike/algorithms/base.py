@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import jax
 
@@ -23,6 +23,9 @@ from ..models import Task
 from ..registry import Registry
 from ..trees import Tree
 from .client_data import ClientData
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
 
 algorithms: Registry[Algorithm] = Registry("algorithm")
 
@@ -88,6 +91,8 @@ class Algorithm:
     work: LocalWork = field(default_factory=LocalWork)
 
     name: ClassVar[str] = ""
+    grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    """Values that are worth trying for the method's own settings, beside the learning rate."""
     personalised: ClassVar[bool] = False
     """Whether clients predict with something of their own, so that evaluation must visit each of them."""
     keeps_uploads: ClassVar[bool] = False
@@ -117,6 +122,13 @@ class Algorithm:
     def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
         """What a client remembers when it first hears from the server."""
         return {}
+
+    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+        """The memory that a client which has never taken part makes for itself before it predicts."""
+        return self.init_client(task, message, key)
+
+    def check(self, task: Task, federation: Federation) -> None:
+        """Raise a `ConfigError` where the method cannot work with this task or these clients."""
 
     def broadcast(self, task: Task, state: Tree) -> Tree:
         """What goes down to a client."""

@@ -20,6 +20,8 @@ from jax import lax
 from ..models import Batch
 
 Carry = TypeVar("Carry")
+BLOCK = 256
+"""Rows looked at together where order does not matter."""
 
 
 @partial(
@@ -78,9 +80,35 @@ class ClientData:
         """All rows as one batch, padded to `capacity`: for closed forms and for one value per row."""
         return self._take(self._block(0, self.capacity))
 
+    def row_weights(self) -> jax.Array:
+        """The weight of every row, up to `capacity`; zero past the client's last row."""
+        return self._look_up(self._block(0, self.capacity))[1]
+
+    def per_row(self, function: Callable[[jax.Array, jax.Array], jax.Array]) -> jax.Array:
+        """`function(x, y)` of every row, a block at a time; rows past the client's last, up to `capacity`, are
+        zero."""
+        width = min(max(self.positions.shape[-1], BLOCK), self.capacity)
+        blocks = -(-self.capacity // width)
+        shape = jax.eval_shape(lambda: function(*self._rows(0, width)))
+        values = jnp.zeros((blocks * width, *shape.shape[1:]), shape.dtype)
+
+        def block(j: jax.Array, values: jax.Array) -> jax.Array:
+            return lax.dynamic_update_slice_in_dim(
+                values, function(*self._rows(j * width, width)), j * width, 0
+            )
+
+        values = lax.fori_loop(0, -(-self.size // width), block, values)[: self.capacity]
+        real = jnp.arange(self.capacity) < self.size
+        return jnp.where(real.reshape(-1, *(1,) * (values.ndim - 1)), values, 0)
+
     def weighted(self, own_weights: jax.Array) -> ClientData:
-        """The same rows with other weights: `own_weights[p]` for this client's row p."""
+        """The same rows with other weights: `own_weights[p]` for this client's row p, a number or one for
+        each of several losses."""
         return replace(self, own_weights=own_weights)
+
+    def _rows(self, first: Any, width: int) -> tuple[jax.Array, jax.Array]:
+        batch = self._take(self._block(first, width))
+        return batch.x, batch.y
 
     def _block(self, first: Any, width: int) -> jax.Array:
         positions = first + jnp.arange(width, dtype=jnp.int32)
@@ -97,7 +125,8 @@ class ClientData:
         rows = self.start + place
         weights = real.astype(jnp.float32)
         if self.own_weights is not None:
-            weights = weights * self.own_weights[place]
+            chosen = self.own_weights[place]
+            weights = weights.reshape(*weights.shape, *(1,) * (chosen.ndim - weights.ndim)) * chosen
         elif self.weights is not None:
             weights = weights * self.weights[rows]
         return rows, weights, jnp.sum(real, axis=-1, dtype=jnp.float32)

@@ -7,6 +7,8 @@ here and stepped through with an ordinary debugger.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -120,7 +122,8 @@ class DebugEngine:
         try:
             job = step.number if step.jobs is None else int(step.jobs[place])
             data = self._data(step.number, client, algorithm.work, job)
-            memory = self._memory(client, message, memories, data.key)
+            first = partial(algorithm.init_client, task, message, data.key)
+            memory = self._memory(client, memories, first)
             reply = algorithm.client(task, message, memory, data, data.key)
             return reply._replace(report=watched(self.setting.watch, message, reply))
         except Exception as error:
@@ -135,7 +138,8 @@ class DebugEngine:
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
         told = trees.row(message, client) if algorithm.decentralised else message
-        memory = self._memory(client, told, memories, data.key)
+        first = partial(algorithm.newcomer, task, told, data, data.key)
+        memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, told, memory, data, data.key)
         if not len(x):
             return {"samples": 0.0, **dict.fromkeys(("loss", *task.metrics), float("nan"))}
@@ -165,10 +169,10 @@ class DebugEngine:
             capacity=self.capacity,
         )
 
-    def _memory(self, client: int, message: Tree, memories: Memories, key: jax.Array) -> Tree:
+    def _memory(self, client: int, memories: Memories, first: Callable[[], Tree]) -> Tree:
         memory, fresh = memories.gather(np.array([client]))
         if memories and fresh[0]:
-            return self.setting.algorithm.init_client(self.setting.task, message, key)
+            return first()
         return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
 
     def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Mixed:

@@ -87,13 +87,9 @@ def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -
     )
 
 
-def recall(
-    algorithm: Algorithm, task: Task, message: Tree, memory: Tree, fresh: jax.Array, key: jax.Array
-) -> Tree:
+def recall(memory: Tree, fresh: jax.Array, first: Callable[[], Tree]) -> Tree:
     """A client's memory, or its first one."""
-    if not jax.tree.leaves(memory):
-        return memory
-    return lax.cond(fresh, lambda: algorithm.init_client(task, message, key), lambda: memory)
+    return lax.cond(fresh, first, lambda: memory) if jax.tree.leaves(memory) else memory
 
 
 def make_walk(
@@ -108,7 +104,8 @@ def make_walk(
     ) -> tuple[Tree, Tree, Reply]:
         data = client_data(rows, plan, i, key, capacity)
         message = trees.row(told, i) if own else told
-        memory = recall(algorithm, task, message, memory, plan.read("fresh", i) > 0, data.key)
+        first = partial(algorithm.init_client, task, message, data.key)
+        memory = recall(memory, plan.read("fresh", i) > 0, first)
         reply = algorithm.client(task, message, memory, data, data.key)
         return message, memory, reply._replace(report=watched(watch, message, reply))
 

@@ -82,7 +82,7 @@ def convolutional(
     def apply_noisy(params: Tree, x: jax.Array, key: jax.Array) -> jax.Array:
         return dense(params["dense"][-1], features(params, x, key))
 
-    return Model(init, apply, features, apply_noisy if dropout else None)
+    return Model(init, apply, features, apply_noisy if dropout else None, f"dense/{len(hidden)}")
 
 
 @models.add("cnn")

@@ -47,7 +47,9 @@ def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
             h = jax.nn.relu(dense(layer, h))
         return h
 
-    return Model(init, lambda params, x: dense(params[-1], features(params, x)), features)
+    return Model(
+        init, lambda params, x: dense(params[-1], features(params, x)), features, head=str(len(widths) - 2)
+    )
 
 
 def flatten(x: jax.Array) -> jax.Array:

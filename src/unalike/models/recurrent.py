@@ -62,7 +62,7 @@ def character_model(layer: Layer, gates: int, units: int, embedding: int, layers
             h = layer(rows.reshape(*h.shape[:2], -1), weights["wh"], weights["bh"])
         return h[-1]
 
-    return Model(init, lambda params, x: dense(params["head"], features(params, x)), features)
+    return Model(init, lambda params, x: dense(params["head"], features(params, x)), features, head="head")
 
 
 def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> Tree:

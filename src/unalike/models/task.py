@@ -17,6 +17,7 @@ from ..trees import Tree
 from .convolutions import canonical
 from .losses import Loss, cross_entropy, squared_error
 from .metrics import Metric, metrics_for
+from .mixing import mixture
 
 
 class Batch(NamedTuple):
@@ -41,13 +42,15 @@ class Model:
     """`init(key)` makes parameters; `apply(parameters, x)` predicts a batch.
 
     `features(parameters, x)` is the representation before the last layer, and `apply_noisy(parameters, x,
-    key)` is `apply` during training for models with dropout.
+    key)` is `apply` during training for models with dropout. `head` is where the parameters of the last layer
+    are, such as "dense/1"; what is not the head is the body, which makes the features.
     """
 
     init: Callable[[jax.Array], Tree]
     apply: Callable[[Tree, jax.Array], jax.Array]
     features: Callable[[Tree, jax.Array], jax.Array] | None = None
     apply_noisy: Callable[[Tree, jax.Array, jax.Array], jax.Array] | None = None
+    head: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,11 @@ class Task:
     def loss_and_gradient(self, params: Tree, batch: Batch) -> tuple[jax.Array, Tree]:
         """The loss on a batch and its gradient, in a form that is fast inside compiled loops."""
         return canonical(jax.value_and_grad(self.loss))(params, batch)
+
+    def mixture(self, outputs: jax.Array, weights: jax.Array) -> jax.Array:
+        """The prediction of several models together, from each one's outputs (leading axis) and weights that
+        sum to one: probabilities are mixed, not logits."""
+        return mixture(self.sample_loss, outputs, weights)
 
     def measure(self, outputs: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
         """Loss and metrics, one number per row."""

@@ -1,0 +1,135 @@
+"""FedEM: every client's data are a mixture of a few populations, the same for all clients (Marfoq, Neglia,
+Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
+
+    client t:   q[i, m]   <-  weight_tm exp(-loss(theta_m; i)) / sum_m' ...           for all its rows i
+                weight_tm <-  mean_i q[i, m]                                          stays with the client
+                theta_tm  <-  descend from theta_m on  mean_i q[i, m] loss(.; i);     sends all theta_tm
+    server:     theta_m   <-  sum_t importance_t theta_tm
+    predict:    h_t(x)    =   sum_m weight_tm h(x; theta_m)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree
+from .base import Reply, algorithms
+from .client_data import ClientData
+from .fedavg import FedAvg
+from .local_sgd import local_sgd
+from .mixture import (
+    component_losses,
+    mean_posterior,
+    mixture_task,
+    negative_log_likelihood,
+    posterior,
+    unlike_starts,
+)
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
+
+
+@algorithms.add("fedem")
+@dataclass(frozen=True, kw_only=True)
+class FedEM(FedAvg):
+    """A mixture of models that everyone shares, with mixture weights of each client's own (Marfoq et al.,
+    2021)."""
+
+    components: int = 3
+    em_steps: int = 20
+    """How often a client that joins after training refines its mixture weights."""
+    refresh: int = 0
+    """The same for clients that took part, before they predict with the newest components."""
+    temperature: float = 1.0
+    """Divides the losses in the E-step, for losses that are not negative log-likelihoods."""
+    smoothing: float = 0.0
+    """Rows of every component that each client pretends to have."""
+    hard: bool = False
+    """Whether a client belongs to its likeliest component alone: clustering."""
+
+    name: ClassVar[str] = "fedem"
+    personalised: ClassVar[bool] = True
+    grid: ClassVar = {"components": (2, 3, 4)}
+
+    def __post_init__(self) -> None:
+        if self.components < 1:
+            raise ConfigError(f"components must be at least 1, but is {self.components}.")
+        if min(self.em_steps, self.refresh, self.smoothing) < 0:
+            raise ConfigError("em_steps, refresh and smoothing must not be negative.")
+        if not self.temperature > 0:
+            raise ConfigError(f"temperature must be positive, but is {self.temperature}.")
+
+    def check(self, task: Task, federation: Federation) -> None:
+        if self.components > len(federation):
+            raise ConfigError(
+                f"{self.components} components need at least as many clients, but there are {len(federation)}."
+            )
+
+    @property
+    def equals_local_training(self) -> bool:
+        return super().equals_local_training and self.components == 1
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        params = unlike_starts(task, self.components, key)
+        return {"params": params, "server": self.server_optimizer.build().init(params)}
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        return {"weights": jnp.full(self.components, 1.0 / self.components)}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        losses, rows = self._losses(task, message, data), data.row_weights()
+        chances = self._chances(losses, memory["weights"], rows)
+        weights = mean_posterior(posterior(losses, memory["weights"], self.temperature), rows, self.smoothing)
+        trained = local_sgd(
+            mixture_task(task, self.components),
+            message,
+            data.weighted(chances * rows[:, None]),
+            self.optimizer,
+        )
+        likelihood = rows @ negative_log_likelihood(losses, memory["weights"]) / jnp.maximum(rows.sum(), 1.0)
+        shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
+        return Reply(trained.params, {"weights": weights}, {"train_loss": likelihood, **shares})
+
+    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return self._fitted(task, message, self.init_client(task, message, key), data, self.em_steps)
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        weights = self._fitted(task, message, memory, data, self.refresh)["weights"]
+        return {"components": message, "weights": self._used(weights)}
+
+    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+        outputs = jnp.stack([task.apply(params, x) for params in predictor["components"]])
+        return task.mixture(outputs, predictor["weights"])
+
+    def _losses(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
+        return data.per_row(partial(component_losses, task, message))
+
+    def _chances(self, losses: jax.Array, weights: jax.Array, rows: jax.Array) -> jax.Array:
+        """Every component's chance for every row; the same for all rows of a client with one component."""
+        chances = posterior(losses, weights, self.temperature)
+        if not self.hard:
+            return chances
+        return jnp.broadcast_to(self._used(mean_posterior(chances, rows)), chances.shape)
+
+    def _used(self, weights: jax.Array) -> jax.Array:
+        return jax.nn.one_hot(jnp.argmax(weights), self.components) if self.hard else weights
+
+    def _fitted(self, task: Task, message: Tree, memory: Tree, data: ClientData, steps: int) -> Tree:
+        """The memory after some EM steps on the mixture weights alone."""
+        if not steps:
+            return memory
+        losses, rows = self._losses(task, message, data), data.row_weights()
+
+        def step(_: int, weights: jax.Array) -> jax.Array:
+            return mean_posterior(posterior(losses, weights, self.temperature), rows, self.smoothing)
+
+        return {"weights": lax.fori_loop(0, steps, step, memory["weights"])}
