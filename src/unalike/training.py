@@ -72,7 +72,7 @@ def train(
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
     who = participation or (Renormalised(per_round=per_round) if per_round else Full())
     who.check(len(federation), rounds or 0)
-    algorithm.check(task, federation)
+    algorithm = algorithm.prepare(task, federation)
     watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
     setting = Setting(federation, task, algorithm, seed, stream, devices, watch)
     training = Training(

@@ -127,8 +127,9 @@ class Algorithm:
         """The memory that a client which has never taken part makes for itself before it predicts."""
         return self.init_client(task, message, key)
 
-    def check(self, task: Task, federation: Federation) -> None:
-        """Raise a `ConfigError` where the method cannot work with this task or these clients."""
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        """The method made ready for these clients; a `ConfigError` where it cannot work with them."""
+        return self
 
     def broadcast(self, task: Task, state: Tree) -> Tree:
         """What goes down to a client."""

@@ -85,8 +85,7 @@ class ClientData:
         return self._look_up(self._block(0, self.capacity))[1]
 
     def per_row(self, function: Callable[[jax.Array, jax.Array], jax.Array]) -> jax.Array:
-        """`function(x, y)` of every row, a block at a time; rows past the client's last, up to `capacity`, are
-        zero."""
+        """`function(x, y)` of every row, a block at a time; padded with zeros to `capacity`."""
         width = min(max(self.positions.shape[-1], BLOCK), self.capacity)
         blocks = -(-self.capacity // width)
         shape = jax.eval_shape(lambda: function(*self._rows(0, width)))

@@ -21,7 +21,7 @@ from jax import lax
 from ..errors import ConfigError
 from ..models import Task
 from ..trees import Tree
-from .base import Reply, algorithms
+from .base import Algorithm, Reply, algorithms
 from .client_data import ClientData
 from .fedavg import FedAvg
 from .local_sgd import local_sgd
@@ -68,11 +68,12 @@ class FedEM(FedAvg):
         if not self.temperature > 0:
             raise ConfigError(f"temperature must be positive, but is {self.temperature}.")
 
-    def check(self, task: Task, federation: Federation) -> None:
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
         if self.components > len(federation):
             raise ConfigError(
-                f"{self.components} components need at least as many clients, but there are {len(federation)}."
+                f"{self.components} components need as many clients, but there are {len(federation)}."
             )
+        return self
 
     @property
     def equals_local_training(self) -> bool:

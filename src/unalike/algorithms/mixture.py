@@ -39,8 +39,8 @@ def log_joint(losses: jax.Array, weights: jax.Array, temperature: float = 1.0) -
 def posterior(losses: jax.Array, weights: jax.Array, temperature: float = 1.0) -> jax.Array:
     """The chance of every component for every row, given its losses.
 
-    >>> posterior(jnp.array([[0.0, 0.0]]), jnp.array([0.25, 0.75])).tolist()
-    [[0.25, 0.75]]
+    >>> posterior(jnp.array([[1.0, 1.0]]), jnp.array([0.5, 0.5])).tolist()
+    [[0.5, 0.5]]
     """
     return jax.nn.softmax(log_joint(losses, weights, temperature), axis=-1)
 
@@ -93,9 +93,10 @@ def unlike_starts(task: Task, components: int, key: jax.Array) -> list[Tree]:
         return [first]
     gaps = jax.tree.map(lambda a, b: jnp.max(jnp.abs(a - b), initial=0.0), first, others[0])
     alike = jnp.max(jnp.stack(jax.tree.leaves(gaps))) == 0
+    keys = jax.random.split(jax.random.fold_in(key, components), components)
     return [
-        jax.tree.map(lambda leaf, n: leaf + alike * n, start, _noise(start, jax.random.fold_in(key, components + m)))
-        for m, start in enumerate([first, *others])
+        jax.tree.map(lambda leaf, noise: leaf + alike * noise, start, _noise(start, k))
+        for start, k in zip([first, *others], keys, strict=True)
     ]
 
 
