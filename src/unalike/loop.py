@@ -42,7 +42,7 @@ from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
 from .runs import Record, RunFolder
 from .timing import Clients, Draw, Step, Synchronous, Timing, plan_schedule
-from .trees import Tree, nbytes, size
+from .trees import Tree, size
 
 Observer = Callable[[RoundReport, int], None]
 """Called after every round with what happened and the total number of rounds."""
@@ -112,7 +112,7 @@ class Training:
         self.parameters = size(message)
         reply = reply_template(self.setting, message)
         self.memories = Memories(reply.memory, len(self.setting.federation))
-        self.traffic = (nbytes(message), nbytes(reply.upload)) if algorithm.communicates else (0, 0)
+        self.traffic = algorithm.traffic(message, reply.upload)
         self.timing.begin(Clients(self.importance, self.setting.seed, *self.traffic))
 
     def plan_ahead(

@@ -21,7 +21,7 @@ import jax
 from ..errors import ConfigError
 from ..models import Task
 from ..registry import Registry
-from ..trees import Tree
+from ..trees import Tree, nbytes
 from .client_data import ClientData
 
 if TYPE_CHECKING:
@@ -54,11 +54,16 @@ class Mixed(NamedTuple):
     """How many uploads were accepted."""
     share: jax.Array
     """The accepted clients' part of the federation: the sum of their importances (1 for everyone)."""
-    uploads: Tree | None = None
-    """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`."""
     round: jax.Array | int = 0
     by_importance: Tree | None = None
     """sum_i importance_i * upload_i over the accepted clients, for algorithms with `sums_by_importance`."""
+    uploads: Tree | None = None
+    """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`; zeros for rejected
+    ones."""
+    clients: jax.Array | None = None
+    """Whose uploads these are, for algorithms with `keeps_uploads`."""
+    weights: jax.Array | None = None
+    """What each of them weighs, zero for rejected ones."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +107,6 @@ class Algorithm:
     decentralised: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
-    communicates: ClassVar[bool] = True
-    """Whether messages and uploads are sent at all; if not, no bytes are counted."""
 
     @property
     def equals_local_training(self) -> bool:
@@ -122,6 +125,10 @@ class Algorithm:
     def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
         """What a client remembers when it first hears from the server."""
         return {}
+
+    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+        """Bytes that one client receives and sends in a round, where these are such a message and upload."""
+        return nbytes(message), nbytes(upload)
 
     def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
         """The memory that a client which has never taken part makes for itself before it predicts."""

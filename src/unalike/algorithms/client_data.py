@@ -26,7 +26,19 @@ BLOCK = 256
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["x", "y", "weights", "own_weights", "start", "size", "steps", "positions", "round", "key"],
+    data_fields=[
+        "x",
+        "y",
+        "weights",
+        "own_weights",
+        "start",
+        "size",
+        "steps",
+        "positions",
+        "round",
+        "key",
+        "client",
+    ],
     meta_fields=["capacity"],
 )
 @dataclass(frozen=True)
@@ -51,6 +63,8 @@ class ClientData:
     capacity: int
     """The largest number of rows that any client has; :meth:`all_rows` and :meth:`weighted` are padded to
     it."""
+    client: jax.Array | int = 0
+    """This client's number in the federation."""
 
     def fold(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
         """Apply `step` to each planned mini-batch in turn."""

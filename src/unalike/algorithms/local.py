@@ -27,11 +27,13 @@ class Local(Algorithm):
 
     name: ClassVar[str] = "local"
     personalised: ClassVar[bool] = True
-    communicates: ClassVar[bool] = False
 
     @property
     def equals_local_training(self) -> bool:
         return True
+
+    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+        return 0, 0
 
     def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
         return {"params": message}

@@ -101,7 +101,7 @@ def reply_template(setting: Setting, message: Tree) -> Reply:
     number = jax.ShapeDtypeStruct((), jnp.int32)
     positions = jax.ShapeDtypeStruct((1, 1), jnp.int32)
     key = jax.eval_shape(lambda: jax.random.key(0))
-    data = ClientData(x, y, None, None, number, number, number, positions, number, key, 1)  # type: ignore[arg-type]
+    data = ClientData(x, y, None, None, number, number, number, positions, number, key, 1, number)  # type: ignore[arg-type]
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
     reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
     if shapes(reply.memory) != shapes(memory):

@@ -167,6 +167,7 @@ class DebugEngine:
             round=jnp.asarray(round),
             key=key,
             capacity=self.capacity,
+            client=jnp.asarray(client),
         )
 
     def _memory(self, client: int, memories: Memories, first: Callable[[], Tree]) -> Tree:
@@ -184,7 +185,20 @@ class DebugEngine:
             total = trees.row(total, 0)
             start = trees.row(mix(matrix, trees.stack(starts), accepted), 0)
         kept = uploads if self.setting.algorithm.keeps_uploads else None
-        return Mixed(total, start, matrix.sum(), accepted.sum(), shares.sum(), kept, step.number, even)
+        clients = None if kept is None else jnp.asarray(step.clients)
+        weights = None if kept is None else matrix[0] * accepted
+        return Mixed(
+            total,
+            start,
+            matrix.sum(),
+            accepted.sum(),
+            shares.sum(),
+            step.number,
+            even,
+            kept,
+            clients,
+            weights,
+        )
 
     def _fault(self, upload: Tree, message: Tree) -> str | None:
         if self._expected is None:

@@ -59,7 +59,7 @@ class LocalEngine:
         memory, _ = memories.gather(layout.arrange(step.clients))
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         home = layout.home.astype(np.int32) if setting.algorithm.keeps_uploads or mixing is not None else None
-        call = Call(mixing, home, self.key)
+        call = Call(mixing, home, self.key, None if home is None else step.clients.astype(np.int32))
         rows = Rows(placed.x, placed.y, placed.weights)
         program = round_program(
             setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own

@@ -35,6 +35,8 @@ class Call(NamedTuple):
     home: Any
     """Where each client of the cohort is in the layout, for algorithms that look at single uploads."""
     key: Any
+    clients: Any = None
+    """The cohort, for algorithms that look at single uploads."""
 
 
 class Rows(NamedTuple):
@@ -66,6 +68,8 @@ class Walk(NamedTuple):
     sums: Sums
     memory: Tree
     uploads: Tree
+    weights: Tree
+    """What every upload weighs, where they are kept."""
     report: Tree
 
 
@@ -84,6 +88,7 @@ def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -
         round=round,
         key=jax.random.fold_in(jax.random.fold_in(key, plan.read("job", i)), plan.read("client", i)),
         capacity=capacity,
+        client=plan.read("client", i),
     )
 
 
@@ -120,6 +125,7 @@ def make_walk(
             Sums(*jnp.zeros(len(Sums._fields))),
             memory,
             zeros(shapes.upload, plan.places) if keep else {},
+            jnp.zeros(plan.places) if keep else {},
             zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
@@ -156,7 +162,19 @@ def make_round(
                 mix(call.mixing, uploads, in_cohort_order(done.report["accepted"], call.home)),
                 None,
             )
-        mixed = Mixed(total, start, asked, accepted, share, uploads, plan.read("round", 0), done.even)
+        weights = in_cohort_order(done.weights, call.home) if algorithm.keeps_uploads else None
+        mixed = Mixed(
+            total,
+            start,
+            asked,
+            accepted,
+            share,
+            plan.read("round", 0),
+            done.even,
+            uploads,
+            call.clients,
+            weights,
+        )
         return served(algorithm, task, state, mixed), done.memory, done.report
 
     return round
@@ -247,6 +265,7 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Rep
         sums,
         put(walk.memory, i, memory),
         put(walk.uploads, i, upload) if keep else walk.uploads,
+        put(walk.weights, i, given) if keep else walk.weights,
         put(walk.report, i, report),
     )
 

@@ -88,7 +88,8 @@ def make_stale(
         def close(server: Server, round: Any) -> Server:
             ratio = restored(server.asked, server.given)
             total, start = trees.scale(ratio, server.total), trees.scale(ratio, server.start)
-            mixed = Mixed(total, start, server.asked, server.accepted, server.share, None, round, server.even)
+            asked, accepted, share = server.asked, server.accepted, server.share
+            mixed = Mixed(total, start, asked, accepted, share, round=round, by_importance=server.even)
             new = served(algorithm, task, server.state, mixed)
             messages = put(server.messages, server.steps, algorithm.broadcast(task, new))
             return opened(new, server.steps + 1, messages)
