@@ -205,7 +205,8 @@ def _spoilt(federation: Federation) -> Federation:
 
 
 def _gathered(bench: Bench) -> Run:
-    setting = Setting(bench.federation, bench.task, bench.algorithm, 1)
+    ready = bench.algorithm.prepare(bench.task, bench.federation)
+    setting = Setting(bench.federation, bench.task, ready, 1)
     return bench.run(rounds=2, engine=LocalEngine(setting, resident=False))
 
 

@@ -1,0 +1,142 @@
+"""Clustered federated learning: where averaging has come to rest but clients still pull, they are split in
+two (Sattler, Mueller, Samek, Clustered Federated Learning: Model-Agnostic Distributed Multi-Task Optimization
+under Privacy Constraints, 2020).
+
+    client t:   theta_t  <-  descend from its cluster's model;      sends  D_t = theta_t - theta
+    server:     for each cluster c:
+                    if |mean_{t in c} D_t| < tol1  and  max_{t in c} |D_t| > tol2  and  |c| > 2:
+                        split c in two by complete linkage on 1 - cos(D_s, D_t)
+                theta_c <- theta_c + mean_{t in c} D_t
+
+Clusters are split only in rounds in which everyone takes part. All models go down in the simulation, and every
+client reads its own; only that one is counted. A client that joins later takes the model of least loss on its
+own training rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .. import trees
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree, nbytes
+from .base import Algorithm, Mixed, Reply, algorithms
+from .client_data import ClientData
+from .linkage import complete_linkage_halves
+from .local_sgd import local_sgd
+from .mixture import component_losses
+from .optimizers import Optimizer
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
+
+
+@algorithms.add("clustered-fl")
+@dataclass(frozen=True, kw_only=True)
+class ClusteredFL(Algorithm):
+    """Clients are split in two where they pull a settled model apart, repeatedly (Sattler et al., 2020)."""
+
+    tol1: float = 0.4
+    """A cluster's mean change must be shorter than this before it is split..."""
+    tol2: float = 1.6
+    """...and the longest change of one of its clients longer than this."""
+    most: int = 16
+    """Clusters, at most."""
+    clients: int = 0
+    """How many clients there are; found when training starts."""
+    optimizer: Optimizer = field(default_factory=Optimizer)
+
+    name: ClassVar[str] = "clustered-fl"
+    personalised: ClassVar[bool] = True
+    keeps_uploads: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (self.tol1 >= 0 and self.tol2 >= 0):
+            raise ConfigError(f"tol1 and tol2 must not be negative, but are {self.tol1} and {self.tol2}.")
+        if self.most < 1:
+            raise ConfigError(f"most must be at least 1 cluster, but is {self.most}.")
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        return replace(self, clients=len(federation))
+
+    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+        return nbytes(upload), nbytes(upload)
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        models = trees.stack([task.init(key)] * self.most)
+        return {"models": models, "cluster": jnp.zeros(self.clients, jnp.int32), "count": jnp.asarray(1)}
+
+    def broadcast(self, task: Task, state: Tree) -> Tree:
+        return state
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        return {"joined": jnp.asarray(-1)}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        start = trees.row(message["models"], message["cluster"][data.client])
+        trained = local_sgd(task, start, data, self.optimizer)
+        return Reply(trees.subtract(trained.params, start), memory, {"train_loss": trained.loss})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        who = mixed.clients
+        assert who is not None and mixed.weights is not None
+        changes = jax.tree.map(
+            lambda leaf: jnp.zeros((self.clients, *leaf.shape[1:])).at[who].set(leaf), mixed.uploads
+        )
+        weights = jnp.zeros(self.clients).at[who].set(mixed.weights)
+        everyone = len(who) == self.clients  # a split compares all clients, so nobody may be missing
+        split = self._split(state, _rows(changes), weights) if everyone else state
+        member = jax.nn.one_hot(split["cluster"], self.most) * weights[:, None]
+        share = member / jnp.maximum(member.sum(0), 1e-30)
+        mean = jax.tree.map(lambda leaf: jnp.tensordot(share.T, leaf, axes=1), changes)
+        return {**split, "models": trees.add(split["models"], mean)}
+
+    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+        models = [trees.row(message["models"], j) for j in range(self.most)]
+        losses = data.row_weights() @ data.per_row(partial(component_losses, task, models))
+        used = jnp.arange(self.most) < message["count"]
+        return {"joined": jnp.argmin(jnp.where(used, losses, jnp.inf))}
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        joined = memory["joined"]
+        own = jnp.where(joined < 0, message["cluster"][data.client], joined)
+        return trees.row(message["models"], own)
+
+    def _split(self, state: Tree, changes: jax.Array, weights: jax.Array) -> Tree:
+        """Look at every cluster of this round once, and split those that are torn."""
+        lengths = jnp.linalg.norm(changes, axis=1)
+        unit = changes / jnp.maximum(lengths, 1e-30)[:, None]
+        distances = 1.0 - unit @ unit.T
+
+        def look(c: jax.Array, state: Tree) -> Tree:
+            member = (state["cluster"] == c) & (weights > 0)
+            share = member * weights / jnp.maximum((member * weights).sum(), 1e-30)
+            settled = jnp.linalg.norm(share @ changes) < self.tol1
+            torn = jnp.max(jnp.where(member, lengths, 0.0)) > self.tol2
+            room = (member.sum() > 2) & (state["count"] < self.most)
+            return lax.cond(
+                settled & torn & room, lambda s: _divide(s, c, member, distances), lambda s: s, state
+            )
+
+        return lax.fori_loop(0, state["count"], look, state)
+
+
+def _divide(state: Tree, cluster: jax.Array, member: jax.Array, distances: jax.Array) -> Tree:
+    """One half keeps the cluster's number, the other gets a new one and starts from the same model."""
+    leaves = complete_linkage_halves(distances, member)
+    new = state["count"]
+    models = jax.tree.map(lambda leaf: leaf.at[new].set(leaf[cluster]), state["models"])
+    return {"models": models, "cluster": jnp.where(leaves, new, state["cluster"]), "count": new + 1}
+
+
+def _rows(changes: Tree) -> jax.Array:
+    """One vector per client."""
+    leaves = jax.tree.leaves(changes)
+    return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)

@@ -1,0 +1,89 @@
+"""IFCA: clients choose, round by round, which of a few models suits them (Ghosh, Chung, Yin, Ramchandran, An
+Efficient Framework for Clustered Federated Learning, 2020).
+
+    client t:   j_t     <-  argmin_j  loss_t(theta_j)
+                theta_t <-  descend from theta_{j_t};      sends its change and j_t
+    server:     theta_j <-  theta_j + the weighted mean of  theta_t - theta_j  over the clients that chose j
+    predict:    with the model of least loss on its own training rows
+
+A client that joins later chooses in the same way, so there is nothing to remember.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from .. import trees
+from ..errors import ConfigError
+from ..models import Task
+from ..trees import Tree, nbytes
+from .base import Algorithm, Mixed, Reply, algorithms
+from .client_data import ClientData
+from .local_sgd import local_sgd
+from .mixture import component_losses, unlike_starts
+from .optimizers import Optimizer
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
+
+
+@algorithms.add("ifca")
+@dataclass(frozen=True, kw_only=True)
+class IFCA(Algorithm):
+    """A few models, of which every client trains the one that fits it best (Ghosh et al., 2020)."""
+
+    clusters: int = 3
+    optimizer: Optimizer = field(default_factory=Optimizer)
+
+    name: ClassVar[str] = "ifca"
+    personalised: ClassVar[bool] = True
+    grid: ClassVar = {"clusters": (2, 3, 4)}
+
+    def __post_init__(self) -> None:
+        if self.clusters < 1:
+            raise ConfigError(f"clusters must be at least 1, but is {self.clusters}.")
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        if self.clusters > len(federation):
+            raise ConfigError(f"{self.clusters} clusters need as many clients, not {len(federation)}.")
+        return self
+
+    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+        """All models come down, one goes up with its number."""
+        return nbytes(message), nbytes(message) // self.clusters + 4
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        return {"params": trees.stack(unlike_starts(task, self.clusters, key))}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        chosen = self.best(task, message, data)
+        start = trees.row(message, chosen)
+        trained = local_sgd(task, start, data, self.optimizer)
+        change, member = trees.subtract(trained.params, start), jax.nn.one_hot(chosen, self.clusters)
+        spread = jax.tree.map(lambda leaf: jnp.multiply.outer(member, leaf), change)
+        counts = {f"cluster_{j + 1}": member[j] for j in range(self.clusters)}
+        return Reply({"change": spread, "member": member}, memory, {"train_loss": trained.loss, **counts})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        weight = mixed.total["member"]
+        share = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight, 1.0), 0.0)
+        mean = jax.tree.map(lambda leaf: _along(share, leaf) * leaf, mixed.total["change"])
+        return {"params": trees.add(state["params"], mean)}
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return trees.row(message, self.best(task, message, data))
+
+    def best(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
+        """The model of least loss on all of the client's rows."""
+        models = [trees.row(message, j) for j in range(self.clusters)]
+        losses = data.per_row(partial(component_losses, task, models))
+        return jnp.argmin(data.row_weights() @ losses)
+
+
+def _along(values: jax.Array, leaf: jax.Array) -> jax.Array:
+    return values.reshape(-1, *(1,) * (leaf.ndim - 1))
