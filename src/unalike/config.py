@@ -40,6 +40,10 @@ class Experiment(BaseModel):
         0.0, ge=0, lt=1, description="Part of each client's rows kept for validation."
     )
 
+    unseen: float = Field(
+        0.0, ge=0, lt=1, description="Part of the clients that join only after training, and are tested then."
+    )
+
     importance: str = Field(
         "data",
         description="How much clients count: data (their rows), equal, or a file with one number each.",
@@ -54,6 +58,11 @@ class Experiment(BaseModel):
     )
     rounds: int | None = Field(
         None, ge=0, description="Rounds to train; 50, or as many as fit before `until`, when not given."
+    )
+    restarts: int = Field(
+        1,
+        ge=1,
+        description="Starts to try for half of the rounds; the one of lowest training loss is trained.",
     )
     per_round: int | None = Field(None, ge=1, description="Clients drawn each round; all when not given.")
     sampling: str | None = Field(

@@ -15,12 +15,15 @@ from .data import Federation, load
 from .engine import engines
 from .errors import ConfigError, unknown
 from .models import Task, models
+from .newcomers import newcomer_summary, set_apart
 from .participating import make_participation
 from .participation import availabilities, check_per_round, samplers, strategies
+from .restarting import best_start, starts
 from .run import Run
 from .runs import RunFolder
 from .timing import NetworkTime, Timing, discounts, hardwares, timings
 from .training import Observer, Out, train
+from .trees import Tree
 
 _SHARED = ("work", "optimizer", "server_optimizer")
 """Settings of an algorithm that have options of their own on the command line."""
@@ -128,29 +131,65 @@ def run_experiment(
     check(experiment)
     federation = federation or make_federation(experiment)
     task = task or make_task(experiment, federation)
+    unseen = None
+    if experiment.unseen:
+        federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
     if experiment.per_round is not None:
         check_per_round(experiment.per_round, len(federation))
     target: Out = out
     if out is not None and not isinstance(out, RunFolder):
         target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
+    going_on = resume and isinstance(out, RunFolder) and bool(out.checkpoints.rounds())
+    initial = None if going_on else _start(experiment, federation, task)
+    run = _train(
+        experiment,
+        federation,
+        task,
+        rounds=experiment.rounds_to_train,
+        evaluate_every=experiment.evaluate_every,
+        checkpoint_every=experiment.checkpoint_every,
+        initial=initial,
+        out=target,
+        resume=resume,
+        observer=observer,
+    )
+    if unseen is not None:
+        run.record.write_round(run.rounds, newcomer_summary(run, unseen))
+    return run
+
+
+def _train(experiment: Experiment, federation: Federation, task: Task, **options: Any) -> Run:
     return train(
         federation,
         task,
         make_algorithm(experiment),
-        rounds=experiment.rounds_to_train,
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=make_participation(experiment, federation, task),
         timing=make_timing(experiment),
         engine=experiment.engine,
         devices=experiment.devices,
-        evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
-        checkpoint_every=experiment.checkpoint_every,
-        out=target,
-        resume=resume,
-        observer=observer,
+        **options,
     )
+
+
+def _start(experiment: Experiment, federation: Federation, task: Task) -> Tree | None:
+    """The best of several starts, or None for the usual one."""
+    if experiment.restarts == 1:
+        return None
+    rounds = experiment.rounds_to_train
+    if rounds is None:
+        raise ConfigError("restarts are tried for half of the rounds; say how many rounds to train.")
+    attempt = partial(_attempt, experiment, federation, task, rounds=-(-rounds // 2), evaluate_every=0)
+    algorithm = make_algorithm(experiment).prepare(task, federation)
+    return best_start(attempt, starts(algorithm, task, experiment.seed, experiment.restarts))[0]
+
+
+def _attempt(
+    experiment: Experiment, federation: Federation, task: Task, initial: Tree, **options: Any
+) -> Run:
+    return _train(experiment, federation, task, initial=initial, **options)
 
 
 def _targets(federation: Federation) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -23,6 +23,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from .algorithms import Algorithm
 from .asking import Asking
 from .blocks import Blocks
 from .engine import (
@@ -328,16 +329,32 @@ class Training:
         if evaluate:
             metrics, clients = self._evaluate(report.round)
             report.metrics.update(metrics)
+            report.events.extend(self._notices())
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self.observer:
             self.observer(report, max(self.expected, report.round))
+
+    def _notices(self) -> list[dict[str, Any]]:
+        """What the algorithm finds unusual in its clients' memories, and was not recorded before."""
+        algorithm, seen = self.setting.algorithm, self.memories.seen()
+        if type(algorithm).notices is Algorithm.notices or not len(seen):
+            return []
+        rows = self.setting.federation.train.sizes[seen]
+        found = algorithm.notices(self.memories.gather(seen)[0], rows)
+        known = [_gist(event) for event in self.record.events()] if found else []
+        return [event for event in found if _gist(event) not in known]
 
     def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any] | None]:
         message = self.history.messages[self.done]
         return evaluation_columns(
             self.engine, message, self.memories, round, self.judged, self.setting.federation
         )
+
+
+def _gist(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes an event that event, whenever it happened: its words and whole numbers."""
+    return {k: v for k, v in event.items() if k != "round" and isinstance(v, str | int)}
 
 
 def _falls_on(round: int, every: int) -> bool:

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..models import Task
@@ -129,6 +131,11 @@ class Algorithm:
     def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
         """Bytes that one client receives and sends in a round, where these are such a message and upload."""
         return nbytes(message), nbytes(upload)
+
+    def notices(self, memories: Tree, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """Events such as {"kind": "dead component", "component": 2}, from the memories of all clients that
+        took part (leading axis) and their numbers of rows."""
+        return []
 
     def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
         """The memory that a client which has never taken part makes for itself before it predicts."""

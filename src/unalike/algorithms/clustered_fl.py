@@ -8,9 +8,9 @@ under Privacy Constraints, 2020).
                         split c in two by complete linkage on 1 - cos(D_s, D_t)
                 theta_c <- theta_c + mean_{t in c} D_t
 
-Clusters are split only in rounds in which everyone takes part. All models go down in the simulation, and every
-client reads its own; only that one is counted. A client that joins later takes the model of least loss on its
-own training rows.
+Clusters are split only in rounds in which everyone takes part. All models go down in the simulation, and
+every client reads its own; only that one is counted. A client that joins later takes the model of least loss
+on its own training rows.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class ClusteredFL(Algorithm):
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
         who = mixed.clients
-        assert who is not None and mixed.weights is not None
+        assert who is not None
+        assert mixed.weights is not None
         changes = jax.tree.map(
             lambda leaf: jnp.zeros((self.clients, *leaf.shape[1:])).at[who].set(leaf), mixed.uploads
         )

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..models import Task
@@ -99,6 +101,11 @@ class FedEM(FedAvg):
         likelihood = rows @ negative_log_likelihood(losses, memory["weights"]) / jnp.maximum(rows.sum(), 1.0)
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
         return Reply(trained.params, {"weights": weights}, {"train_loss": likelihood, **shares})
+
+    def notices(self, memories: Tree, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        used = rows @ memories["weights"]
+        dead = np.flatnonzero(used < 1)
+        return [{"kind": "dead component", "component": int(m) + 1, "rows": float(used[m])} for m in dead]
 
     def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
         return self._fitted(task, message, self.init_client(task, message, key), data, self.em_steps)

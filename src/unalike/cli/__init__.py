@@ -1,4 +1,4 @@
-"""The command line: `unalike run`, `resume`, `compare`, `list`, `inspect`, `advise`, `reproduce`."""
+"""The command line: `unalike run`, `resume`, `compare`, `tune`, `list`, `inspect`, `advise`, `reproduce`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .reproduce import reproduce
 from .run import resume, run
 from .screen import console, errors, print_json
 from .show import inspect_data, list_names
+from .tune import tune_methods
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,6 +47,7 @@ def start(
 app.command("run")(with_experiment(run))
 app.command("resume")(resume)
 app.command("compare")(with_experiment(compare))
+app.command("tune")(with_experiment(tune_methods))
 app.command("list")(list_names)
 app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
 app.command("inspect")(inspect_data)

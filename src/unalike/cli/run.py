@@ -75,6 +75,12 @@ def conclude(run: Run, json: bool) -> None:
             errors.print(
                 f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
             )
+        for event in run.events():
+            if event["kind"] == "dead component":
+                errors.print(
+                    f"component {event['component']} has died (nobody's data are of its kind); try fewer "
+                    "components, or another start with --restarts 3."
+                )
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
             f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",

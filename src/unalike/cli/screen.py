@@ -33,6 +33,8 @@ SHOWN = {
     "test_accuracy": "accuracy",
     "test_rmse": "RMSE",
 }
+ENDED = (*SHOWN, "unseen_loss", "unseen_accuracy", "unseen_rmse", "unseen_bottom_decile")
+"""What the table at the end shows."""
 
 
 class LiveRounds:
@@ -83,7 +85,7 @@ def summary(run: Run) -> dict[str, Any]:
         "algorithm": asked.get("algorithm", run.setting.algorithm.name),
         "clients": len(run.setting.federation),
         "rounds": int(last.pop("round")),
-        **{name: last[name] for name in SHOWN if name in last},
+        **{name: last[name] for name in ENDED if name in last},
     }
     judged = next((name for name in ("test_accuracy", "test_rmse") if name in clients), None)
     if judged:

@@ -143,6 +143,17 @@ class Federation:
             test=test if test_fraction else self.test,
         )
 
+    def with_validation_in_training(self) -> Federation:
+        """The same clients, each with its validation rows after its training rows; there are none left."""
+        parts = (self.train, self.validation)
+        owners = np.concatenate([part.owners for part in parts])
+        order = np.argsort(owners, kind="stable")
+        x, y = (np.concatenate([getattr(part, name) for part in parts])[order] for name in ("x", "y"))
+        train = Split(x, y, self.train.offsets + self.validation.offsets)
+        nobody = np.zeros(0, np.int64)
+        empty = Split(x[nobody], y[nobody], np.zeros_like(train.offsets))
+        return replace(self, train=train, validation=empty)
+
     @classmethod
     def from_owners(
         cls,

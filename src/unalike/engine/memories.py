@@ -39,6 +39,10 @@ class Memories:
         """Which of these clients have no memory yet."""
         return self._slots[clients] < 0 if self else np.zeros(len(clients), bool)
 
+    def seen(self) -> NDArray[np.int64]:
+        """The clients that have a memory."""
+        return np.flatnonzero(self._slots >= 0)
+
     def scatter(self, clients: NDArray[np.int64], memories: Tree) -> None:
         """Keep what these clients remember now."""
         if not self:

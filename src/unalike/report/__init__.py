@@ -5,6 +5,7 @@ from .comparison_report import report_comparison
 from .html import write_report
 from .plots import client_distribution, curves, save, traffic
 from .run_report import report_run
+from .tuning_report import report_tuning, tuning_plot
 
 __all__ = [
     "client_distribution",
@@ -13,7 +14,9 @@ __all__ = [
     "curves",
     "report_comparison",
     "report_run",
+    "report_tuning",
     "save",
     "traffic",
+    "tuning_plot",
     "write_report",
 ]

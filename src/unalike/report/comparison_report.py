@@ -25,11 +25,24 @@ def report_comparison(
     path: str | Path, comparison: Comparison, runs: Runs = _NOTHING, config: Mapping[str, Any] = _NOTHING
 ) -> Path:
     """Write the page; `runs` maps each method to the recorded columns of its seeds, for the curves."""
-    figures: dict[str, Figure] = {}
+    return comparison_page(path, comparison, runs, config)
+
+
+def comparison_page(
+    path: str | Path,
+    comparison: Comparison,
+    runs: Runs,
+    config: Mapping[str, Any],
+    figures: Mapping[str, Figure] = _NOTHING,
+    tables: Mapping[str, Any] = _NOTHING,
+) -> Path:
+    """The page of a comparison, with more figures and tables after its own."""
+    more, figures = figures, {}
     if runs:
         figures["Learning"] = comparison_curves(runs, comparison.metric)
     if comparison.clients:
         figures["Clients"] = comparison_clients(comparison.clients, comparison.metric)
+    figures |= more
     for name, drawn in figures.items():
         save(drawn, Path(path).parent / "plots" / f"{name.lower()}.png")
     methods = [row["method"] for row in comparison.rows]
@@ -42,7 +55,7 @@ def report_comparison(
         captions=_CAPTIONS,
         config=config,
         events=[],
-        tables={"Results": comparison.readable()},
+        tables={"Results": comparison.readable(), **tables},
     )
 
 

@@ -19,6 +19,14 @@ from .statistics import higher_is_better, mean_interval, paired_test
 
 Seeds = Sequence[Mapping[str, float]]
 Results = Mapping[str, Seeds]
+_BESIDE = {
+    "unseen_accuracy": "unseen",
+    "unseen_rmse": "unseen",
+    "clients_mean": "clients' mean",
+    "bottom_decile": "bottom decile",
+    "worse_than_alone": "worse than alone",
+}
+"""What a person also wants to see of a method, and what the column is called."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +129,17 @@ def _finite(value: Any) -> Any:
 
 
 def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
+    beside = {
+        words: "–" if math.isnan(row[name]) else f"{row[name]:.4f}"
+        for name, words in _BESIDE.items()
+        if name in row and name != metric
+    }
     return {
         "method": row["method"],
-        "seeds": str(row["seeds"]),
         metric: _interval(row[metric], row[f"{metric}_half_width"]),
+        **beside,
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
         "p (t)": _number(row["p_t"], ".3g"),
-        "p (free)": _number(row["p_free"], ".3g"),
     }
 
 

@@ -75,13 +75,14 @@ def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, An
 
 
 def bottom_decile(values: ArrayLike, higher_is_better: bool = True) -> float:
-    """The value of the client at the tenth percentile from below: the ceil(n/10)-th worst.
+    """What the worst tenth of clients gets at most: the value of the n/10-th worst client, rounded down (of
+    the worst one, where there are fewer than ten).
 
     >>> bottom_decile(range(20)), bottom_decile([0.7, 0.9])
     (1.0, 0.7)
     """
     ordered = _worst_first(_measured(values), higher_is_better)
-    return float(ordered[-(-ordered.size // 10) - 1]) if ordered.size else np.nan
+    return float(ordered[max(1, ordered.size // 10) - 1]) if ordered.size else np.nan
 
 
 def summarise_clients(

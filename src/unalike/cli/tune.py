@@ -1,0 +1,99 @@
+"""`unalike tune`: find each method's settings on validation rows, then compare the methods on test rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import typer
+from rich.markup import escape
+
+from ..comparing import check_metric, compare_experiments, variant
+from ..config import Experiment
+from ..errors import ConfigError
+from ..experiment import check
+from ..report import report_tuning
+from ..tuning import Trial, applied, final_federation, tune
+from .compare import named
+from .screen import LiveRounds, console, print_json, show_rows
+
+
+def tune_methods(
+    experiment: Experiment,
+    algorithms: str = typer.Option(
+        "fedavg,fedavg+,fedem,ditto,local", help="Algorithms, separated by commas."
+    ),
+    budget: int = typer.Option(12, min=1, help="Trials of every method."),
+    search: str = typer.Option("grid", help="How settings are chosen: grid or random."),
+    rates: str = typer.Option("0.003162,1", help="Smallest and largest learning rate to try."),
+    seeds: int = typer.Option(3, min=1, help="Seeds of the comparison with the chosen settings."),
+    out: Path = typer.Option(Path("runs/tuning"), help="Folder for the chosen experiments, runs and report."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace runs that are already in the folder."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the answer as JSON."),
+) -> None:
+    """Give every method the same number of trials on validation rows, then compare the best on test rows.
+
+    The chosen settings of a method are written to OUT/METHOD.toml, ready for `unalike run`.
+
+    Example: unalike tune --algorithms fedavg,fedem,ditto --budget 12 --data digits --partition dirichlet:0.3
+    --clients 50
+    """
+    variants = {name: variant(experiment, name) for name in named(algorithms)}
+    for chosen in variants.values():
+        check(chosen)
+    decisive = check_metric(None, experiment, final_federation(experiment))
+    with LiveRounds(quiet or json) as progress:
+        trials = tune(
+            variants,
+            budget=budget,
+            search=search,
+            rates=_pair(rates),
+            observer=progress,
+            announce=progress.rename,
+        )
+        best = {name: applied(variants[name], found[0].settings) for name, found in trials.items()}
+        finals = compare_experiments(
+            best,
+            range(experiment.seed, experiment.seed + seeds),
+            out=out,
+            overwrite=overwrite,
+            observer=progress,
+            announce=progress.rename,
+            federation_of=final_federation,
+        )
+    for name, chosen in best.items():
+        kept = {k: v for k, v in chosen.model_dump().items() if v is not None}
+        (out / f"{name}.toml").write_text(tomli_w.dumps(kept), encoding="utf-8")
+    answer = finals.answer(decisive)
+    report = report_tuning(out / "report.html", answer, trials, finals.curves, experiment.model_dump())
+    if json:
+        print_json({"rows": answer.table(), "trials": _listed(trials), "report": str(report)})
+        return
+    show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
+    show_rows(answer.readable(), f"{decisive.replace('_', ' ')} over {seeds} seeds")
+    console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
+
+
+def _pair(words: str) -> tuple[float, float]:
+    try:
+        low, high = (float(word) for word in words.split(","))
+    except ValueError:
+        raise ConfigError(f"--rates {words!r} is not of the form smallest,largest.") from None
+    return low, high
+
+
+def _chosen(trial: Trial, trials: int) -> dict[str, Any]:
+    own = {k: v for k, v in trial.settings.items() if k != "learning_rate"}
+    return {
+        "method": trial.method,
+        "trials": trials,
+        "validation": trial.score,
+        "learning rate": trial.settings["learning_rate"],
+        "own settings": ", ".join(f"{k} {v:.4g}" for k, v in own.items()),
+    }
+
+
+def _listed(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
+    return [{"method": t.method, "score": t.score, **t.settings} for found in trials.values() for t in found]

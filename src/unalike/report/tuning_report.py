@@ -1,0 +1,60 @@
+"""What did the trials show, and how do the chosen settings compare?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..runs.compare import Comparison
+from ..tuning import Trial
+from .comparison_plots import Runs
+from .comparison_report import comparison_page
+from .plots import scale
+from .style import colour, figure, styled
+
+Trials = Mapping[str, Sequence[Trial]]
+
+
+@styled
+def tuning_plot(trials: Trials, metric: str) -> Figure:
+    """Every trial's score on validation rows against its learning rate; a method's best is filled."""
+    picture = figure(7.6, 3.6)
+    axes = picture.subplots()
+    for index, (name, found) in enumerate(trials.items()):
+        rates = np.array([trial.settings["learning_rate"] for trial in found])
+        scores = np.array([trial.score for trial in found])
+        axes.scatter(rates, scores, s=22, facecolors="none", edgecolors=colour(index), linewidths=1.2)
+        axes.scatter(rates[:1], scores[:1], s=44, color=colour(index), label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("learning rate")
+    axes.set_title("Trials on validation rows; filled: the best of a method")
+    scale(axes, metric)
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return picture
+
+
+def report_tuning(
+    path: str | Path, comparison: Comparison, trials: Trials, runs: Runs, config: Mapping[str, Any]
+) -> Path:
+    """Write the page of a comparison with all trials that led to it."""
+    rows = [
+        {"method": t.method, "validation": f"{t.score:.4f}", **{k: f"{v:.4g}" for k, v in t.settings.items()}}
+        for found in trials.values()
+        for t in found
+        if not math.isnan(t.score)
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = [{name: row.get(name, "") for name in names} for row in rows]
+    return comparison_page(
+        path,
+        comparison,
+        runs,
+        config,
+        figures={"Trials": tuning_plot(trials, comparison.metric)},
+        tables={"Trials": table},
+    )
