@@ -1,33 +1,54 @@
 """What clients compute: one method per file, each reading like the method's own pseudo-code."""
 
+from .apfl import APFL
 from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
 from .client_data import ClientData
 from .clustered_fl import ClusteredFL
+from .dfedem import DFedEM
+from .ditto import Ditto
 from .fedavg import FedAvg
+from .fedbn import FedBN
 from .fedem import FedEM
+from .fedper import FedPer
 from .fedprox import FedProx
+from .fedrep import FedRep
 from .finetuned import FedAvgPlus
 from .ifca import IFCA
+from .knnper import KNNPer
+from .l2sgd import L2SGD
 from .local import Local
 from .local_sgd import Trained, local_sgd
 from .mocha import Mocha
 from .optimizers import Optimizer, optimizer_names, schedules
+from .perfedavg import PerFedAvg
+from .pfedme import PFedMe, PFedMeSimple
 from .scaffold import Scaffold
 
 __all__ = [
+    "APFL",
     "IFCA",
+    "L2SGD",
     "Algorithm",
     "ClientData",
     "ClusteredFL",
+    "DFedEM",
+    "Ditto",
     "FedAvg",
     "FedAvgPlus",
+    "FedBN",
     "FedEM",
+    "FedPer",
     "FedProx",
+    "FedRep",
+    "KNNPer",
     "Local",
     "LocalWork",
     "Mixed",
     "Mocha",
     "Optimizer",
+    "PFedMe",
+    "PFedMeSimple",
+    "PerFedAvg",
     "Reply",
     "Scaffold",
     "Trained",

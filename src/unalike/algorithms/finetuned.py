@@ -6,7 +6,7 @@ Federated Learning Personalization via Model Agnostic Meta Learning, 2019). The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
@@ -16,6 +16,7 @@ from ..models import Task
 from ..trees import Tree
 from .base import LocalWork, algorithms
 from .client_data import ClientData
+from .descent import with_rate
 from .fedavg import FedAvg
 from .local_sgd import local_sgd
 from .optimizers import Optimizer
@@ -44,8 +45,7 @@ class FedAvgPlus(FedAvg):
 
     @property
     def _tuning(self) -> Optimizer:
-        rate = self.optimizer.learning_rate if self.tune_learning_rate is None else self.tune_learning_rate
-        return replace(self.optimizer, learning_rate=rate)
+        return with_rate(self.optimizer, self.tune_learning_rate)
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         return local_sgd(task, message, data, self._tuning).params

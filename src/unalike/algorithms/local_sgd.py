@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from ..models import Batch, Task
-from ..trees import Tree, add, add_scaled, scale, subtract
+from ..trees import Tree, add, add_scaled, subtract
 from .client_data import ClientData
+from .descent import Descent, Point
 from .optimizers import Optimizer
 
 
@@ -38,20 +38,16 @@ def local_sgd(
     correction: Tree | None = None,
 ) -> Trained:
     """Walk over the planned mini-batches from `start`."""
-    transformation = optimizer.build()
-    factor = optimizer.factor(data.round)
+    descent = Descent(optimizer, data.round)
 
-    def step(carry: tuple[Tree, Tree, jax.Array], batch: Batch) -> tuple[Tree, Tree, jax.Array]:
-        params, memory, total = carry
-        loss, gradient = task.loss_and_gradient(params, batch)
+    def step(carry: tuple[Point, jax.Array], batch: Batch) -> tuple[Point, jax.Array]:
+        point, total = carry
+        loss, gradient = task.loss_and_gradient(point.params, batch)
         if anchor is not None:
-            gradient = add_scaled(gradient, mu, subtract(params, anchor))
+            gradient = add_scaled(gradient, mu, subtract(point.params, anchor))
         if correction is not None:
             gradient = add(gradient, correction)
-        updates, memory = transformation.update(gradient, memory, params)
-        if optimizer.schedule != "constant":
-            updates = scale(factor, updates)
-        return optax.apply_updates(params, updates), memory, total + loss
+        return descent.step(point, gradient), total + loss
 
-    params, _, total = data.fold(step, (start, transformation.init(start), jnp.zeros(())))
-    return Trained(params, total / jnp.maximum(data.steps, 1))
+    end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
+    return Trained(end.params, total / jnp.maximum(data.steps, 1))

@@ -6,6 +6,7 @@ from .cnn import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
 from .losses import losses
 from .metrics import accuracy, mean_squared_error
+from .normalised import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Model, Task
 
@@ -16,6 +17,7 @@ __all__ = [
     "accuracy",
     "cnn",
     "cnn_femnist",
+    "cnn_norm",
     "cnn_small",
     "cnn_wide",
     "convolutional",
@@ -27,6 +29,7 @@ __all__ = [
     "lstm",
     "mean_squared_error",
     "mlp",
+    "mlp_norm",
     "models",
     "rnn",
 ]

@@ -1,0 +1,107 @@
+"""APFL: every client mixes the global model with one of its own (Deng, Kamani, Mahdavi, Adaptive Personalized
+Federated Learning, 2020).
+
+    client, for each batch:   mixed <- alpha v_i + (1 - alpha) w_i
+                              w_i   <- w_i - rate * grad f_i(w_i)                      sends  w_i
+                              v_i   <- v_i - rate * alpha * grad f_i(mixed)            stays with the client
+               if adaptive:   alpha <- alpha - rate * <v_i - w_i, grad f_i(mixed)>     within [0, 1]
+    server:    w <- as FedAvg
+    predict:   with  alpha v_i + (1 - alpha) w
+
+A newcomer trains v from the global model, and w stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..models import Batch, Task
+from ..trees import Tree, add_scaled, scale, subtract
+from .base import Reply, algorithms
+from .client_data import ClientData
+from .descent import Descent, Point
+from .fedavg import FedAvg
+from .personalised import TrainsNewcomers, require_fraction
+
+
+class Pair(NamedTuple):
+    """A client's copy of the global model, its own model, and how much its own counts."""
+
+    shared: Point
+    personal: Point
+    alpha: jax.Array
+    losses: jax.Array
+    """The sums of the shared and of the mixed model's losses so far."""
+
+
+@algorithms.add("apfl")
+@dataclass(frozen=True, kw_only=True)
+class APFL(TrainsNewcomers, FedAvg):
+    """Clients mix the global model with one of their own, in a fixed or learned share (Deng et al., 2020)."""
+
+    alpha: float = 0.5
+    """The share of a client's own model in what it predicts with; where it starts when `adaptive`."""
+    adaptive: bool = False
+    """Whether each client learns its share."""
+
+    name: ClassVar[str] = "apfl"
+    grid: ClassVar = {"alpha": (0.1, 0.3, 0.5, 0.7, 0.9)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_fraction(alpha=self.alpha)
+
+    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+        return {"params": message, "alpha": jnp.asarray(self.alpha, jnp.float32)}
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        end = self._train(task, message, memory, data)
+        shared, mixed = end.losses / jnp.maximum(data.steps, 1)
+        report = {"train_loss": shared, "personal_loss": mixed, "alpha": end.alpha}
+        return Reply(end.shared.params, _memory(end), report)
+
+    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+        first = self.init_client(task, message, key)
+        return _memory(self._train(task, message, first, data, shared_too=False))
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return mix(memory["alpha"], memory["params"], message)
+
+    def _train(
+        self, task: Task, message: Tree, memory: Tree, data: ClientData, shared_too: bool = True
+    ) -> Pair:
+        descent = Descent(self.optimizer, data.round)
+
+        def step(pair: Pair, batch: Batch) -> Pair:
+            shared, personal, alpha, losses = pair
+            mixed = mix(alpha, personal.params, shared.params)
+            loss, gradient = task.loss_and_gradient(shared.params, batch)
+            mixed_loss, mixed_gradient = task.loss_and_gradient(mixed, batch)
+            return Pair(
+                descent.step(shared, gradient) if shared_too else shared,
+                descent.step(personal, scale(alpha, mixed_gradient)),
+                self._learned(alpha, descent.rate, subtract(personal.params, shared.params), mixed_gradient),
+                losses + jnp.stack([loss, mixed_loss]),
+            )
+
+        start = Pair(descent.start(message), descent.start(memory["params"]), memory["alpha"], jnp.zeros(2))
+        return data.fold(step, start)
+
+    def _learned(self, alpha: jax.Array, rate: jax.Array, gap: Tree, gradient: Tree) -> jax.Array:
+        if not self.adaptive:
+            return alpha
+        slope = sum(jax.tree.leaves(jax.tree.map(jnp.vdot, gap, gradient)))
+        return jnp.clip(alpha - rate * slope, 0.0, 1.0)
+
+
+def mix(alpha: jax.Array, personal: Tree, shared: Tree) -> Tree:
+    """alpha * personal + (1 - alpha) * shared; exactly one of them at the ends."""
+    return add_scaled(scale(alpha, personal), 1.0 - alpha, shared)
+
+
+def _memory(pair: Pair) -> Tree:
+    return {"params": pair.personal.params, "alpha": pair.alpha}

@@ -1,0 +1,52 @@
+"""FedBN: normalisation layers stay with the client (Li, Jiang, Zhang, Kamp, Dou, FedBN: Federated Learning on
+Non-IID Features via Local Batch Normalization, 2021).
+
+    client:   (rest_i, norm_i) <- descend from (rest, norm_i) on all parameters together;   sends  rest_i
+    server:   rest <- as FedAvg
+    predict:  with (rest, norm_i)
+
+Made for clients whose inputs differ in scale or shift, which their own normalisation takes out. A newcomer
+trains its normalisation while the rest stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+
+from ..errors import ConfigError
+from ..models import Task
+from .base import Algorithm, algorithms
+from .fedper import FedPer
+from .parts import Choice, named, paths
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
+
+
+@algorithms.add("fedbn")
+@dataclass(frozen=True, kw_only=True)
+class FedBN(FedPer):
+    """Clients keep the parameters of normalisation layers and share the rest (Li et al., 2021).
+
+    These are the parameters whose path contains "norm", unless `private` says where they are.
+    """
+
+    name: ClassVar[str] = "fedbn"
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        found = paths(jax.eval_shape(task.init, jax.random.key(0)))
+        if not any(map(self._keeps(task), found)):
+            raise ConfigError(
+                "fedbn keeps normalisation layers with the client, but this model has none; choose mlp-norm "
+                f'or cnn-norm, or give private="..." ({", ".join(found)}).'
+            )
+        return super().prepare(task, federation)
+
+    def _keeps(self, task: Task) -> Choice:
+        return named("norm") if self.private is None else super()._keeps(task)
+
+    def _roots(self, task: Task, found: list[str]) -> list[str]:
+        return [] if self.private is None else super()._roots(task, found)
