@@ -4,7 +4,7 @@ from .engine.devices import set_up as _set_up
 
 _set_up()
 
-from . import algorithms, data, models, newcomers, participation, testing, timing  # noqa: E402
+from . import algorithms, data, memorisation, models, newcomers, participation, testing, timing  # noqa: E402
 from .algorithms import (  # noqa: E402
     Algorithm,
     ClientData,
@@ -65,8 +65,10 @@ __all__ = [
     "algorithms",
     "data",
     "load",
+    "memorisation",
     "local_sgd",
     "models",
+    "newcomers",
     "participation",
     "testing",
     "timing",

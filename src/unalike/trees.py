@@ -75,5 +75,10 @@ def nbytes(a: Tree) -> int:
 
 def largest_difference(a: Tree, b: Tree) -> float:
     """The largest absolute difference between two trees of one shape."""
-    gaps = jax.tree.map(lambda x, y: float(np.max(np.abs(np.asarray(x) - np.asarray(y)), initial=0.0)), a, b)
+    gaps = jax.tree.map(lambda x, y: float(np.max(np.abs(_numbers(x) - _numbers(y)), initial=0.0)), a, b)
     return max(jax.tree.leaves(gaps), default=0.0)
+
+
+def _numbers(leaf: Any) -> Any:
+    array = np.asarray(leaf)
+    return array.astype(np.int8) if array.dtype == bool else array

@@ -17,8 +17,7 @@ from unalike.algorithms.fedrep import FedRep
 from unalike.algorithms.l2sgd import L2SGD
 from unalike.algorithms.perfedavg import PerFedAvg
 from unalike.algorithms.pfedme import PFedMe, PFedMeSimple
-from unalike.models import Task, mlp
-from unalike.testing import CHECKS, check_algorithm, everything
+from unalike.testing import everything
 
 from . import naive
 from .personalised import COHORTS, WORK, federation, trained
@@ -74,24 +73,6 @@ def test_a_run_that_crashed_goes_on_as_if_it_had_not(method, tmp_path):
     assert (tmp_path / "crashed/model.safetensors").read_bytes() == (
         tmp_path / "whole/model.safetensors"
     ).read_bytes()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "model"),
-    [
-        (FedPer(), mlp(3, input_shape=(4,), outputs=3)),
-        # Two passes over the head, because ten are slow in the engine that does not compile.
-        (FedRep(private="b", head_epochs=2), None),
-        (FedBN(private="b"), None),
-        (APFL(adaptive=True), None),
-        (PerFedAvg(variant="second-order"), None),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_the_contract_is_kept(method, model):
-    task = model and Task.classification(model, 3)
-    assert check_algorithm(method, task=task) == list(CHECKS)
 
 
 def test_every_personal_method_names_values_that_are_worth_trying_and_allowed():

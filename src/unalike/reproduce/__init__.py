@@ -3,6 +3,7 @@
 from . import asynchronous as _asynchronous  # noqa: F401
 from . import availability as _availability  # noqa: F401 - studies register themselves
 from . import foundation as _foundation  # noqa: F401
+from . import knnper as _knnper  # noqa: F401
 from . import sampling as _sampling  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, studies
 

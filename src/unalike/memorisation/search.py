@@ -1,0 +1,157 @@
+"""Which remembered rows are nearest?
+
+The exact answer, found in two passes. The squared distances of all pairs come from one matrix product,
+
+    |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>,
+
+which is fast but loses digits where q is near x. So it only names candidates: all rows that could be among
+the k nearest given the product's largest possible error. Their distances are computed again from
+differences, which makes duplicates exactly 0, and equal distances are ordered by insertion. FAISS (Johnson,
+Douze, Jegou, "Billion-scale similarity search with GPUs", 2019) finds the candidates of large stores.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, unknown
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+METHODS = ("auto", "exact", "faiss")
+LARGE = 20_000
+"""Rows from which on `auto` uses FAISS, where it is installed."""
+SPARE = 8
+"""Candidates beyond k that are looked at together with the others."""
+BLOCK_NUMBERS = 1 << 22
+"""Distances computed at a time."""
+UNIT = 2.0**-24
+"""The relative error of one operation in single precision."""
+
+
+class Neighbours(NamedTuple):
+    """The nearest rows of every query, nearest first: their distances and their places in the store."""
+
+    distances: Floats
+    rows: Ints
+
+
+def search(keys: Floats, queries: Floats, k: int, method: str = "auto") -> Neighbours:
+    """The k nearest keys of every query by Euclidean distance (all keys, where there are fewer than k).
+
+    >>> search(np.array([[0.0], [3.0], [1.0]]), np.array([[0.9]]), 2).rows
+    array([[2, 0]])
+    """
+    if k < 1:
+        raise ConfigError(f"k must be at least 1, but is {k}.")
+    if method not in METHODS:
+        raise unknown("search method", method, METHODS)
+    keys, queries = (np.ascontiguousarray(a, np.float32) for a in (keys, queries))
+    k = min(k, len(keys))
+    if not len(queries) or not k:
+        return Neighbours(np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64))
+    if method == "auto":
+        method = "faiss" if len(keys) >= LARGE and importlib.util.find_spec("faiss") else "exact"
+    return _faiss(keys, queries, k) if method == "faiss" else _exact(keys, queries, k)
+
+
+def search_others(keys: Floats, k: int, method: str = "auto") -> Neighbours:
+    """The k nearest *other* rows of every row: what leave-one-out needs."""
+    found = search(keys, keys, k + 1, method)
+    if not len(keys):
+        return found
+    mine = found.rows == np.arange(len(keys))[:, None]
+    # Among many equal rows a row need not be one of its own nearest; then the last one found is too many.
+    mine[:, -1] |= ~mine.any(axis=1)
+    shape = (len(keys), found.rows.shape[1] - 1)
+    return Neighbours(found.distances[~mine].reshape(shape), found.rows[~mine].reshape(shape))
+
+
+def _exact(keys: Floats, queries: Floats, k: int) -> Neighbours:
+    # Distances do not change with the origin, but the product's error does: the centre is the best one.
+    centre = keys.mean(axis=0)
+    near, far = keys - centre, queries - centre
+    lengths = np.einsum("ij,ij->i", near, near)
+    width = max(1, BLOCK_NUMBERS // len(keys))
+    parts = []
+    for first in range(0, len(queries), width):
+        block = slice(first, first + width)
+        squares = lengths - 2 * (far[block] @ near.T)  # without |q|^2, which changes no order
+        slack = _largest_error(lengths, far[block])
+        parts.append(_nearest(keys, queries[block], squares, slack, k))
+    return Neighbours(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _largest_error(lengths: Floats, queries: Floats) -> Floats:
+    """How far a squared distance by products can be from the true one."""
+    longest = np.sqrt(lengths.max()) + np.linalg.norm(queries, axis=1)
+    return ((queries.shape[1] + 8) * UNIT * longest**2).astype(np.float32)
+
+
+def _nearest(keys: Floats, queries: Floats, squares: Floats, slack: Floats, k: int) -> Neighbours:
+    """The k nearest rows, from approximate squared distances and their error."""
+    width = min(k + SPARE, len(keys))
+    chosen = np.argpartition(squares, width - 1, axis=1)[:, :width] if width < len(keys) else None
+    if chosen is None:
+        everyone = np.broadcast_to(np.arange(len(keys)), squares.shape)
+        return _by_differences(keys, queries, everyone, k)
+    best = np.partition(np.take_along_axis(squares, chosen, axis=1), k - 1, axis=1)[:, k - 1]
+    possible = squares <= (best + 2 * slack)[:, None]
+    distances, rows = _by_differences(keys, queries, chosen, k)
+    for i in np.flatnonzero(possible.sum(axis=1) > width):
+        more = _by_differences(keys, queries[i : i + 1], np.flatnonzero(possible[i])[None], k)
+        distances[i], rows[i] = more.distances[0], more.rows[0]
+    return Neighbours(distances, rows)
+
+
+def _by_differences(keys: Floats, queries: Floats, candidates: Ints, k: int) -> Neighbours:
+    """The k nearest of some candidates, by distances without cancellation; ties by place."""
+    candidates = np.sort(candidates, axis=1)
+    width = max(1, BLOCK_NUMBERS // max(1, candidates.shape[1] * keys.shape[1]))
+    distances = np.concatenate(
+        [_distances(keys, queries, candidates, slice(i, i + width)) for i in range(0, len(queries), width)]
+    )
+    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return Neighbours(
+        np.take_along_axis(distances, order, axis=1), np.take_along_axis(candidates, order, axis=1)
+    )
+
+
+def _distances(keys: Floats, queries: Floats, candidates: Ints, part: slice) -> Floats:
+    gaps = keys[candidates[part]] - queries[part, None, :]
+    return np.sqrt(np.einsum("qcd,qcd->qc", gaps, gaps))
+
+
+def _faiss(keys: Floats, queries: Floats, k: int) -> Neighbours:
+    """Candidates by a flat index; where ties or errors may reach beyond them, the exact search."""
+    centre = keys.mean(axis=0)
+    near, far = keys - centre, queries - centre
+    width = min(k + SPARE, len(keys))
+    squares, candidates = _flat_index(near).search(far, width)
+    found = _by_differences(keys, queries, candidates.astype(np.int64), k)
+    if width == len(keys):
+        return found
+    # Everything within twice the error of the k-th distance must be among the candidates.
+    slack = _largest_error(np.einsum("ij,ij->i", near, near), far)
+    doubtful = np.flatnonzero(squares[:, -1] <= found.distances[:, -1] ** 2 + 2 * slack)
+    if len(doubtful):
+        again = _exact(keys, queries[doubtful], k)
+        found.distances[doubtful], found.rows[doubtful] = again
+    return found
+
+
+def _flat_index(keys: Floats) -> Any:
+    try:
+        faiss = importlib.import_module("faiss")
+    except ImportError:
+        raise ConfigError(
+            "search method 'faiss' needs FAISS: pip install 'unalike[faiss]', or use 'exact'."
+        ) from None
+    index = faiss.IndexFlatL2(keys.shape[1])
+    index.add(keys)
+    return index

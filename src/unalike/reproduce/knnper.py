@@ -1,0 +1,20 @@
+"""Is it enough to remember?
+
+Marfoq, Neglia, Kameni and Vidal, "Personalized Federated Learning through Local Memorization" (2022): kNN-Per
+mixes a global model with a vote of the nearest of a client's own rows. The claims are on Gaussian federations
+whose clients have different labels, and also different meanings of labels; and on real digits (MNIST where
+UNALIKE_DATA has it). The published figures are of images and of a pretrained network, so what is compared is
+their order and their shape. Where a limit is wider than a first estimate on one seed, a note says so.
+"""
+
+from __future__ import annotations
+
+from .knnper_claims import memory_claims
+from .knnper_rivals import rival_claims
+from .study import Claim, studies
+
+
+@studies.add("knnper")
+def knnper(quick: bool = False) -> list[Claim]:
+    """What a client's own memory adds to a global model, and what that depends on (K1 to K18)."""
+    return [*memory_claims(quick), *rival_claims(quick)]
