@@ -21,7 +21,7 @@ from .participation import availabilities, check_per_round, samplers, strategies
 from .restarting import best_start, starts
 from .run import Run
 from .runs import RunFolder
-from .timing import NetworkTime, Timing, discounts, hardwares, timings
+from .timing import Gossip, NetworkTime, Timing, discounts, hardwares, timings
 from .training import Observer, Out, train
 from .trees import Tree
 
@@ -112,8 +112,15 @@ def check(experiment: Experiment) -> None:
     ):
         if spec is not None:
             registry[spec.partition(":")[0]]
-    make_algorithm(experiment)
-    make_timing(experiment)
+    algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip)
+    if algorithm.decentralised and not gossip:
+        raise ConfigError(
+            f"{experiment.algorithm} has no server; say who hears whom, such as timing gossip:ring."
+        )
+    if gossip and not algorithm.decentralised:
+        raise ConfigError(
+            f"{experiment.algorithm} needs a server, so it cannot gossip; d-fedem, for one, can."
+        )
 
 
 def run_experiment(

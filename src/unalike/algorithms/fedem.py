@@ -35,6 +35,8 @@ from .mixture import (
     posterior,
     unlike_starts,
 )
+from .optimizers import Optimizer
+from .solvers import make_solver, solved
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
@@ -55,6 +57,9 @@ class FedEM(FedAvg):
     """Divides the losses in the E-step, for losses that are not negative log-likelihoods."""
     smoothing: float = 0.0
     """Rows of every component that each client pretends to have."""
+    solver: str = "sgd"
+    """Who does the local work on each component: sgd, or lbfgs, newton, gradient-descent over all rows; with
+    "newton|sgd", clients take turns. Answers that are worse than their start are refused."""
     hard: bool = False
     """Whether a client belongs to its likeliest component alone: clustering."""
 
@@ -67,6 +72,8 @@ class FedEM(FedAvg):
             raise ConfigError(f"components must be at least 1, but is {self.components}.")
         if min(self.em_steps, self.refresh, self.smoothing) < 0:
             raise ConfigError("em_steps, refresh and smoothing must not be negative.")
+        for kind in self.solver.split("|"):
+            make_solver(kind)
         if not self.temperature > 0:
             raise ConfigError(f"temperature must be positive, but is {self.temperature}.")
 
@@ -92,15 +99,10 @@ class FedEM(FedAvg):
         losses, rows = self._losses(task, message, data), data.row_weights()
         chances = self._chances(losses, memory["weights"], rows)
         weights = mean_posterior(posterior(losses, memory["weights"], self.temperature), rows, self.smoothing)
-        trained = local_sgd(
-            mixture_task(task, self.components),
-            message,
-            data.weighted(chances * rows[:, None]),
-            self.optimizer,
-        )
+        trained, told = self._maximised(task, message, data.weighted(chances * rows[:, None]))
         likelihood = rows @ negative_log_likelihood(losses, memory["weights"]) / jnp.maximum(rows.sum(), 1.0)
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
-        return Reply(trained.params, {"weights": weights}, {"train_loss": likelihood, **shares})
+        return Reply(trained, {"weights": weights}, {"train_loss": likelihood, **shares, **told})
 
     def notices(self, memories: Tree, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
         used = rows @ memories["weights"]
@@ -117,6 +119,20 @@ class FedEM(FedAvg):
     def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
         outputs = jnp.stack([task.apply(params, x) for params in predictor["components"]])
         return task.mixture(outputs, predictor["weights"])
+
+    def _maximised(self, task: Task, start: Tree, data: ClientData) -> tuple[Tree, dict[str, jax.Array]]:
+        """All components after local work on rows weighted by their chances."""
+        if self.solver == "sgd":
+            return local_sgd(mixture_task(task, self.components), start, data, self.optimizer).params, {}
+        kinds = [f"guarded:{kind}" for kind in self.solver.split("|")]
+        chances = data.own_weights
+        assert chances is not None
+        found = [
+            _by_turns(kinds, task, params, data.weighted(chances[:, m]), self.optimizer)
+            for m, params in enumerate(start)
+        ]
+        refused = jnp.stack([report["refused"] for _, report in found])
+        return [params for params, _ in found], {"refused_components": refused.sum()}
 
     def _losses(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
         return data.per_row(partial(component_losses, task, message))
@@ -141,3 +157,11 @@ class FedEM(FedAvg):
             return mean_posterior(posterior(losses, weights, self.temperature), rows, self.smoothing)
 
         return {"weights": lax.fori_loop(0, steps, step, memory["weights"])}
+
+
+def _by_turns(
+    kinds: list[str], task: Task, start: Tree, data: ClientData, optimizer: Optimizer
+) -> tuple[Tree, dict[str, jax.Array]]:
+    """The answer of the solver whose turn it is with this client."""
+    ways = [partial(solved, task, start, data, optimizer, kind) for kind in kinds]
+    return lax.switch(data.client % len(ways), ways) if len(ways) > 1 else ways[0]()

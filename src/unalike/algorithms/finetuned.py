@@ -6,7 +6,7 @@ Federated Learning Personalization via Model Agnostic Meta Learning, 2019). The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import jax
@@ -45,7 +45,8 @@ class FedAvgPlus(FedAvg):
 
     @property
     def _tuning(self) -> Optimizer:
-        return with_rate(self.optimizer, self.tune_learning_rate)
+        """The schedule is one of training; where it has decayed, tuning must not stand still."""
+        return replace(with_rate(self.optimizer, self.tune_learning_rate), schedule="constant")
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         return local_sgd(task, message, data, self._tuning).params
