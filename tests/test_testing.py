@@ -34,7 +34,7 @@ def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
     names = check_algorithm(
         algorithms.make(name, **SETTINGS.get(name, {})),
         task=layered if name in WITH_LAYERS else None,
-        timing=Gossip("ring") if name.startswith("d-") else None,
+        timing=Gossip("ring") if algorithms.make(name).decentralised else None,
         skip=[NOT_PROMISED.get(name, "")],
     )
     assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)}

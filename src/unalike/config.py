@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import ConfigError, unknown
 
@@ -99,6 +99,23 @@ class Experiment(BaseModel):
         None, ge=0, description="Server's learning rate; the algorithm's own when not given."
     )
 
+    network: str | None = Field(
+        None,
+        description="Overlay on which silos exchange models without a server (`unalike list networks`).",
+    )
+    underlay: str = Field(
+        "gaia", description="Map of the silos, or a GML or CSV file (`unalike list underlays`)."
+    )
+    access: float = Field(10.0, gt=0, description="Capacity of silos' access links, in Gbit/s.")
+    core: float = Field(
+        1.0, gt=0, description="Capacity of the links between routers, in gigabits per second."
+    )
+    workload: str | None = Field(
+        None,
+        description="Size of a model and time of a step (`unalike list workloads`); the trained model's own "
+        "size and 10 ms when not given.",
+    )
+
     timing: str = Field(
         "synchronous", description="When results arrive, such as fedfix:0.5 (`unalike list timings`)."
     )
@@ -130,6 +147,13 @@ class Experiment(BaseModel):
     checkpoint_every: int | None = Field(
         None, ge=0, description="Rounds between checkpoints; about ten in all when not given."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_a_server(cls, values: Any) -> Any:
+        """On a network, FedAvg is called DPASGD, unless another method is named."""
+        networked = isinstance(values, dict) and values.get("network") is not None
+        return {"algorithm": "dpasgd", **values} if networked else values
 
     @property
     def rounds_to_train(self) -> int | None:

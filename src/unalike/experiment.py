@@ -15,13 +15,14 @@ from .data import Federation, load
 from .engine import engines
 from .errors import ConfigError, unknown
 from .models import Task, models
+from .networking import make_connectivity, make_network_timing
 from .newcomers import newcomer_summary, set_apart
 from .participating import make_participation
 from .participation import availabilities, check_per_round, samplers, strategies
 from .restarting import best_start, starts
 from .run import Run
 from .runs import RunFolder
-from .timing import Gossip, NetworkTime, Timing, discounts, hardwares, timings
+from .timing import Gossip, NetworkTime, OnNetwork, Timing, discounts, hardwares, timings
 from .training import Observer, Out, train
 from .trees import Tree
 
@@ -34,13 +35,18 @@ def make_federation(experiment: Experiment) -> Federation:
     return load(
         experiment.data,
         partition=experiment.partition,
-        clients=experiment.clients,
+        clients=experiment.clients or _silos(experiment),
         samples=experiment.samples,
         skew=experiment.skew,
         test_fraction=experiment.test_fraction,
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
     ).with_importance(experiment.importance)
+
+
+def _silos(experiment: Experiment) -> int | None:
+    """On a network there is a client on every silo, unless something else is asked for."""
+    return None if experiment.network is None else len(make_connectivity(experiment))
 
 
 def make_task(experiment: Experiment, federation: Federation) -> Task:
@@ -76,6 +82,8 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
 
 def make_timing(experiment: Experiment) -> Timing:
     """When results arrive: a policy with its hardware, network and weights."""
+    if experiment.network is not None:
+        return _network_timing(experiment)
     name = experiment.timing.partition(":")[0]
     if name == "synchronous":
         about_time = ("hardware", "bandwidth", "dropout", "timeout", "until")
@@ -98,6 +106,12 @@ def make_timing(experiment: Experiment) -> Timing:
     return timings.make(spec, **settings)
 
 
+def _network_timing(experiment: Experiment) -> Timing:
+    if experiment.timing != "synchronous" or experiment.hardware or experiment.bandwidth:
+        raise ConfigError("a network has a clock of its own; leave out timing, hardware and bandwidth.")
+    return make_network_timing(experiment)
+
+
 def check(experiment: Experiment) -> None:
     """Raise for names that do not exist, before any data are read."""
     for registry, spec in (
@@ -112,14 +126,14 @@ def check(experiment: Experiment) -> None:
     ):
         if spec is not None:
             registry[spec.partition(":")[0]]
-    algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip)
+    algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip | OnNetwork)
     if algorithm.decentralised and not gossip:
         raise ConfigError(
-            f"{experiment.algorithm} has no server; say who hears whom, such as timing gossip:ring."
+            f"{experiment.algorithm} has no server; say who hears whom, such as --network ring."
         )
     if gossip and not algorithm.decentralised:
         raise ConfigError(
-            f"{experiment.algorithm} needs a server, so it cannot gossip; d-fedem, for one, can."
+            f"{experiment.algorithm} needs a server; without one there are dpasgd, push-sum and d-fedem."
         )
 
 

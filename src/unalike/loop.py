@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from .algorithms import Algorithm
 from .asking import Asking
 from .blocks import Blocks
+from .consensus import consensus_columns
 from .engine import (
     Engine,
     Memories,
@@ -346,10 +347,12 @@ class Training:
         return [event for event in found if _gist(event) not in known]
 
     def _evaluate(self, round: int) -> tuple[dict[str, float], dict[str, Any] | None]:
-        message = self.history.messages[self.done]
-        return evaluation_columns(
-            self.engine, message, self.memories, round, self.judged, self.setting.federation
-        )
+        message, setting = self.history.messages[self.done], self.setting
+        place = (self.memories, round, self.judged)
+        metrics, clients = evaluation_columns(self.engine, message, *place, setting.federation)
+        if setting.algorithm.decentralised:
+            metrics |= consensus_columns(self.engine, setting, message, *place)
+        return metrics, clients
 
 
 def _gist(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from .consensus import mean_message
 from .data import Federation
 from .engine import LocalEngine, Memories, Setting, reply_template
 from .errors import ConfigError
@@ -72,4 +72,4 @@ def _introduction(run: Run, count: int) -> Tree:
     models, once for each."""
     if not run.setting.algorithm.decentralised:
         return run.message
-    return jax.tree.map(lambda leaf: jnp.tile(leaf.mean(0), (count, *(1,) * (leaf.ndim - 1))), run.message)
+    return mean_message(run.message, count)

@@ -40,9 +40,12 @@ def round_report(
     number = step.number + 1
     counts = {key: float(len(group)) for key, group in groups.items()}
     groups = {"used": step.clients, **_timeline(step), **groups}
+    answers = ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)
+    received = len(_reached(groups)) + len(step.lost) if step.messages is None else step.messages
+    sent = len(step.clients) if step.messages is None else step.messages
     traffic = {
-        "bytes_down": float(down * (len(_reached(groups)) + len(step.lost))),
-        "bytes_up": float(up * len(step.clients) + ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)),
+        "bytes_down": float(down * received),
+        "bytes_up": float(up * sent + answers),
         "clock": step.time,
     }
     counts |= _ages(step)

@@ -6,6 +6,7 @@ from .client_data import ClientData
 from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
+from .dpasgd import DPASGD
 from .fedavg import FedAvg
 from .fedbn import FedBN
 from .fedem import FedEM
@@ -22,10 +23,12 @@ from .mocha import Mocha
 from .optimizers import Optimizer, optimizer_names, schedules
 from .perfedavg import PerFedAvg
 from .pfedme import PFedMe, PFedMeSimple
+from .push_sum import PushSum
 from .scaffold import Scaffold
 
 __all__ = [
     "APFL",
+    "DPASGD",
     "IFCA",
     "L2SGD",
     "Algorithm",
@@ -49,6 +52,7 @@ __all__ = [
     "PFedMe",
     "PFedMeSimple",
     "PerFedAvg",
+    "PushSum",
     "Reply",
     "Scaffold",
     "Trained",

@@ -25,9 +25,9 @@ from ..models.convolutions import canonical
 from ..trees import Tree
 from .base import Reply, algorithms
 from .client_data import ClientData
-from .dfedem import OwnModels
 from .fedavg import FedAvg
 from .local_sgd import local_sgd
+from .own_models import OwnModels
 from .surrogates import Averaging, MixtureBound, Quadratic, Surrogate
 
 SURROGATES: dict[str, type[Surrogate]] = {

@@ -1,4 +1,5 @@
-"""The command line: `unalike run`, `resume`, `compare`, `tune`, `list`, `inspect`, `advise`, `reproduce`."""
+"""The command line: `unalike run`, `resume`, `compare`, `tune`, `list`, `inspect`, `advise`, `network`,
+`reproduce`."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from rich.markup import escape
 from ..errors import UnalikeError
 from .advise import advise
 from .compare import compare
+from .network import network
 from .options import with_experiment
 from .reproduce import reproduce
 from .run import resume, run
@@ -50,6 +52,7 @@ app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
 app.command("list")(list_names)
 app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
+app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")
 app.command("inspect")(inspect_data)
 app.command("reproduce")(reproduce)
 

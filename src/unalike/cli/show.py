@@ -14,6 +14,7 @@ from ..engine import engines
 from ..errors import unknown
 from ..experiment import make_federation
 from ..models import models
+from ..network import designers, graphs, mixings, underlays, workloads
 from ..participation import availabilities, samplers, strategies
 from ..registry import Registry
 from ..report import save
@@ -33,6 +34,11 @@ _LISTS: dict[str, Registry[Any]] = {
     "timings": timings,
     "hardware": hardwares,
     "staleness": discounts,
+    "networks": designers,
+    "underlays": underlays,
+    "workloads": workloads,
+    "graphs": graphs,
+    "mixings": mixings,
     "schedules": schedules,
     "engines": engines,
     "studies": studies,

@@ -9,6 +9,7 @@ from .gossip import Gossip
 from .hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardwares
 from .measured_times import TraceTimes
 from .network_time import NetworkTime
+from .on_network import OnNetwork
 from .policy import Policy
 from .schedule import Schedule, plan_schedule
 from .synchronous import Synchronous
@@ -27,6 +28,7 @@ __all__ = [
     "Hardware",
     "LogNormalTimes",
     "NetworkTime",
+    "OnNetwork",
     "OverSelection",
     "Policy",
     "Schedule",

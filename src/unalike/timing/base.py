@@ -40,6 +40,8 @@ class Step(NamedTuple):
     finished: NDArray[np.float64] | None = None
     lost: NDArray[np.int64] = NONE
     """Clients whose work was lost or given up since the last step."""
+    messages: float | None = None
+    """How many models were sent; one down and one up for each client, when not given."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The step as arrays, for a checkpoint."""
@@ -48,8 +50,10 @@ class Step(NamedTuple):
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Step:
         """The inverse of :meth:`arrays`."""
-        plain = {"number": int(arrays["number"]), "time": float(arrays["time"])}
-        return cls(**{**arrays, **plain})  # type: ignore[arg-type]
+        plain: dict[str, Any] = {"number": int(arrays["number"]), "time": float(arrays["time"])}
+        if "messages" in arrays:
+            plain["messages"] = float(arrays["messages"])
+        return cls(**{**arrays, **plain})
 
     @property
     def fresh(self) -> bool:

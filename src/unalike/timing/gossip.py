@@ -70,8 +70,10 @@ class Gossip(Timing):
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         everyone = np.arange(self.clients)
         for number in count(first):
-            versions = np.full(self.clients, number)
-            yield Step(number, everyone, versions, self.matrix(number), float(number + 1), np.array([number]))
+            matrix, versions = self.matrix(number), np.full(self.clients, number)
+            sent = float(np.count_nonzero(matrix) - np.count_nonzero(np.diag(matrix)))
+            over, old = float(number + 1), np.array([number])
+            yield Step(number, everyone, versions, matrix, over, old, messages=sent)
 
     def _fixed(self) -> list[Floats]:
         if self.matrices is None:

@@ -1,0 +1,55 @@
+"""Stochastic gradient push: averaging on digraphs in which some are heard more than others (Nedic, Olshevsky,
+Stochastic Gradient-Push for Strongly Convex Functions on Time-Varying Directed Graphs, 2016; Assran, Loizou,
+Ballas, Rabbat, Stochastic Gradient Push for Distributed Deep Learning, 2019).
+
+    client t:   z_t  =  x_t / m_t                           what it predicts and learns with
+                x_t  <-  x_t + (descend from z_t) - z_t
+                (x_t, m_t)  <-  sum_s P[t, s] (x_s, m_s)    with P whose *columns* sum to one
+
+A client splits what it has among those it sends to, so nobody needs to know how often it is heard; the mass m
+tells how much of the total a client holds, and z is right all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from ..models import Task
+from ..trees import Tree, add, scale, subtract
+from .base import Mixed, Reply, algorithms
+from .client_data import ClientData
+from .dpasgd import DPASGD
+from .local_sgd import local_sgd
+
+
+@algorithms.add("push-sum")
+@dataclass(frozen=True, kw_only=True)
+class PushSum(DPASGD):
+    """Averaging on unbalanced digraphs by pushing shares (Assran et al., 2019); needs a network."""
+
+    name: ClassVar[str] = "push-sum"
+
+    def init(self, task: Task, key: jax.Array) -> Tree:
+        return {**super().init(task, key), "mass": jnp.ones(self.clients)}
+
+    def broadcast(self, task: Task, state: Tree) -> Tree:
+        return state
+
+    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+        start = self.predictor(task, message, memory, data, key)
+        trained = local_sgd(task, start, self.paced(data), self.optimizer)
+        pushed = add(message["params"], subtract(trained.params, start))
+        return Reply({"params": pushed, "mass": message["mass"]}, memory, {"train_loss": trained.loss})
+
+    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+        return mixed.total
+
+    def models(self, message: Tree) -> Tree:
+        return jax.vmap(scale)(1.0 / message["mass"], message["params"])
+
+    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+        return scale(1.0 / message["mass"], message["params"])

@@ -1,0 +1,186 @@
+"""`unalike network`: design the overlay on which silos exchange models, compare designs, and draw them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from ..errors import ConfigError
+from ..insight.network_race import race
+from ..network import (
+    GIGABIT,
+    Connectivity,
+    Design,
+    Overlay,
+    connect,
+    design,
+    expected_contraction,
+    read_measurements,
+)
+from ..network.certify import certify
+from ..report import save
+from ..report.network_plots import network_map
+from .screen import console, print_json, show_rows, show_summary
+
+network = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+SAMPLED = 200
+"""Rounds that are drawn to judge random overlays."""
+
+UNDERLAY = typer.Option(
+    "gaia", help="Map, GML file, or CSV file of measured pairs (`unalike list underlays`)."
+)
+WORKLOAD = typer.Option(
+    "sub-inaturalist", help="Model size and time of a local step (`unalike list workloads`)."
+)
+STEPS = typer.Option(1, "--local-steps", min=1, help="Local steps between two exchanges.")
+ACCESS = typer.Option(10.0, min=1e-6, help="Capacity of access links, in Gbit/s.")
+CORE = typer.Option(1.0, min=1e-6, help="Capacity of the links between routers, in Gbit/s.")
+SEED = typer.Option(0, min=0, help="Same seed, same design.")
+JSON = typer.Option(False, "--json", help="Print as JSON.")
+
+
+@network.callback()
+def start() -> None:
+    """Who hears whom, how long a round takes, and how close that is to the best."""
+
+
+@network.command("design")
+def design_overlay(
+    name: str = typer.Option("search", "--design", help="Designer (`unalike list networks`)."),
+    underlay: str = UNDERLAY,
+    workload: str = WORKLOAD,
+    local_steps: int = STEPS,
+    access: float = ACCESS,
+    core: float = CORE,
+    effort: int = typer.Option(500, min=0, help="How long to look for a proof that nothing is faster."),
+    out: Path | None = typer.Option(None, help="Write the overlay as a CSV file of sender,receiver."),
+    seed: int = SEED,
+    json: bool = JSON,
+) -> None:
+    """Design an overlay and say how far from optimal it can be.
+
+    Example: unalike network design --underlay gaia --access 1 --workload inaturalist
+    """
+    silos = reached(underlay, workload, local_steps, access, core, seed)
+    chosen = design(name, silos, seed)
+    answer = described(chosen, silos)
+    if isinstance(chosen, Overlay):
+        proof = certify(silos, chosen, effort)
+        answer |= {
+            "bottleneck": chosen.critical(silos).words(silos.names),
+            "no overlay is below (ms)": proof.lower,
+            "gap to optimal": chosen.cycle_time(silos) / proof.lower - 1 if proof.lower > 0 else 0.0,
+        }
+        if out is not None:
+            pairs = [f"{silos.names[i]},{silos.names[j]}" for i, j in np.argwhere(chosen.arcs)]
+            out.write_text("\n".join(pairs) + "\n", encoding="utf-8")
+            answer["written to"] = str(out)
+    if json:
+        print_json(answer)
+        return
+    show_summary(answer, f"{chosen.name} on {underlay}, {len(silos)} silos")
+
+
+@network.command("compare")
+def compare_overlays(
+    designs: str = typer.Option(
+        "star,matcha,matcha+,mst,delta-mbst,ring,search", help="Designers, separated by commas."
+    ),
+    underlay: str = UNDERLAY,
+    workload: str = WORKLOAD,
+    local_steps: int = STEPS,
+    access: float = ACCESS,
+    core: float = CORE,
+    rounds: int = typer.Option(60, min=0, help="Rounds to train for the prediction; 0 for none."),
+    target: float = typer.Option(
+        0.97, min=0.01, max=1, help="Accuracy to reach, as a part of the best on the first overlay."
+    ),
+    seed: int = SEED,
+    json: bool = JSON,
+) -> None:
+    """Cycle time, throughput, messages and mixing of several designs, and when each would reach a target.
+
+    The prediction trains a small model on every overlay and counts rounds; seconds are those of the network.
+
+    Example: unalike network compare --underlay aws-na --access 0.1 --workload femnist
+    """
+    silos = reached(underlay, workload, local_steps, access, core, seed)
+    names = list(dict.fromkeys(word.strip() for word in designs.split(",") if word.strip()))
+    if not names:
+        raise ConfigError("name at least one design, such as --designs star,ring.")
+    chosen = {name: design(name, silos, seed) for name in names}
+    rows = [{"design": name, **described(one, silos)} for name, one in chosen.items()]
+    if rounds:
+        found = race(chosen, silos, rounds=rounds, part=target, seed=seed)
+        for row in rows:
+            finish = found[row["design"]]
+            row |= {"rounds to target": finish.rounds, "seconds to target": finish.seconds}
+    if json:
+        print_json({"underlay": underlay, "silos": len(silos), "rows": rows})
+        return
+    show_rows(
+        [{k: v for k, v in row.items() if k != "notes"} for row in rows], f"{underlay}, {len(silos)} silos"
+    )
+
+
+@network.command("show")
+def show_overlay(
+    name: str = typer.Option("ring", "--design", help="Designer (`unalike list networks`)."),
+    underlay: str = UNDERLAY,
+    workload: str = WORKLOAD,
+    local_steps: int = STEPS,
+    access: float = ACCESS,
+    core: float = CORE,
+    picture: Path = typer.Option(Path("network.png"), help="Where to draw."),
+    seed: int = SEED,
+    json: bool = JSON,
+) -> None:
+    """Draw map, overlay and the circuit that sets the pace.
+
+    Example: unalike network show --underlay gaia --design mst
+    """
+    silos = reached(underlay, workload, local_steps, access, core, seed)
+    chosen = design(name, silos, seed)
+    pace = chosen.cycle_time(silos)
+    fixed = isinstance(chosen, Overlay)
+    arcs = chosen.arcs if fixed else chosen.mixing(0) > 0  # type: ignore[attr-defined]
+    arcs = np.array(arcs) & ~np.eye(len(silos), dtype=bool)
+    circuit = chosen.critical(silos) if isinstance(chosen, Overlay) else None
+    words = f"{chosen.name} on {underlay}: {pace:.1f} ms per round"
+    save(network_map(silos, arcs, circuit, words), picture)
+    answer = described(chosen, silos)
+    if circuit is not None:
+        answer["bottleneck"] = circuit.words(silos.names)
+    if json:
+        print_json({**answer, "picture": str(picture)})
+        return
+    show_summary(answer, words)
+    console.print(f"Drawn to [bold]{escape(str(picture))}[/bold].", soft_wrap=True)
+
+
+def reached(
+    underlay: str, workload: str, local_steps: int, access: float, core: float, seed: int
+) -> Connectivity:
+    """The silos on a map or in a file of measurements."""
+    settings: dict[str, Any] = {"local_steps": local_steps, "access": access * GIGABIT}
+    if underlay.endswith(".csv"):
+        return read_measurements(underlay, workload, **settings)
+    return connect(underlay, workload, core=core * GIGABIT, seed=seed, **settings)
+
+
+def described(chosen: Design, silos: Connectivity) -> dict[str, Any]:
+    """What a design costs and brings."""
+    pace = chosen.cycle_time(silos)
+    rounds = 1 if isinstance(chosen, Overlay) else SAMPLED
+    closer = expected_contraction([chosen.mixing(k) for k in range(rounds)])
+    return {
+        "cycle time (ms)": pace,
+        "rounds per second": 1000.0 / pace if pace > 0 else float("inf"),
+        "messages": chosen.messages,
+        "spectral gap": 1.0 - max(1.0 - closer, 0.0) ** 0.5,
+        "notes": chosen.notes,
+    }
