@@ -12,6 +12,7 @@ from ..config import Experiment, make_experiment
 from ..errors import RunError
 from ..experiment import make_federation, run_experiment
 from ..report import report_run
+from ..report.personal_report import personal_figures
 from ..run import Run
 from ..runs import RunFolder
 from .screen import LiveRounds, console, errors, print_json, show_summary, summary
@@ -65,7 +66,7 @@ def resume(
 def conclude(run: Run, json: bool) -> None:
     """Write the report and print the table."""
     assert run.folder is not None
-    report = report_run(run.folder, run.setting.federation)
+    report = report_run(run.folder, run.setting.federation, personal_figures(run))
     numbers = {**summary(run), "report": str(report)}
     rejected = int(np.nansum(run.metrics().get("rejected", 0)))
     if json:

@@ -38,6 +38,7 @@ def network_map(
         axes.annotate(name, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7.5, color=MUTED)
     axes.set_title(title)
     axes.set_xlabel(labels)
+    axes.spines[:].set_visible(False)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.margins(0.08)

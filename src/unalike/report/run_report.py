@@ -34,6 +34,9 @@ _CAPTIONS = {
     "stretches are lost or idle, or work that was not aggregated before the run ended.",
     "Time": "The same learning by rounds and by simulated time.",
     "Staleness": "How many aggregations happened while clients computed.",
+    "Mixture": "How much of each component every client has.",
+    "Components": "How many rows each component explains.",
+    "Mean model": "The mean of all silos' models, and how far apart they are.",
     "Objectives": "Clients' test losses by importance (the target) and as their results really weighed "
     "(the surrogate); apart, they show a bias of the timing.",
 }
@@ -47,13 +50,14 @@ class RunLike(Protocol):
     config: dict[str, Any]
 
 
-def report_run(folder: RunLike, federation: Any = None) -> Path:
-    """Write `report.html` and `plots/*.png` into the run folder, and return the report's path."""
+def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figure] | None = None) -> Path:
+    """Write `report.html` and `plots/*.png` into the run folder, with `more` figures beside those of the
+    record, and return the report's path."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     figures = run_figures(metrics, clients, federation) | participation_figures(folder.record, federation)
-    figures |= timing_figures(folder.record, federation)
+    figures |= timing_figures(folder.record, federation) | dict(more or {})
     for name, drawn in figures.items():
-        save(drawn, folder.path / "plots" / f"{name.lower()}.png")
+        save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst = worst_clients(clients)
     return write_report(
         folder.path / "report.html",

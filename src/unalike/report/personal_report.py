@@ -1,0 +1,34 @@
+"""What did clients make their own?  (Figures that need what clients remember, beside the record.)"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..insight.mixtures import mixture_weights
+from ..run import Run
+from .mixture_plots import component_use, mixture_heatmap
+from .plots import Metrics, curves
+from .timing_plots import against_time
+
+_MEAN_MODEL = ("mean_model_test_accuracy", "mean_model_test_rmse", "mean_model_test_loss")
+
+
+def personal_figures(run: Run) -> dict[str, Figure]:
+    """The mixture weights of clients, where there are any; the mean model and consensus, without a server."""
+    figures = _without_server(run.metrics()) if run.setting.algorithm.decentralised else {}
+    template, _ = run.memories.gather(np.zeros(0, np.int64))
+    if isinstance(template, dict) and "weights" in template and template["weights"].shape[-1] > 1:
+        seen = run.memories.seen()
+        weights = mixture_weights(run)[seen]
+        figures["Mixture"] = mixture_heatmap(weights)
+        figures["Components"] = component_use(weights, run.setting.federation.train.sizes[seen])
+    return figures
+
+
+def _without_server(metrics: Metrics) -> dict[str, Figure]:
+    names = [name for name in _MEAN_MODEL if name in metrics]
+    if not names:
+        return {}
+    together = curves(metrics, [*names, "consensus_distance"])
+    return {"Mean model": together, "Time": against_time(metrics, names)}
