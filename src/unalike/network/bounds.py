@@ -13,8 +13,8 @@ Whether one exists is asked by striking out arcs that it cannot have, knowing ar
 5. An arc that closes a circuit of mean above t with arcs it must have is struck out.
 6. A silo with one arc out (or in) left must have it.
 
-If what is left is not strongly connected, every overlay takes longer than t. The largest such t is a certified
-lower bound on the optimal cycle time.
+If what is left is not strongly connected, every overlay takes longer than t. The largest such t is a
+certified lower bound on the optimal cycle time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def narrow(connectivity: Connectivity, limit: float, choices: Choices) -> Choice
         longest = _longest_forced(excess, forced, slack)
         if longest is None:
             return None
-        kept &= ~(excess + longest.T > slack * len(allowed))
+        kept &= np.where(kept, excess, 0.0) + longest.T <= slack * len(allowed)
         if (forced & ~kept).any() or not is_strong(kept):
             return None
         must = forced | (kept & (kept.sum(axis=1, keepdims=True) == 1)) | (kept & (kept.sum(axis=0) == 1))
@@ -94,7 +94,8 @@ def _lie_on_circuits(excess: Floats, slack: float) -> Graph:
     """Arcs that may be on a circuit of mean at most the limit (rules 3 and 4)."""
     size = len(excess)
     kept = np.isfinite(excess) & (_cheapest_choice(excess) <= slack * size)
-    kept &= _cheapest_choice(excess.T).T <= slack * size
+    entering = _cheapest_choice(excess.T).T
+    kept &= entering <= slack * size
     if size <= WALKS and kept.any():
         left = np.where(kept, excess, np.inf)
         kept &= left + lightest_walks(left, size - 1).T <= slack * size
@@ -110,7 +111,8 @@ def _cheapest_choice(excess: Floats) -> Floats:
 
 
 def lightest_walks(weights: Floats, arcs: int) -> Floats:
-    """The least sum of weights over walks of at most so many arcs, between all pairs; by repeated squaring."""
+    """The least sum of weights over walks of at most so many arcs, between all pairs; by repeated
+    squaring."""
     step = np.minimum(weights, np.where(np.eye(len(weights), dtype=bool), 0.0, np.inf))
     total: Floats | None = None
     while arcs:

@@ -1,10 +1,10 @@
 """How far from optimal is an overlay?
 
-Branch and bound asks whether any overlay has a cycle time of at most t. Fewer arcs are never slower (they add no
-circuit and lower degrees), so only arcs that must be there matter: take a set of silos that the arcs so far do
-not leave; some arc must leave it; try each, the lightest first, without those that were tried before. Rules that
-strike out arcs (:mod:`.bounds`) cut most of the tree. Where the question is answered with no, t is a certified
-lower bound; with yes, there is a better overlay.
+Branch and bound asks whether any overlay has a cycle time of at most t. Fewer arcs are never slower (they add
+no circuit and lower degrees), so only arcs that must be there matter: take a set of silos that the arcs so
+far do not leave; some arc must leave it; try each, the lightest first, without those that were tried before.
+Rules that strike out arcs (:mod:`.bounds`) cut most of the tree. Where the question is answered with no, t is
+a certified lower bound; with yes, there is a better overlay.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Certificate:
 def certify(connectivity: Connectivity, overlay: Overlay, nodes: int = 500) -> Certificate:
     """Bound the best cycle time from below, improving the overlay where a better one turns up.
 
-    Looks at no more than about `nodes` sets of choices; a gap that is left says that the question was too hard.
+    Looks at no more than about `nodes` sets of choices; a gap that is left says that the question was too
+    hard.
     """
     upper = overlay.cycle_time(connectivity) if overlay.hub is None else np.inf
     if not np.isfinite(upper):
@@ -98,7 +99,8 @@ def decide(connectivity: Connectivity, limit: float, nodes: int) -> Answer:
 
 
 def _branches(left: Choices, weights: np.ndarray) -> list[Choices]:
-    """One case for each arc that may be the lightest to leave a set of silos; the most promising comes last."""
+    """One case for each arc that may be the lightest to leave a set of silos; the most promising comes
+    last."""
     cut = _narrowest_cut(left)
     arcs = sorted(np.argwhere(cut).tolist(), key=lambda arc: weights[arc[0], arc[1]])
     cases = []

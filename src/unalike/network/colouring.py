@@ -1,11 +1,13 @@
 """Into how few matchings does a graph fall?  (Misra, Gries, A Constructive Proof of Vizing's Theorem, 1992.)
 
-Edges of one colour share no silo, so a colour is a set of pairs that can talk at the same time. One more colour
-than the largest degree always suffices; where an edge has no colour free at both ends, a fan of its neighbours
-is recoloured around one end and a path of two alternating colours is inverted.
+Edges of one colour share no silo, so a colour is a set of pairs that can talk at the same time. One more
+colour than the largest degree always suffices; where an edge has no colour free at both ends, a fan of its
+neighbours is recoloured around one end and a path of two alternating colours is inverted.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,8 @@ Integers = NDArray[np.int64]
 
 
 def matchings(graph: Graph) -> list[Integers]:
-    """The edges of a graph in at most (largest degree + 1) sets that are matchings; a complete graph takes the
-    rounds of a tournament, which are as few as can be.
+    """The edges of a graph in at most (largest degree + 1) sets that are matchings; a complete graph takes
+    the rounds of a tournament, which are as few as can be.
 
     >>> [pairs.tolist() for pairs in matchings(~np.eye(3, dtype=bool))]
     [[[1, 2]], [[0, 2]], [[0, 1]]]
@@ -54,9 +56,7 @@ class _Colouring:
         fan = self._fan(u, v)
         c, d = self._free(u), self._free(fan[-1])
         self._invert(u, c, d)
-        last = next(
-            k for k in range(len(fan)) if d not in self.at[fan[k]] and self._is_fan(u, fan[: k + 1])
-        )
+        last = next(k for k in range(len(fan)) if d not in self.at[fan[k]] and self._is_fan(u, fan[: k + 1]))
         for k in range(last):
             following = self._take(u, fan[k + 1])
             self._paint(u, fan[k], following)
@@ -84,7 +84,7 @@ class _Colouring:
             seen.add(following)
 
     def _is_fan(self, u: int, fan: list[int]) -> bool:
-        return all(self._of(u, w) not in self.at[v] for v, w in zip(fan, fan[1:], strict=False))
+        return all(self._of(u, w) not in self.at[v] for v, w in pairwise(fan))
 
     def _invert(self, u: int, c: int, d: int) -> None:
         """Swap colours c and d along the path from u that starts with d."""
@@ -92,7 +92,7 @@ class _Colouring:
         while colour in self.at[path[-1]]:
             path.append(self.at[path[-1]][colour])
             colour = c if colour == d else d
-        edges = list(zip(path, path[1:], strict=False))
+        edges = list(pairwise(path))
         colours = [self._take(a, b) for a, b in edges]
         for (a, b), old in zip(edges, colours, strict=True):
             self._paint(a, b, c if old == d else d)

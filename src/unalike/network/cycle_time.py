@@ -41,8 +41,8 @@ class Circuit:
 
 
 def critical_circuit(delays: Floats, names: Sequence[str] | None = None) -> Circuit:
-    """The circuit with the largest mean, of delays that are -inf where there is no arc (senders by receivers);
-    a `ConfigError` where not all silos hear each other.
+    """The circuit with the largest mean, of delays that are -inf where there is no arc (senders by
+    receivers); a `ConfigError` where not all silos hear each other.
 
     >>> ring = np.array([[0, 1, -np.inf], [-np.inf, 0, 3], [4, -np.inf, 0]])
     >>> critical_circuit(ring).mean == 8 / 3
@@ -164,7 +164,8 @@ def _potential(arcs: _Arcs, choice: Integers, circuit: Circuit) -> Floats:
 
 def karp(delays: Floats) -> float:
     """The largest circuit mean by another way (Karp, A Characterization of the Minimum Cycle Mean in a
-    Digraph, 1978): max over v of min over k of (D_n(v) - D_k(v)) / (n - k), D_k the longest walks of k arcs."""
+    Digraph, 1978): max over v of min over k of (D_n(v) - D_k(v)) / (n - k), D_k the longest walks of k
+    arcs."""
     size, arcs = len(delays), _Arcs(delays.T)
     longest = np.full((size + 1, size), -np.inf)
     longest[0, 0] = 0.0

@@ -1,5 +1,5 @@
-"""How long does a model take from one silo to another?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology
-Design for Cross-Silo Federated Learning, 2020.)
+"""How long does a model take from one silo to another?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal
+Topology Design for Cross-Silo Federated Learning, 2020.)
 
 From the moment silo i starts its s local steps until silo j has its model,
 
@@ -26,8 +26,8 @@ def computing(connectivity: Connectivity) -> Floats:
 
 
 def transfers(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLike) -> Floats:
-    """Milliseconds from sender (row) to receiver (column), where every silo sends to and receives from so many
-    at once; zero of them means that its access link is not counted."""
+    """Milliseconds from sender (row) to receiver (column), where every silo sends to and receives from so
+    many at once; zero of them means that its access link is not counted."""
     with np.errstate(divide="ignore"):
         up = connectivity.uplink / np.asarray(sending, np.float64)
         down = connectivity.downlink / np.asarray(receiving, np.float64)

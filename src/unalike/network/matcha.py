@@ -182,7 +182,7 @@ def _connectivity_slope(edges: Integers, owner: Integers, chances: Floats, size:
     table[a, b] = table[b, a] = -chances[owner]
     values, vectors = np.linalg.eigh(table - np.diag(table.sum(axis=1)))
     gaps = (vectors[a, 1] - vectors[b, 1]) ** 2
-    return float(values[1]), np.bincount(owner, gaps, len(chances))
+    return float(values[1]), np.bincount(owner, gaps, len(chances)).astype(np.float64)
 
 
 def _within_budget(chances: Floats, total: float) -> Floats:

@@ -1,9 +1,9 @@
 """Who sends to whom in a round, how long does it take, and with which weights do they average?
 
-An overlay is a digraph on silos, arcs from sender to receiver, that lets every model reach everyone. Its cycle
-time is the largest mean delay of a circuit; a star is timed as what it is, two transfers and one computation.
-Receivers average with the local-degree weights (Lin, Boyd, Fast Linear Iterations for Distributed Averaging,
-2003),
+An overlay is a digraph on silos, arcs from sender to receiver, that lets every model reach everyone. Its
+cycle time is the largest mean delay of a circuit; a star is timed as what it is, two transfers and one
+computation. Receivers average with the local-degree weights (Lin, Boyd, Fast Linear Iterations for
+Distributed Averaging, 2003),
 
     W[i, j]  =  1 / (1 + max(|in(i)|, |out(j)|))   for every arc j -> i,        W[i, i] = the rest,
 
@@ -154,8 +154,9 @@ def local_degree(arcs: Graph) -> Floats:
 
 
 def doubly_stochastic(weights: Floats, tolerance: float = 1e-14) -> Floats:
-    """Rows and columns scaled in turns until both sum to one (Sinkhorn, Knopp, Concerning Nonnegative Matrices
-    and Doubly Stochastic Matrices, 1967); it converges where silos keep a part and all hear each other."""
+    """Rows and columns scaled in turns until both sum to one (Sinkhorn, Knopp, Concerning Nonnegative
+    Matrices and Doubly Stochastic Matrices, 1967); it converges where silos keep a part and all hear each
+    other."""
     for _ in range(SCALINGS):
         sums = weights.sum(axis=0)
         if np.abs(sums - 1).max() <= tolerance * len(weights):

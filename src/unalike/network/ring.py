@@ -2,8 +2,8 @@
 for Cross-Silo Federated Learning, 2020.)
 
 On a ring everyone sends one model and receives one, so that delays do not depend on the ring, and its cycle
-time is their mean: the best ring is the shortest tour. On Euclidean networks, Christofides' tour is at most 3N
-times slower than the best overlay of any kind.
+time is their mean: the best ring is the shortest tour. On Euclidean networks, Christofides' tour is at most
+3N times slower than the best overlay of any kind.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def faster_direction(tour: Integers, connectivity: Connectivity, name: str) -> O
     if not usable:
         i, j = (connectivity.names[k] for k in np.argwhere(both[0].arcs & ~connectivity.possible)[0])
         raise ConfigError(
-            f"no ring was found, because {i!r} cannot send to {j!r} (and others cannot); try 'delta-mbst', 'mst' "
+            f"no ring was found, because {i!r} cannot send to {j!r}, among others; try 'delta-mbst', 'mst' "
             "or 'search'."
         )
     return min(usable, key=lambda one: one.cycle_time(connectivity))

@@ -1,14 +1,15 @@
 """Is there a faster overlay than any of the designs?
 
-The problem is NP-hard, and the published designers return a tree or a ring. Here the best of them is taken as a
-start and changed by chance: an arc of the critical circuit is led over a third silo, bent to another one, or
-dropped; a silo moves to another place; a part of a ring is reversed. Changes that shorten the round are kept, and
-some that lengthen it, ever fewer (Kirkpatrick, Gelatt, Vecchi, Optimization by Simulated Annealing, 1983):
+The problem is NP-hard, and the published designers return a tree or a ring. Here the best of them is taken as
+a start and changed by chance: an arc of the critical circuit is led over a third silo, bent to another one,
+or dropped; a silo moves to another place; a part of a ring is reversed. Changes that shorten the round are
+kept, and some that lengthen it, ever fewer (Kirkpatrick, Gelatt, Vecchi, Optimization by Simulated Annealing,
+1983):
 
     keep with chance  exp(-(new - old) / temperature).
 
-The cycle time of every change is exact, degrees included. :mod:`.certify` says how far from optimal the result
-may be.
+The cycle time of every change is exact, degrees included. :mod:`.certify` says how far from optimal the
+result may be.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from .strongly import is_strong
 from .tours import tour_length
 from .trees import delta_mbst, mst
 
-WARM, COLD = 0.02, 1e-4
-"""First and last temperature, in parts of the first cycle time."""
+WARM, COLD = 1e-3, 1e-5
+"""First and last temperature, in parts of the first cycle time: one arc of many moves a mean by little."""
 NEAR = 8
 """New arcs go to one of so many nearest silos, mostly."""
 
 
 @designers.add("search")
-def search(steps: int = 3000, *, connectivity: Connectivity, seed: int = 0) -> Overlay:
+def search(steps: int = 5000, *, connectivity: Connectivity, seed: int = 0) -> Overlay:
     """The best of the other designs, improved by a search over all directed overlays; `search:10000` looks
     longer."""
     if steps < 0:
@@ -47,7 +48,7 @@ def search(steps: int = 3000, *, connectivity: Connectivity, seed: int = 0) -> O
 
 
 def search_certified(
-    connectivity: Connectivity, steps: int = 3000, nodes: int = 500, seed: int = 0
+    connectivity: Connectivity, steps: int = 5000, nodes: int = 500, seed: int = 0
 ) -> Certificate:
     """The overlay of a search, with a certified lower bound on the best cycle time."""
     return certify(connectivity, search(steps, connectivity=connectivity, seed=seed), nodes)
@@ -167,7 +168,9 @@ class _Moves:
 
     def _relocate(self, arcs: Graph, circuit: Circuit) -> Graph | None:
         """Take a silo with one arc in and one out from its place, and put it into another arc."""
-        silo = int(self.rng.choice(circuit.silos) if self.rng.random() < 0.5 else self.rng.integers(len(arcs)))
+        silo = int(
+            self.rng.choice(circuit.silos) if self.rng.random() < 0.5 else self.rng.integers(len(arcs))
+        )
         before, after = np.flatnonzero(arcs[:, silo]), np.flatnonzero(arcs[silo])
         if len(before) != 1 or len(after) != 1:
             return None

@@ -6,8 +6,8 @@ Spanning Trees with Degree Bounds, 2016.)
     Prim:     grow from a root: add the lightest edge from a silo in the tree, whose degree is below delta, to
               one outside
 
-Ties are broken by the silos' numbers, or by who is longer in the tree. They matter: two trees of the same weight
-can have other degrees, and so other cycle times.
+Ties are broken by the silos' numbers, or by who is longer in the tree. They matter: two trees of the same
+weight can have other degrees, and so other cycle times.
 """
 
 from __future__ import annotations

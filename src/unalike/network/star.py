@@ -1,6 +1,6 @@
 """What if one silo serves all others?
 
-    round  =  max over silos i of  (hub -> i) + s T_c(i) + (i -> hub),        all transfers of the hub at once.
+round  =  max over silos i of  (hub -> i) + s T_c(i) + (i -> hub),        all transfers of the hub at once.
 """
 
 from __future__ import annotations

@@ -35,10 +35,17 @@ def christofides(weights: Floats) -> Integers:
     tree = kruskal(weights)
     odd = np.flatnonzero(np.bincount(tree.ravel(), minlength=size) % 2)
     graph = nx.MultiGraph()
-    graph.add_edges_from(tree.tolist())
+    graph.add_edges_from(sorted(tree.tolist()))
     graph.add_edges_from(_matching(odd, weights))
     walk = [int(edge[0]) for edge in nx.eulerian_circuit(graph, source=0)]
-    return np.array(list(dict.fromkeys(walk)))
+    return _best_shortcut(walk, weights)
+
+
+def _best_shortcut(walk: list[int], weights: Floats) -> Integers:
+    """The shortest of the tours that skip repeated silos, over all places where the walk may start."""
+    starts = (np.array(list(dict.fromkeys(walk[k:] + walk[:k]))) for k in range(len(walk)))
+    tour = min(starts, key=lambda tour: round(tour_length(tour, weights), 9))
+    return np.roll(tour, -int(np.flatnonzero(tour == 0)[0]))
 
 
 def _matching(odd: Integers, weights: Floats) -> list[tuple[int, int]]:
@@ -47,7 +54,7 @@ def _matching(odd: Integers, weights: Floats) -> list[tuple[int, int]]:
     pairs = np.argwhere(np.triu(_candidates(among), 1))
     graph = nx.Graph()
     graph.add_weighted_edges_from((i, j, among[i, j]) for i, j in pairs.tolist())
-    return [(int(odd[i]), int(odd[j])) for i, j in nx.min_weight_matching(graph)]
+    return sorted((int(odd[min(pair)]), int(odd[max(pair)])) for pair in nx.min_weight_matching(graph))
 
 
 def _candidates(among: Floats) -> NDArray[np.bool_]:

@@ -34,8 +34,8 @@ def mst(*, connectivity: Connectivity) -> Overlay:
 
 @designers.add("delta-mbst")
 def delta_mbst(candidates: str = "all", *, connectivity: Connectivity) -> Overlay:
-    """The best of trees with limited degrees, for slow access links; `delta-mbst:prim` leaves the path through
-    the cube out."""
+    """The best of trees with limited degrees, for slow access links; `delta-mbst:prim` leaves the path
+    through the cube out."""
     if candidates not in ("all", "prim"):
         raise ConfigError(f"designer 'delta-mbst' tries 'all' trees or those of 'prim', not {candidates!r}.")
     weights, size = both_ways(single_delays(connectivity)), len(connectivity)

@@ -223,7 +223,9 @@ def _angle(node: Block, name: str) -> float:
 
 def _unique_names(nodes: list[Block]) -> tuple[str, ...]:
     """Labels, with the id behind those that several nodes share."""
-    labels = [str(node.get("id") if node.get("label") is None else node.get("label")).strip() for node in nodes]
+    labels = [
+        str(node.get("id") if node.get("label") is None else node.get("label")).strip() for node in nodes
+    ]
     shared = {label for label in labels if labels.count(label) > 1}
     return tuple(
         f"{label} ({node.get('id')})" if label in shared or not label else label
