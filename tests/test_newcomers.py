@@ -63,7 +63,9 @@ def test_no_row_of_a_newcomer_has_a_part_in_training():
     )
     federation = make_federation(experiment)
     chosen = set(UNSEEN.names)
-    spoilt = replace(federation, train=_spoilt(federation.train, chosen), test=_spoilt(federation.test, chosen))
+    spoilt = replace(
+        federation, train=_spoilt(federation.train, chosen), test=_spoilt(federation.test, chosen)
+    )
     runs = [run_experiment(experiment, federation=one) for one in (federation, spoilt)]
     columns = [run.metrics() for run in runs]
     np.testing.assert_array_equal(runs[0].message["w"], runs[1].message["w"])
@@ -92,7 +94,9 @@ def test_newcomers_are_judged_with_the_shared_model(averaged):
 
 def test_the_summary_weighs_newcomers_by_their_rows(averaged):
     found, summary = evaluate_newcomers(averaged, UNSEEN), newcomer_summary(averaged, UNSEEN)
-    assert summary["unseen_accuracy"] == pytest.approx(np.average(found["accuracy"], weights=found["samples"]))
+    assert summary["unseen_accuracy"] == pytest.approx(
+        np.average(found["accuracy"], weights=found["samples"])
+    )
     assert summary["unseen_loss"] == pytest.approx(np.average(found["loss"], weights=found["samples"]))
     assert summary["unseen_bottom_decile"] == found["accuracy"].min()
 
@@ -131,12 +135,11 @@ def test_who_has_nothing_to_offer_has_no_newcomers():
     assert newcomer_summary(run, UNSEEN) == {}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="unseen_rmse is the mean of clients' roots; test_rmse is the root of the mean square"
-)
 def test_errors_of_newcomers_are_summed_up_as_those_of_everyone():
     """The root of the mean over all rows, so that `unseen` and `test` may stand side by side."""
     federation = load("diabetes", clients=4, seed=1)
     task = Task.regression(models.linear(input_shape=federation.input_shape, outputs=1))
     run = train(federation, task, FedAvg(work=WORK, optimizer=Optimizer("sgd", 0.01)), **OPTIONS)
-    assert newcomer_summary(run, federation)["unseen_rmse"] == pytest.approx(run.final()["test_rmse"], rel=1e-5)
+    assert newcomer_summary(run, federation)["unseen_rmse"] == pytest.approx(
+        run.final()["test_rmse"], rel=1e-5
+    )

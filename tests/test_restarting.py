@@ -1,5 +1,6 @@
 """Is the start of lowest training loss the one that is trained, also after an interruption?"""
 
+from functools import partial
 from types import SimpleNamespace
 
 import jax
@@ -20,6 +21,9 @@ SMALL = {
     **{"restarts": 3, "seed": 2},
 }
 EXPERIMENT = make_experiment({**SMALL, "options": {"components": 2}})
+FEDERATION = make_federation(EXPERIMENT)
+TASK = make_task(EXPERIMENT, FEDERATION)
+run = partial(run_experiment, EXPERIMENT, federation=FEDERATION, task=TASK)  # one task: one compilation
 
 
 class KilledError(Exception):
@@ -45,22 +49,15 @@ def equal(a, b):
 
 
 @pytest.fixture(scope="module")
-def problem():
-    federation = make_federation(EXPERIMENT)
-    return federation, make_task(EXPERIMENT, federation)
-
-
-@pytest.fixture(scope="module")
 def never_stopped(tmp_path_factory):
-    return run_experiment(EXPERIMENT, tmp_path_factory.mktemp("whole") / "run")
+    return run(tmp_path_factory.mktemp("whole") / "run")
 
 
-def test_the_first_start_is_the_usual_one_and_all_differ(problem):
-    federation, task = problem
-    found = starts(make_algorithm(EXPERIMENT), task, 2, 4)
-    usual = train(federation, task, make_algorithm(EXPERIMENT), rounds=0, seed=2, devices=1).state
+def test_the_first_start_is_the_usual_one_and_all_differ():
+    found = starts(make_algorithm(EXPERIMENT), TASK, 2, 4)
+    usual = train(FEDERATION, TASK, make_algorithm(EXPERIMENT), rounds=0, seed=2, devices=1).state
     assert equal(found[0], usual)
-    assert equal(starts(make_algorithm(EXPERIMENT), task, 2, 2)[1], found[1])
+    assert equal(starts(make_algorithm(EXPERIMENT), TASK, 2, 2)[1], found[1])
     assert not any(equal(found[i], found[j]) for i in range(4) for j in range(i))
 
 
@@ -80,18 +77,17 @@ def test_the_usual_start_is_kept_where_nothing_is_better():
     assert best_start(lambda start: fake([np.nan]), ["usual", "second"])[0] == "usual"
 
 
-def test_restarts_train_in_full_from_the_start_that_is_best_after_half(problem, never_stopped):
-    federation, task = problem
+def test_restarts_train_in_full_from_the_start_that_is_best_after_half(never_stopped):
     algorithm = make_algorithm(EXPERIMENT)
-    candidates = starts(algorithm, task, 2, 3)
+    candidates = starts(algorithm, TASK, 2, 3)
     options = {"seed": 2, "devices": 1, "evaluate_every": 0}
     losses = [
-        training_loss(train(federation, task, algorithm, rounds=3, initial=start, **options))
+        training_loss(train(FEDERATION, TASK, algorithm, rounds=3, initial=start, **options))
         for start in candidates
     ]
     best = candidates[int(np.argmin(losses))]
     assert equal(
-        never_stopped.state, train(federation, task, algorithm, rounds=6, initial=best, **options).state
+        never_stopped.state, train(FEDERATION, TASK, algorithm, rounds=6, initial=best, **options).state
     )
     assert isinstance(algorithm, FedEM)
 
@@ -101,17 +97,17 @@ def test_a_run_killed_before_or_after_a_checkpoint_goes_on_with_the_same_start(
     round, never_stopped, tmp_path
 ):
     with pytest.raises(KilledError):
-        run_experiment(EXPERIMENT, tmp_path / "run", observer=killed_after(round))
-    resumed = run_experiment(EXPERIMENT, RunFolder.open(tmp_path / "run"), resume=True)
-    models = [(run.folder.path / "model.safetensors").read_bytes() for run in (resumed, never_stopped)]
+        run(tmp_path / "run", observer=killed_after(round))
+    resumed = run(RunFolder.open(tmp_path / "run"), resume=True)
+    models = [(one.folder.path / "model.safetensors").read_bytes() for one in (resumed, never_stopped)]
     assert models[0] == models[1]
 
 
 def test_with_a_checkpoint_no_start_is_tried_again(never_stopped, tmp_path, monkeypatch):
     with pytest.raises(KilledError):
-        run_experiment(EXPERIMENT, tmp_path / "run", observer=killed_after(3))
+        run(tmp_path / "run", observer=killed_after(3))
     monkeypatch.setattr(unalike.experiment, "best_start", lambda *_: pytest.fail("a start was tried again"))
-    run_experiment(EXPERIMENT, RunFolder.open(tmp_path / "run"), resume=True)
+    run(RunFolder.open(tmp_path / "run"), resume=True)
 
 
 def test_half_of_the_rounds_must_be_known(tmp_path):

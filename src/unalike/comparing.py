@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import Experiment
+from .config import Experiment, make_experiment
 from .data import Federation
-from .errors import ConfigError, unknown
-from .experiment import make_federation, make_task, run_experiment
+from .errors import ConfigError, RunError, unknown
+from .experiment import make_algorithm, make_federation, make_task, run_experiment
+from .models import Task
+from .newcomers import set_apart
+from .participation import check_per_round
 from .run import Run
 from .runs import Comparison, higher_is_better, summarise_clients
 from .runs import compare as compare_results
@@ -27,6 +30,13 @@ from .training import Observer
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""
 CLIENT_MEASURES = ("clients_mean", "bottom_decile", "worst")
+OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile")
+"""Numbers that are good in the direction of the metric they are taken of."""
+SHARED = (
+    *("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "unseen"),
+    *("importance", "model", "l2", "seed", "evaluate_clients", "algorithm", "options"),
+)
+"""Settings that make a comparison fair because all methods share them."""
 
 
 @dataclass
@@ -36,22 +46,25 @@ class Trials:
     results: dict[str, list[dict[str, float]]] = field(default_factory=dict)
     curves: dict[str, list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
     clients: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
+    judged: str = "test_accuracy"
+    """What the clients' numbers are."""
 
     def add(self, name: str, seed: int, run: Run) -> None:
         """Keep what a run ended with."""
-        measured = run.client_metrics()
+        measured, self.judged = run.client_metrics(), judge(run.setting.federation)
         self.results.setdefault(name, []).append({"seed": float(seed), **finals(run)})
         self.curves.setdefault(name, []).append(run.metrics())
-        self.clients.setdefault(name, []).append(measured[judge(run.setting.federation)])
+        self.clients.setdefault(name, []).append(measured[self.judged])
 
     def answer(self, metric: str, baseline: str | None = None) -> Comparison:
         """The table; with Local among the methods, also the share of clients that do worse than alone."""
         results = {name: [dict(row) for row in rows] for name, rows in self.results.items()}
         for name, rows in results.items() if ALONE in results else ():
             for row, own, alone in zip(rows, self.clients[name], self.clients[ALONE], strict=True):
-                row["worse_than_alone"] = worse_off(own, alone, higher_is_better(metric))
+                row["worse_than_alone"] = worse_off(own, alone, higher_is_better(self.judged))
         first = {name: values[0] for name, values in self.clients.items()}
-        return compare_results(results, metric, baseline, first)
+        decisive = self.judged if metric in OVER_CLIENTS else metric
+        return compare_results(results, metric, baseline, first, higher_is_better(decisive))
 
 
 def variant(experiment: Experiment, algorithm: str) -> Experiment:
@@ -73,9 +86,45 @@ def variant(experiment: Experiment, algorithm: str) -> Experiment:
         if not dot and algorithm == experiment.algorithm:
             options[name] = value
         elif dot and owner == algorithm:
+            if short in SHARED:
+                raise ConfigError(f"all methods share {short}; {name} cannot be set for one of them alone.")
             (settings if short in Experiment.model_fields else options)[short] = value
     values = {**experiment.model_dump(), **settings, "algorithm": algorithm, "options": options}
-    return Experiment(**values)
+    return make_experiment(values)
+
+
+def check_options(experiment: Experiment, names: Collection[str]) -> None:
+    """Raise for options that none of these methods would get."""
+    for option in experiment.options:
+        owner, dot, _ = option.rpartition(".")
+        if (owner if dot else experiment.algorithm) not in names:
+            meant = owner if dot else f"{experiment.algorithm}, unless a method's name is in front,"
+            raise ConfigError(
+                f"the option {option} is for {meant} which is not compared; choose from {', '.join(names)}."
+            )
+
+
+def check_variants(
+    variants: Mapping[str, Experiment],
+    federation: Federation,
+    seeds: range = range(0),
+    out: Path | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Raise where a method cannot work with these clients or its folder is taken, before any is trained."""
+    if not len(federation.test.y):
+        raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
+    for name, chosen in variants.items():
+        here = set_apart(federation, chosen.unseen, chosen.seed)[0] if chosen.unseen else federation
+        if chosen.per_round is not None:
+            check_per_round(chosen.per_round, len(here))
+        make_algorithm(chosen).prepare(make_task(chosen, here), here)
+        for seed in seeds:
+            folder = None if out is None else out / f"{name}-seed{seed}"
+            if folder is not None and not overwrite and (folder / "config.toml").exists():
+                raise RunError(
+                    f"{folder} already holds a run; choose another --out, or replace it with --overwrite."
+                )
 
 
 def compare_experiments(
@@ -89,13 +138,15 @@ def compare_experiments(
     federation_of: Callable[[Experiment], Federation] = make_federation,
 ) -> Trials:
     """Train every variant on every seed; with `out`, into one run folder each."""
-    trials = Trials()
+    trials, tasks = Trials(), dict[Any, Task]()
     some = next(iter(variants.values()))
     for seed in seeds:
         federation = federation_of(some.model_copy(update={"seed": seed}))
         if not len(federation.test.y):
             raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
-        task = make_task(some, federation)
+        # One task for all seeds: programs are compiled once for each method, not once for each seed.
+        shape = (federation.input_shape, federation.classes)
+        task = tasks.setdefault(shape, make_task(some, federation))
         for name, chosen in variants.items():
             announce(f"{name}, seed {seed}")
             run = run_experiment(
@@ -130,15 +181,16 @@ def finals(run: Run) -> dict[str, float]:
     columns, name = run.client_metrics(), judge(run.setting.federation)
     spread = summarise_clients(columns[name], columns["test_samples"], higher_is_better(name))
     last = {
-        key: float(values[~np.isnan(values)][-1])
+        key: float(values[-1]) if np.isfinite(values[-1]) else float("nan")
         for key, values in run.metrics().items()
-        if key.startswith(("test_", "unseen_")) and not np.isnan(values).all()
+        if key.startswith(("test_", "unseen_"))
     }
     return {**last, "clients_mean": spread["mean"], **{k: spread[k] for k in ("bottom_decile", "worst")}}
 
 
 def worse_off(own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool) -> float:
     """The share of clients that do worse than they would alone."""
-    measured = np.isfinite(own) & np.isfinite(alone)
-    gaps = (own - alone)[measured] * (1 if higher else -1)
-    return float(np.mean(gaps < 0)) if gaps.size else float("nan")
+    measured = ~(np.isnan(own) & np.isnan(alone))  # one that is not finite alone has diverged
+    sign = 1 if higher else -1
+    mine, theirs = (np.where(np.isfinite(v), sign * v, -np.inf)[measured] for v in (own, alone))
+    return float(np.mean(mine < theirs)) if mine.size else float("nan")

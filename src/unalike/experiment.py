@@ -66,6 +66,8 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
     for name in experiment.options:
         if name not in own:
             raise unknown(f"option of {experiment.algorithm}", name, own)
+        if type(parameters[name].default) is int and type(experiment.options[name]) is not int:
+            raise ConfigError(f"{name} must be a whole number, but is {experiment.options[name]!r}.")
     settings: dict[str, Any] = {
         "work": _work(experiment),
         "optimizer": _optimizer(experiment),

@@ -62,6 +62,8 @@ def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
         shown, values = ("rmse", np.sqrt(values)) if name == "mse" else (name, values)
         spread = summarise_clients(values, samples, higher_is_better(shown))
         answer[f"unseen_{shown}"] = spread["weighted_mean"]
+        if name == "mse":  # as everywhere: the root of the mean square, not the mean of clients' roots
+            answer["unseen_rmse"] = float(np.sqrt(summarise_clients(values**2, samples)["weighted_mean"]))
         if name != "loss":
             answer["unseen_bottom_decile"] = spread["bottom_decile"]
     return answer

@@ -24,6 +24,7 @@ from .config import Experiment
 from .data import Federation
 from .errors import ConfigError
 from .experiment import make_federation, make_task, run_experiment
+from .newcomers import set_apart
 from .random import generator
 from .runs import higher_is_better
 from .training import Observer
@@ -58,8 +59,12 @@ def tune(
     some = with_validation(next(iter(variants.values())))
     federation = make_federation(some)
     if not len(federation.validation.y):
-        raise ConfigError("no client has rows enough for validation; choose a larger validation_fraction.")
+        raise ConfigError(
+            "no client has rows enough for validation; choose another validation_fraction or test_fraction."
+        )
     task = make_task(some, federation)
+    if some.unseen:  # who joins after training has no part in choosing settings either
+        federation = set_apart(federation, some.unseen, some.seed)[0]
     answer = {}
     for name, experiment in variants.items():
         points = candidates(experiment, budget, search, rates)
@@ -85,7 +90,7 @@ def candidates(
     """The settings that are tried: at most `budget`, the same for every method."""
     if search not in ("grid", "random"):
         raise ConfigError(f"search must be grid or random, not {search!r}.")
-    if budget < 1 or not 0 < rates[0] <= rates[1]:
+    if budget < 1 or not 0 < rates[0] <= rates[1] < math.inf:
         raise ConfigError("tuning needs a budget of at least 1 trial, and positive learning rates in order.")
     maker = algorithms[experiment.algorithm]
     own = {k: v for k, v in getattr(maker, "grid", {}).items() if k not in experiment.options}
@@ -117,7 +122,12 @@ def with_validation(experiment: Experiment) -> Experiment:
 def final_federation(experiment: Experiment) -> Federation:
     """The clients on which the chosen settings are trained: validation rows are training rows again, and
     test rows are those that no trial of this seed has seen."""
-    return make_federation(with_validation(experiment)).with_validation_in_training()
+    return make_federation(without_validation(experiment)).with_validation_in_training()
+
+
+def without_validation(experiment: Experiment) -> Experiment:
+    """The experiment that trains on validation rows as well: test rows do not depend on them."""
+    return experiment.model_copy(update={"validation_fraction": 0.0})
 
 
 def _grid(
@@ -127,7 +137,7 @@ def _grid(
     rates as trials, each with another combination."""
     combinations = [dict(zip(own, values, strict=True)) for values in itertools.product(*own.values())]
     each = budget // len(combinations)
-    if each >= 3:
+    if each >= 3 and each * len(combinations) == budget:
         return [{"learning_rate": rate, **rest} for rate in _spaced(rates, each) for rest in combinations]
     order = itertools.cycle(rng.permutation(len(combinations)))
     return [

@@ -41,7 +41,15 @@ def both(x, y):
 # Fewer rows than a block, a block exactly, one more; a capacity that is no multiple; a client at the end.
 @pytest.mark.parametrize(
     ("start", "size", "capacity"),
-    [(3, 0, 4), (3, 1, 1), (3, 5, 8), (10, BLOCK, BLOCK), (10, BLOCK + 1, 300), (100, 600, 600), (699, 1, 600)],
+    [
+        (3, 0, 4),
+        (3, 1, 1),
+        (3, 5, 8),
+        (10, BLOCK, BLOCK),
+        (10, BLOCK + 1, 300),
+        (100, 600, 600),
+        (699, 1, 600),
+    ],
 )
 def test_every_row_has_its_own_value_and_padding_has_none(start, size, capacity):
     found = np.asarray(view(start, size, capacity).per_row(both))

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from ..comparing import Trials, check_metric, compare_experiments, variant
+from ..comparing import Trials, check_metric, check_options, check_variants, compare_experiments, variant
 from ..config import Experiment
 from ..errors import ConfigError, unknown
 from ..experiment import check, make_federation
@@ -47,11 +47,14 @@ def compare(
     """
     names = named(algorithms)
     variants = {name: variant(experiment, name) for name in names}
+    check_options(experiment, names)
     if baseline is not None and baseline not in variants:
         raise unknown("baseline", baseline, variants)
     for chosen in variants.values():
         check(chosen)
-    decisive = check_metric(metric, experiment, make_federation(experiment))
+    federation = make_federation(experiment)
+    decisive = check_metric(metric, experiment, federation)
+    check_variants(variants, federation, range(experiment.seed, experiment.seed + seeds), out, overwrite)
     with LiveRounds(quiet or json) as progress:
         trials = compare_experiments(
             variants,
@@ -72,6 +75,11 @@ def named(algorithms: str) -> list[str]:
     return names
 
 
+def over_seeds(metric: str, seeds: int) -> str:
+    """The title of a table."""
+    return f"{metric.replace('_', ' ')} over {seeds} seed{'' if seeds == 1 else 's'}"
+
+
 def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experiment, json: bool) -> None:
     """Write the report and print the table."""
     report = report_comparison(out / "report.html", answer, trials.curves, experiment.model_dump())
@@ -80,7 +88,7 @@ def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experime
         print_json({**found, "rows": answer.table(), "report": str(report)})
         return
     seeds = answer.rows[0]["seeds"]
-    show_rows(answer.readable(), f"{answer.metric.replace('_', ' ')} over {seeds} seeds")
+    show_rows(answer.readable(), over_seeds(answer.metric, seeds))
     console.print(
         f"Open [bold]{escape(str(report))}[/bold] in a browser for curves and clients.", soft_wrap=True
     )

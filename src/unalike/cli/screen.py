@@ -78,7 +78,8 @@ class LiveRounds:
 def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
     metrics = run.metrics()
-    last = {name: _last(values) for name, values in metrics.items()}
+    # Every run ends with an evaluation; an older one would hide that it has diverged.
+    last = {k: float(v[-1]) if k.startswith(("test_", "unseen_")) else _last(v) for k, v in metrics.items()}
     clients = run.client_metrics()
     asked = run.folder.config if run.folder else {}
     answer: dict[str, Any] = {

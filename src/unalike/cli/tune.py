@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,14 @@ import tomli_w
 import typer
 from rich.markup import escape
 
-from ..comparing import check_metric, compare_experiments, variant
+from ..comparing import check_metric, check_options, check_variants, compare_experiments, variant
 from ..config import Experiment
 from ..errors import ConfigError
 from ..experiment import check
 from ..report import report_tuning
-from ..tuning import Trial, applied, final_federation, tune
-from .compare import named
-from .screen import LiveRounds, console, print_json, show_rows
+from ..tuning import Trial, applied, final_federation, tune, without_validation
+from .compare import named, over_seeds
+from .screen import LiveRounds, console, errors, print_json, show_rows
 
 
 def tune_methods(
@@ -41,9 +42,13 @@ def tune_methods(
     --clients 50
     """
     variants = {name: variant(experiment, name) for name in named(algorithms)}
+    check_options(experiment, list(variants))
     for chosen in variants.values():
         check(chosen)
-    decisive = check_metric(None, experiment, final_federation(experiment))
+    federation = final_federation(experiment)
+    decisive = check_metric(None, experiment, federation)
+    tested = range(experiment.seed, experiment.seed + seeds)
+    check_variants(variants, federation, tested, out, overwrite)
     with LiveRounds(quiet or json) as progress:
         trials = tune(
             variants,
@@ -53,10 +58,13 @@ def tune_methods(
             observer=progress,
             announce=progress.rename,
         )
-        best = {name: applied(variants[name], found[0].settings) for name, found in trials.items()}
+        best = {
+            name: without_validation(applied(variants[name], found[0].settings))
+            for name, found in trials.items()
+        }
         finals = compare_experiments(
             best,
-            range(experiment.seed, experiment.seed + seeds),
+            tested,
             out=out,
             overwrite=overwrite,
             observer=progress,
@@ -71,8 +79,11 @@ def tune_methods(
     if json:
         print_json({"rows": answer.table(), "trials": _listed(trials), "report": str(report)})
         return
+    for name, found in trials.items():
+        if math.isnan(found[0].score):
+            errors.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
     show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
-    show_rows(answer.readable(), f"{decisive.replace('_', ' ')} over {seeds} seeds")
+    show_rows(answer.readable(), over_seeds(decisive, seeds))
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
 

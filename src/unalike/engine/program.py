@@ -120,7 +120,7 @@ def make_walk(
         summed = not algorithm.decentralised
         start = Walk(
             zeros(shapes.upload) if summed else {},
-            zeros(message) if own and summed else {},
+            zeros(summed_up(message)) if own and summed else {},
             zeros(shapes.upload) if algorithm.sums_by_importance else {},
             Sums(*jnp.zeros(len(Sums._fields))),
             memory,
@@ -279,6 +279,13 @@ def zeros(shapes: Tree, places: int | None = None) -> Tree:
     """Zeros of these shapes, with a leading axis if asked for."""
     lead = () if places is None else (places,)
     return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
+
+
+def summed_up(shapes: Tree) -> Tree:
+    """The shapes of weighted sums: whole numbers, weighted, are fractions."""
+    return jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct(s.shape, jnp.promote_types(s.dtype, jnp.float32)), shapes
+    )
 
 
 def put(tree: Tree, i: Any, values: Tree) -> Tree:

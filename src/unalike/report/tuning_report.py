@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from ..runs.compare import Comparison
+from ..runs.statistics import higher_is_better
 from ..tuning import Trial
 from .comparison_plots import Runs
 from .comparison_report import comparison_page
@@ -27,7 +29,7 @@ def tuning_plot(trials: Trials, metric: str) -> Figure:
     axes = picture.subplots()
     for index, (name, found) in enumerate(trials.items()):
         rates = np.array([trial.settings["learning_rate"] for trial in found])
-        scores = np.array([trial.score for trial in found])
+        scores = _readable(np.array([trial.score for trial in found]), metric)
         axes.scatter(rates, scores, s=22, facecolors="none", edgecolors=colour(index), linewidths=1.2)
         axes.scatter(rates[:1], scores[:1], s=44, color=colour(index), label=name)
     axes.set_xscale("log")
@@ -36,6 +38,13 @@ def tuning_plot(trials: Trials, metric: str) -> Figure:
     scale(axes, metric)
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return picture
+
+
+def _readable(scores: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Scores without those of trials that went astray, which would flatten all others."""
+    if higher_is_better(metric):
+        return scores
+    return np.where(scores <= 10 * np.nanmin(scores, initial=np.inf), scores, np.nan)
 
 
 def report_tuning(

@@ -37,11 +37,13 @@ class Comparison:
     baseline: str
     rows: list[dict[str, Any]]
     clients: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    higher: bool | None = None
+    """Whether larger values are better, where the metric's name does not say so."""
 
     @property
     def best(self) -> str:
         """The method with the best mean; one that failed on a seed is never best."""
-        sign = 1 if higher_is_better(self.metric) else -1
+        sign = 1 if (higher_is_better(self.metric) if self.higher is None else self.higher) else -1
         means = {row["method"]: sign * row[self.metric] for row in self.rows}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name])
 
@@ -59,6 +61,7 @@ def compare(
     metric: str,
     baseline: str | None = None,
     clients: Mapping[str, NDArray[np.float64]] | None = None,
+    higher: bool | None = None,
 ) -> Comparison:
     """Compare methods by their final metrics, one dict per seed; the baseline is the first unless named.
 
@@ -85,7 +88,7 @@ def compare(
         for name, seeds in results.items()
     ]
     ordered = {name: np.sort(values) for name, values in (clients or {}).items()}
-    return Comparison(metric, baseline, rows, ordered)
+    return Comparison(metric, baseline, rows, ordered, higher)
 
 
 def _metrics(results: Results) -> list[str]:
@@ -139,7 +142,7 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
         metric: _interval(row[metric], row[f"{metric}_half_width"]),
         **beside,
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
-        "p (t)": _number(row["p_t"], ".3g"),
+        "p (t)": "" if row["seeds"] < 2 else _number(row["p_t"], ".3g"),
     }
 
 

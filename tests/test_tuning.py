@@ -1,0 +1,203 @@
+"""Does every method get the same chances, and does nobody look at the test rows?"""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import unalike.tuning
+from unalike import ConfigError
+from unalike.algorithms import algorithms
+from unalike.config import make_experiment
+from unalike.data import Split
+from unalike.experiment import make_federation, run_experiment
+from unalike.newcomers import set_apart
+from unalike.tuning import Trial, applied, candidates, final_federation, ranked, tune, with_validation
+
+SMALL = {
+    **{"data": "digits", "samples": 200, "clients": 5, "partition": "dirichlet:0.3", "model": "linear"},
+    **{"rounds": 2, "steps": 2, "devices": 1, "seed": 3},
+}
+SEARCHES = ("grid", "random")
+
+
+def described(algorithm="fedavg", **values):
+    return make_experiment({**SMALL, "algorithm": algorithm, **values})
+
+
+def rows_of(split, i):
+    """A client's rows, in an order of their own."""
+    x, y = split.client(i)
+    return sorted((*row.ravel().tolist(), int(label)) for row, label in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("budget", [1, 2, 12])
+def test_every_method_gets_the_same_number_of_trials(search, budget):
+    counts = {name: len(candidates(described(name), budget, search)) for name in algorithms}
+    assert counts == dict.fromkeys(algorithms, budget)
+
+
+def test_every_method_gets_the_same_number_of_trials_of_a_grid_that_does_not_fit():
+    counts = {name: len(candidates(described(name), 10)) for name in ("fedavg", "fedem", "ditto")}
+    assert counts == dict.fromkeys(counts, 10)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_rates_stay_between_the_ends_and_own_values_are_the_methods(search):
+    for name in algorithms:
+        own = getattr(algorithms[name], "grid", {})
+        for settings in candidates(described(name), 12, search, (0.01, 0.5)):
+            assert 0.01 <= settings["learning_rate"] <= 0.5
+            assert set(settings) == {"learning_rate", *own}
+            for key, values in own.items():
+                assert min(values) * 0.999 <= settings[key] <= max(values) * 1.001
+
+
+def test_rates_of_a_grid_are_evenly_spaced_on_a_logarithmic_scale():
+    rates = [settings["learning_rate"] for settings in candidates(described(), 5, "grid", (0.001, 10.0))]
+    np.testing.assert_allclose(rates, [0.001, 0.01, 0.1, 1.0, 10.0])
+    assert candidates(described(), 1, "grid", (0.01, 1.0)) == [{"learning_rate": 0.1}]
+
+
+def test_a_grid_that_fits_pairs_every_rate_with_every_own_value():
+    found = [(s["learning_rate"], s["components"]) for s in candidates(described("fedem"), 12)]
+    assert len(set(found)) == 12
+    assert len({rate for rate, _ in found}) == 4
+    assert {value for _, value in found} == {2, 3, 4}
+
+
+def test_small_budgets_still_try_different_own_values():
+    found = candidates(described("ditto"), 4)
+    assert len({s["learning_rate"] for s in found}) == 4
+    assert {s["lam"] for s in found} == {10.0, 1.0, 0.1, 0.01}
+
+
+def test_what_the_user_has_set_is_not_searched():
+    for search in SEARCHES:
+        assert all("lam" not in s for s in candidates(described("ditto", options={"lam": 0.7}), 5, search))
+
+
+def test_the_seed_decides_what_is_drawn():
+    drawn = [candidates(described("ditto", seed=seed), 4, "random") for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize(
+    ("budget", "search", "rates", "words"),
+    [
+        (0, "grid", (0.1, 1.0), "a budget of at least 1"),
+        (3, "grid", (1.0, 0.1), "positive learning rates in order"),
+        (3, "random", (0.0, 1.0), "positive learning rates in order"),
+        (3, "grid", (math.nan, 1.0), "positive learning rates in order"),
+        (3, "foo", (0.1, 1.0), "search must be grid or random, not 'foo'"),
+    ],
+)
+def test_impossible_searches_are_refused(budget, search, rates, words):
+    with pytest.raises(ConfigError, match=words):
+        candidates(described(), budget, search, rates)
+
+
+def test_an_infinite_rate_is_refused():
+    with pytest.raises(ConfigError, match="positive learning rates"):
+        candidates(described(), 3, "grid", (1.0, math.inf))
+
+
+def test_settings_go_where_they_belong():
+    experiment = applied(described("ditto", options={"solver": 1}), {"learning_rate": 0.3, "lam": 2.0})
+    assert experiment.learning_rate == 0.3
+    assert experiment.options == {"solver": 1, "lam": 2.0}
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_trials_are_ranked_and_what_failed_comes_last(higher):
+    scores = [0.2, math.nan, 0.5, 0.2, 0.1]
+    trials = [Trial("m", {"number": i}, score) for i, score in enumerate(scores)]
+    order = [trial.settings["number"] for trial in ranked(trials, higher)]
+    assert order == ([2, 0, 3, 4, 1] if higher else [4, 0, 3, 2, 1])
+
+
+@pytest.mark.parametrize(("test", "validation", "room"), [(0.2, 0.0, 0.2), (0.8, 0.0, 0.1), (0.2, 0.3, 0.3)])
+def test_validation_rows_come_from_the_training_rows(test, validation, room):
+    experiment = with_validation(described(test_fraction=test, validation_fraction=validation))
+    assert experiment.validation_fraction == pytest.approx(room)
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.3])
+def test_the_best_are_trained_on_all_rows_but_those_of_the_test(validation):
+    experiment = described(validation_fraction=validation)
+    final, trial = final_federation(experiment), make_federation(with_validation(experiment))
+    plain = make_federation(experiment)
+    assert len(final.validation.y) == 0
+    np.testing.assert_array_equal(final.test.x, trial.test.x)
+    np.testing.assert_array_equal(final.test.y, plain.test.y)
+    np.testing.assert_array_equal(final.test.x, plain.test.x)
+    for i in range(len(final)):
+        assert rows_of(final.train, i) == sorted(rows_of(trial.train, i) + rows_of(trial.validation, i))
+    np.testing.assert_array_equal(final.train.sizes, trial.train.sizes + trial.validation.sizes)
+
+
+def test_clients_without_validation_rows_keep_their_training_rows():
+    federation = make_federation(described(validation_fraction=0.2))
+    nobody = replace(federation, validation=make_federation(described()).validation)
+    merged = nobody.with_validation_in_training()
+    np.testing.assert_array_equal(merged.train.x, federation.train.x)
+    np.testing.assert_array_equal(merged.train.offsets, federation.train.offsets)
+
+
+def test_scores_are_those_of_a_run_on_validation_rows_whatever_the_test_rows_say(monkeypatch):
+    """With every test label replaced the trials are the same, number by number."""
+    honest = make_federation(with_validation(described()))
+    test = Split(honest.test.x, (honest.test.y + 5) % 10, honest.test.offsets)
+    monkeypatch.setattr(unalike.tuning, "make_federation", lambda _: replace(honest, test=test))
+    found = tune({"fedavg": described()}, budget=2, rates=(0.05, 0.5))["fedavg"]
+    scores = {trial.settings["learning_rate"]: trial.score for trial in found}
+    assert set(scores) == {0.05, 0.5}
+    assert found[0].score == max(scores.values())
+    best = run_experiment(applied(with_validation(described()), found[0].settings), federation=honest)
+    assert best.final()["validation_accuracy"] == found[0].score
+
+
+def stubbed(monkeypatch, scores):
+    """Replace training by a list of scores; what was asked for is kept."""
+    asked = []
+
+    def run(experiment, *, federation, **_):
+        asked.append((experiment, federation))
+        column = np.array([np.nan, scores[len(asked) - 1]])
+        return SimpleNamespace(metrics=lambda: {"validation_accuracy": column})
+
+    monkeypatch.setattr(unalike.tuning, "run_experiment", run)
+    return asked
+
+
+def test_all_trials_of_all_methods_have_the_same_rows_and_seed(monkeypatch):
+    asked = stubbed(monkeypatch, [0.1, 0.3, math.nan, 0.2])
+    found = tune({name: described(name) for name in ("fedavg", "ditto")}, budget=2)
+    assert len({id(federation) for _, federation in asked}) == 1
+    assert {experiment.seed for experiment, _ in asked} == {3}
+    assert [trial.score for trial in found["fedavg"]] == [0.3, 0.1]
+    assert found["ditto"][0].score == 0.2
+    assert math.isnan(found["ditto"][1].score)
+
+
+def test_without_a_validation_row_there_is_nothing_to_judge_by(monkeypatch):
+    asked = stubbed(monkeypatch, [])
+    with pytest.raises(ConfigError, match="rows enough for validation"):
+        tune({"fedavg": described(samples=5)})
+    assert not asked
+
+
+def test_no_trial_has_a_row_of_a_client_that_joins_after_training(monkeypatch):
+    asked = stubbed(monkeypatch, [0.1])
+    experiment = described(unseen=0.4)
+    tune({"fedavg": experiment}, budget=1)
+    unseen = set_apart(final_federation(experiment), 0.4, experiment.seed)[1]
+    trained, federation = asked[0]
+    if trained.unseen:
+        federation = set_apart(federation, trained.unseen, trained.seed)[0]
+    theirs = {row for i in range(len(unseen)) for row in rows_of(unseen.train, i)}
+    used = {row for i in range(len(federation)) for row in rows_of(federation.train, i)}
+    assert not theirs & used
