@@ -16,12 +16,12 @@ from ..network import (
     Connectivity,
     Design,
     Overlay,
+    certify,
     connect,
     design,
     expected_contraction,
     read_measurements,
 )
-from ..network.certify import certify
 from ..report import save
 from ..report.network_plots import network_map
 from .screen import console, print_json, show_rows, show_summary

@@ -33,7 +33,10 @@ SHOWN = {
     "test_accuracy": "accuracy",
     "test_rmse": "RMSE",
 }
-ENDED = (*SHOWN, "unseen_loss", "unseen_accuracy", "unseen_rmse", "unseen_bottom_decile")
+ENDED = (
+    *(*SHOWN, "unseen_loss", "unseen_accuracy", "unseen_rmse", "unseen_bottom_decile"),
+    *("mean_model_test_accuracy", "mean_model_test_rmse", "consensus_distance"),
+)
 """What the table at the end shows."""
 
 
@@ -101,6 +104,8 @@ def summary(run: Run) -> dict[str, Any]:
     answer["megabytes_sent"] = (
         float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
     )
+    if run.setting.algorithm.decentralised:
+        answer["simulated_seconds"] = last["clock"]
     answer["events"] = len(run.events())
     if run.folder:
         answer["folder"] = str(run.folder.path)

@@ -1,5 +1,7 @@
 """Who hears whom: maps, delays and cycle times, overlays and their designers, and weights of neighbours."""
 
+from .bounds import lower_bound
+from .certify import Certificate, certify
 from .connectivity import GIGABIT, Connectivity, connect
 from .cycle_time import Circuit, critical_circuit
 from .graphs import Graph, check_graph, degrees, graph_of, graphs, unreachable
@@ -19,7 +21,7 @@ from .mixing import (
 from .overlay import Design, Overlay, design, designers, overlay_of
 from .pushing import pushing
 from .ring import ring_of
-from .search import search_certified
+from .search import search, search_certified
 from .star import star
 from .trees import mst
 from .underlay import Underlay, underlay_of, underlays
@@ -27,6 +29,7 @@ from .workloads import Workload, workload_of, workloads
 
 __all__ = [
     "GIGABIT",
+    "Certificate",
     "Circuit",
     "Connectivity",
     "Design",
@@ -35,6 +38,7 @@ __all__ = [
     "Overlay",
     "Underlay",
     "Workload",
+    "certify",
     "check_graph",
     "check_mixing",
     "connect",
@@ -50,6 +54,7 @@ __all__ = [
     "graph_of",
     "graphs",
     "great_circle_km",
+    "lower_bound",
     "mixing_of",
     "mixings",
     "mst",
@@ -58,6 +63,7 @@ __all__ = [
     "reaches_everyone",
     "read_measurements",
     "ring_of",
+    "search",
     "search_certified",
     "star",
     "underlay_of",

@@ -7,7 +7,8 @@ Whether one exists is asked by striking out arcs that it cannot have, knowing ar
 2. Degrees are at least those of arcs it must have, and delays grow with degrees, so delays with these degrees
    are lower bounds; an arc that is not among them comes on top of them.
 3. In a strongly connected digraph every arc is on a circuit of at most N arcs, whose mean is at most t. So an
-   arc is struck out if no closed walk through it, of at most N arcs that are left, has a mean of at most t.
+   arc is struck out if no circuit through it of arcs that are left can have a mean of at most t; circuits are
+   bounded from below by walks, and exactly for few silos (:mod:`.circuits`).
 4. A circuit passes no silo twice, so it costs at least the lightest arc out of (or into) every silo on it. An
    arc is struck out if even the best choice of such silos leaves the mean above t.
 5. An arc that closes a circuit of mean above t with arcs it must have is struck out.
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .circuits import SETS, lightest_circuits, lightest_walks
 from .connectivity import Connectivity
 from .delays import computing, delays_of, single_delays
 from .graphs import Graph
@@ -31,7 +33,9 @@ from .strongly import is_strong
 
 Floats = NDArray[np.float64]
 WALKS = 150
-"""Up to so many silos, closed walks are sought (rule 3), which takes cubic time."""
+"""Up to so many silos, circuits through arcs are sought (rule 3), which takes at least cubic time."""
+ONCE = 12
+"""Up to so many silos, all circuits are looked at while nothing is decided."""
 SLACK = 1e-9
 """Relative rounding that is forgiven, always in favour of keeping an arc."""
 
@@ -61,15 +65,16 @@ def all_choices(connectivity: Connectivity) -> Choices:
     return Choices(connectivity.possible, np.zeros_like(connectivity.possible))
 
 
-def narrow(connectivity: Connectivity, limit: float, choices: Choices) -> Choices | None:
-    """What is left for overlays with a cycle time of at most `limit`, or None if there is none."""
+def narrow(connectivity: Connectivity, limit: float, choices: Choices, sets: int = SETS) -> Choices | None:
+    """What is left for overlays with a cycle time of at most `limit`, or None if there is none; up to `sets`
+    silos, all circuits are looked at."""
     slack = SLACK * max(limit, 1e-300)
     if computing(connectivity).max(initial=0.0) > limit + slack:
         return None
     allowed, forced = choices.allowed, choices.forced
     while True:
         excess = _excess(connectivity, limit, allowed, forced)
-        kept = _lie_on_circuits(excess, slack)
+        kept = _lie_on_circuits(excess, slack, sets)
         longest = _longest_forced(excess, forced, slack)
         if longest is None:
             return None
@@ -90,7 +95,7 @@ def _excess(connectivity: Connectivity, limit: float, allowed: Graph, forced: Gr
     return np.where(allowed, np.where(forced, present, on_top) - limit, np.inf)
 
 
-def _lie_on_circuits(excess: Floats, slack: float) -> Graph:
+def _lie_on_circuits(excess: Floats, slack: float, sets: int) -> Graph:
     """Arcs that may be on a circuit of mean at most the limit (rules 3 and 4)."""
     size = len(excess)
     kept = np.isfinite(excess) & (_cheapest_choice(excess) <= slack * size)
@@ -98,7 +103,7 @@ def _lie_on_circuits(excess: Floats, slack: float) -> Graph:
     kept &= entering <= slack * size
     if size <= WALKS and kept.any():
         left = np.where(kept, excess, np.inf)
-        kept &= left + lightest_walks(left, size - 1).T <= slack * size
+        kept &= lightest_circuits(left, sets) <= slack * size
     return kept
 
 
@@ -108,23 +113,6 @@ def _cheapest_choice(excess: Floats) -> Floats:
     helps = np.minimum(least, 0.0)
     with np.errstate(invalid="ignore"):
         return excess + least + helps.sum() - helps[:, None] - helps
-
-
-def lightest_walks(weights: Floats, arcs: int) -> Floats:
-    """The least sum of weights over walks of at most so many arcs, between all pairs; by repeated
-    squaring."""
-    step = np.minimum(weights, np.where(np.eye(len(weights), dtype=bool), 0.0, np.inf))
-    total: Floats | None = None
-    while arcs:
-        if arcs & 1:
-            total = step if total is None else _min_plus(total, step)
-        arcs >>= 1
-        step = _min_plus(step, step) if arcs else step
-    return np.where(np.eye(len(weights), dtype=bool), 0.0, np.inf) if total is None else total
-
-
-def _min_plus(a: Floats, b: Floats) -> Floats:
-    return np.stack([(row[:, None] + b).min(axis=0) for row in a])
 
 
 def _longest_forced(excess: Floats, forced: Graph, slack: float) -> Floats | None:
@@ -145,14 +133,20 @@ def lower_bound(connectivity: Connectivity, upper: float, precision: float = 1e-
     >>> bool(90 < lower_bound(connect("gaia"), 118.1) < 118.1)
     True
     """
-    nothing = all_choices(connectivity)
     low = float(computing(connectivity).max())
     if len(connectivity) > 1:
-        low = max(low, float(lightest_round(connectivity)))
-    high = upper
-    while high - low > precision * upper:
+        low = max(low, lightest_round(connectivity))
+    low = _bisect(connectivity, low, upper, precision, SETS)
+    return _bisect(connectivity, low, upper, precision, ONCE) if SETS < len(connectivity) <= ONCE else low
+
+
+def _bisect(connectivity: Connectivity, low: float, high: float, precision: float, sets: int) -> float:
+    """The largest time found for which nothing is left."""
+    nothing, gap = all_choices(connectivity), precision * high
+    while high - low > gap:
         middle = (low + high) / 2
-        low, high = (low, middle) if narrow(connectivity, middle, nothing) is not None else (middle, high)
+        left = narrow(connectivity, middle, nothing, sets)
+        low, high = (middle, high) if left is None else (low, middle)
     return low
 
 

@@ -14,6 +14,8 @@ result may be.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from ..errors import ConfigError
@@ -29,58 +31,82 @@ from .strongly import is_strong
 from .tours import tour_length
 from .trees import delta_mbst, mst
 
-WARM, COLD = 1e-3, 1e-5
-"""First and last temperature, in parts of the first cycle time: one arc of many moves a mean by little."""
+HOT, WARM = 0.02, 0.001
+"""First temperatures, in parts of the first cycle time: to leave a tree far behind, and to refine (one arc of
+many moves a mean by little)."""
+COOLING = 0.01
+"""Of the first temperature is left in the end."""
+USUAL, BRANCHED = 200, 30
+"""Silos up to which all steps are taken, and up to which branch and bound is worth its time."""
 NEAR = 8
 """New arcs go to one of so many nearest silos, mostly."""
 
 
 @designers.add("search")
-def search(steps: int = 5000, *, connectivity: Connectivity, seed: int = 0) -> Overlay:
-    """The best of the other designs, improved by a search over all directed overlays; `search:10000` looks
-    longer."""
+def search(steps: int = 20_000, *, connectivity: Connectivity, seed: int = 0) -> Overlay:
+    """The best of the other designs, improved by a search over all directed overlays; `search:100000` looks
+    longer (above 200 silos, steps grow fewer as they grow longer)."""
     if steps < 0:
         raise ConfigError(f"designer 'search' needs a number of steps that is not negative, not {steps}.")
-    start = best_design(connectivity)
-    found = anneal(connectivity, start.arcs, steps, seed) if len(connectivity) > 2 else start.arcs
-    found = without_needless(connectivity, found)
-    return Overlay(found, "search", f"from {start.name}")
+    steps = int(steps * min(1.0, (USUAL / len(connectivity)) ** 2))
+    starts = starting_designs(connectivity)
+    found = [start.arcs for start in starts]
+    if len(connectivity) > 2:
+        part = steps // (2 * len(starts))
+        walks = [
+            anneal(connectivity, start.arcs, part, (seed, k), WARM if start.name == "ring" else HOT)
+            for k, start in enumerate(starts)
+        ]
+        best = min((*found, *walks), key=lambda arcs: _critical(connectivity, arcs).mean)
+        found.append(anneal(connectivity, best, steps // 2, (seed, len(starts)), WARM))
+    best = min(found, key=lambda arcs: _critical(connectivity, arcs).mean)
+    return Overlay(without_needless(connectivity, best), "search", f"from {len(starts)} designs")
 
 
 def search_certified(
-    connectivity: Connectivity, steps: int = 5000, nodes: int = 500, seed: int = 0
+    connectivity: Connectivity, steps: int = 20_000, nodes: int | None = None, seed: int = 0
 ) -> Certificate:
-    """The overlay of a search, with a certified lower bound on the best cycle time."""
-    return certify(connectivity, search(steps, connectivity=connectivity, seed=seed), nodes)
+    """The overlay of a search, with a certified lower bound on the best cycle time; `nodes` is how many sets
+    of choices branch and bound may look at (500 up to 30 silos; of more it rarely closes anything)."""
+    chosen = (500 if len(connectivity) <= BRANCHED else 0) if nodes is None else nodes
+    return certify(connectivity, search(steps, connectivity=connectivity, seed=seed), chosen)
 
 
 def best_design(connectivity: Connectivity) -> Overlay:
-    """The fastest of ring, spanning tree, tree of limited degree and, where none exists, all arcs."""
-    designs = [Overlay(connectivity.possible, "complete")] if len(connectivity) <= 100 else []
-    for make in (lambda: ring("improved", connectivity=connectivity), lambda: mst(connectivity=connectivity)):
-        try:
+    """The fastest of the designs that a search starts from."""
+    return min(starting_designs(connectivity), key=lambda one: one.cycle_time(connectivity))
+
+
+def starting_designs(connectivity: Connectivity) -> list[Overlay]:
+    """Ring, spanning tree and tree of limited degree, as far as they exist; or all arcs that are needed."""
+    makers = (
+        lambda: ring("improved", connectivity=connectivity),
+        lambda: mst(connectivity=connectivity),
+        lambda: delta_mbst(connectivity=connectivity),
+    )
+    designs = []
+    for make in makers:
+        with suppress(ConfigError):
             designs.append(make())
-        except ConfigError:
-            continue
-    if any(one.name == "mst" for one in designs):
-        designs.append(delta_mbst(connectivity=connectivity))
-    designs = designs or [Overlay(connectivity.possible, "complete")]
-    return min(designs, key=lambda one: one.cycle_time(connectivity))
+    return designs or [Overlay(without_needless(connectivity, connectivity.possible), "complete")]
 
 
-def anneal(connectivity: Connectivity, start: Graph, steps: int, seed: int = 0) -> Graph:
-    """The fastest overlay met on a walk through strongly connected digraphs that starts from one."""
-    rng = generator(seed, "overlay search")
+def anneal(
+    connectivity: Connectivity, start: Graph, steps: int, seed: tuple[int, ...] = (0,), warm: float = WARM
+) -> Graph:
+    """The fastest overlay met on a walk through strongly connected digraphs that starts from one; `warm` is
+    the first temperature in parts of its cycle time."""
+    rng = generator(seed[0], "overlay search", *seed[1:])
     moves = _Moves(connectivity, rng)
     now, here = start, _critical(connectivity, start)
     best, least = now, here.mean
-    warm = WARM * here.mean
+    first = max(warm * here.mean, 1e-300)
     for step in range(steps):
         changed = moves.propose(now, here)
         if changed is None:
             continue
         there = _critical(connectivity, changed)
-        temperature = warm * (COLD / WARM) ** (step / steps)
+        temperature = first * COOLING ** (step / steps)
         if there.mean <= here.mean or rng.random() < np.exp((here.mean - there.mean) / temperature):
             now, here = changed, there
         if here.mean < least * (1 - 1e-12):

@@ -6,6 +6,7 @@ from . import fedem as _fedem  # noqa: F401
 from . import foundation as _foundation  # noqa: F401
 from . import knnper as _knnper  # noqa: F401
 from . import sampling as _sampling  # noqa: F401
+from . import topology as _topology  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, studies
 
 __all__ = ["Claim", "at_least", "at_most", "run_study", "studies"]

@@ -13,10 +13,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ..data.sources.files import local
-from ..network.certify import certify
 from ..network.connectivity import Connectivity, connect
 from ..network.matcha import Matcha
-from ..network.overlay import Design, Overlay, design
+from ..network.overlay import Design, design
+from ..network.search import search_certified
 from .study import Claim, at_most, matches
 from .topology_theory import theory_claims
 
@@ -108,7 +108,8 @@ def cycle(
 
 
 def _tolerance(name: str, published: float, built_in: bool) -> float:
-    """1 ms or 0.1 % where nothing is left to chance; tours break ties differently, matchings are drawn."""
+    """1 ms or 0.1 % where nothing is left to chance. Matchings are drawn; and of the tours that skip repeated
+    silos the shortest is taken, which may be up to 3 % shorter than the published one."""
     parts = {"matcha": 0.02, "matcha+": 0.05, "ring:plain": 0.03}
     slack = max(1.0, 0.001 * published)
     return max(slack, parts.get(name, 0.005 if built_in else 0.0) * published)
@@ -294,9 +295,7 @@ def search_claims(maps: dict[str, str], quick: bool) -> Iterator[Claim]:
     for place, given in maps.items():
         where = network(given, 1e10, "sub-inaturalist")
         best = min(cycle(name, given) for name in ("mst", "delta-mbst", "ring:plain"))
-        found = design(f"search:{1000 if quick else 5000}", where)
-        assert isinstance(found, Overlay)
-        proof = certify(where, found, nodes=100 if quick else 300)
+        proof = search_certified(where, steps=2000 if quick else 20_000)
         yield Claim(
             "T18",
             f"{place}, 10 Gbps: fastest digraph found, in ms",
