@@ -82,12 +82,12 @@ def test_nobody_beats_the_best_possible_predictor_by_more_than_luck(lesson):
     assert data.best_possible(lesson).mean > 100 * single.mean()
 
 
-def test_the_bottom_decile_is_the_client_that_a_tenth_is_worse_than():
-    accuracy = np.arange(20) / 20
-    found = data.score_of({"accuracy": accuracy[::-1], "samples": np.ones(20)})
-    assert found == data.Score(pytest.approx(47.5), pytest.approx(5.0))
-    few = data.score_of({"accuracy": np.array([0.5, 0.2, np.nan]), "samples": np.array([1.0, 3.0, 0.0])})
-    assert few == data.Score(pytest.approx(27.5), pytest.approx(20.0))
+def test_clients_count_by_training_rows_and_the_decile_is_a_client(lesson):
+    sizes = lesson.federation.train.sizes
+    accuracy = np.linspace(0.5, 0.9, len(sizes))
+    found = data.score_of(accuracy, lesson.federation)
+    assert found.mean == pytest.approx(100 * np.average(accuracy, weights=sizes))
+    assert found.decile == pytest.approx(100 * accuracy[max(1, len(sizes) // 10) - 1])
 
 
 def test_choosing_settings_never_sees_test_rows(lesson):

@@ -25,6 +25,7 @@ from .perfedavg import PerFedAvg
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum
 from .scaffold import Scaffold
+from .surrogate import DecentralisedSurrogate, SurrogateOptimizer
 
 __all__ = [
     "APFL",
@@ -35,6 +36,7 @@ __all__ = [
     "ClientData",
     "ClusteredFL",
     "DFedEM",
+    "DecentralisedSurrogate",
     "Ditto",
     "FedAvg",
     "FedAvgPlus",
@@ -55,6 +57,7 @@ __all__ = [
     "PushSum",
     "Reply",
     "Scaffold",
+    "SurrogateOptimizer",
     "Trained",
     "algorithms",
     "local_sgd",

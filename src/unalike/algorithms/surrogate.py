@@ -23,7 +23,7 @@ from ..errors import ConfigError
 from ..models import Batch, Task
 from ..models.convolutions import canonical
 from ..trees import Tree
-from .base import Reply, algorithms
+from .base import Reply
 from .client_data import ClientData
 from .fedavg import FedAvg
 from .local_sgd import local_sgd
@@ -47,7 +47,6 @@ class Slope(NamedTuple):
         return canonical(jax.value_and_grad(self.loss))(params, batch)
 
 
-@algorithms.add("surrogate")
 @dataclass(frozen=True, kw_only=True)
 class SurrogateOptimizer(FedAvg):
     """Clients descend on a surrogate of their objective, with private variables in closed form (Marfoq et
@@ -98,7 +97,6 @@ class SurrogateOptimizer(FedAvg):
         return self.surrogate.predict(task, predictor["shared"], predictor["private"], x)
 
 
-@algorithms.add("d-surrogate")
 @dataclass(frozen=True, kw_only=True)
 class DecentralisedSurrogate(OwnModels, SurrogateOptimizer):
     """The same between neighbours, without a server; needs a timing that mixes, such as gossip."""
