@@ -1,5 +1,9 @@
 """Are DPASGD and push-sum the recursions of their papers, and do they agree with FedAvg where they must?"""
 
+import warnings
+from dataclasses import replace
+
+import jax
 import numpy as np
 import pytest
 
@@ -149,3 +153,23 @@ def test_random_overlays_mix_as_they_are_drawn():
     for number in range(3):
         theta = chosen.mixing(number) @ after_two_steps(theta)
     np.testing.assert_allclose(run.state["params"]["w"][:, 0, 0], theta, atol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["local", "debug"])
+def test_a_client_that_hears_nothing_usable_keeps_its_model(engine):
+    """In the first round only pairs talk, and one pair's rows are spoilt."""
+    federation = naive.federation([4, 4, 4, 4])
+    x = np.array(federation.train.x)
+    x[:8] = np.nan
+    spoilt = replace(federation, train=replace(federation.train, x=x))
+    pairs = np.kron(np.eye(2), np.full((2, 2), 0.5))
+    timing = Gossip(matrices=np.stack([pairs, np.full((4, 4), 0.25)]))
+    start = DPASGD(work=WORK).prepare(naive.task(), spoilt).init(naive.task(), jax.random.key(0))
+    start["params"]["b"] = start["params"]["b"] + 1.0
+    options = {"rounds": 1, "timing": timing, "engine": engine, "initial": start, "devices": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = unalike.train(spoilt, naive.task(), DPASGD(work=WORK), **options)
+    params = run.state["params"]
+    np.testing.assert_array_equal(params["b"][:2], start["params"]["b"][:2])
+    assert np.abs(np.asarray(params["b"][2:]) - 1.0).max() > 1e-3

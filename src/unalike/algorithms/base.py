@@ -51,7 +51,7 @@ class Mixed(NamedTuple):
     start: Tree | None
     """The same sum of the messages that the clients started from; None with a mixing matrix."""
     weight: jax.Array
-    """sum_i weight_i."""
+    """sum_i weight_i; with a mixing matrix, what each receiver's accepted uploads weigh."""
     accepted: jax.Array
     """How many uploads were accepted."""
     share: jax.Array

@@ -80,8 +80,14 @@ class OwnModels(FedAvg):
         return data.weighted(jnp.asarray(self.paces)[data.client] * data.row_weights())
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        return {"params": mixed.total}
+        return {"params": unless_alone(mixed, mixed.total, state["params"])}
 
     def models(self, message: Tree) -> Tree:
         """All clients' models (leading axis), from what they would be sent."""
         return message
+
+
+def unless_alone(mixed: Mixed, new: Tree, old: Tree) -> Tree:
+    """What each client takes over; the old one for a client none of whose neighbours sent anything usable."""
+    heard = mixed.weight > 0
+    return jax.tree.map(lambda a, b: jnp.where(heard.reshape(-1, *(1,) * (a.ndim - 1)), a, b), new, old)

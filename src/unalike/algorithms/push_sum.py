@@ -24,6 +24,7 @@ from .base import Mixed, Reply, algorithms
 from .client_data import ClientData
 from .dpasgd import DPASGD
 from .local_sgd import local_sgd
+from .own_models import unless_alone
 
 
 @algorithms.add("push-sum")
@@ -46,7 +47,7 @@ class PushSum(DPASGD):
         return Reply({"params": pushed, "mass": message["mass"]}, memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        return mixed.total
+        return unless_alone(mixed, mixed.total, state)
 
     def models(self, message: Tree) -> Tree:
         return jax.vmap(scale)(1.0 / message["mass"], message["params"])

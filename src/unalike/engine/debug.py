@@ -190,7 +190,7 @@ class DebugEngine:
         return Mixed(
             total,
             start,
-            matrix.sum(),
+            matrix.sum() if step.weights.ndim == 1 else matrix @ accepted,
             accepted.sum(),
             shares.sum(),
             step.number,

@@ -158,10 +158,8 @@ def make_round(
             begun = done.start if own else trees.scale(given, told)
             total, start = trees.scale(ratio, done.total), trees.scale(ratio, begun)
         else:
-            total, start = (
-                mix(call.mixing, uploads, in_cohort_order(done.report["accepted"], call.home)),
-                None,
-            )
+            kept = in_cohort_order(done.report["accepted"], call.home)
+            total, start, asked = mix(call.mixing, uploads, kept), None, call.mixing @ kept
         weights = in_cohort_order(done.weights, call.home) if algorithm.keeps_uploads else None
         mixed = Mixed(
             total,
