@@ -35,6 +35,8 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/timing.py
+	$(BIN)/python benchmarks/personalisation.py
+	$(BIN)/python benchmarks/network.py
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run
 	$(BIN)/python -m pytest -q tests/test_docs.py
