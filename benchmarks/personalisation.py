@@ -4,8 +4,8 @@ Three tables, each relative to something measured in the same run:
 
     mixtures       a round of FedEM with M components against M rounds of FedAvg       (goal: at most 1.1)
     methods        a round of every personalised method against a round of FedAvg
-    memorisation   searching 100,000 stored representations with 10,000 queries against one training round of the
-                   CNN that made them                                                  (goal: below 1)
+    memorisation   searching 100,000 stored representations with 10,000 queries against one training round of
+                   the CNN that made them                                              (goal: below 1)
 
 Rounds of the compared methods alternate, and medians are taken.
 
@@ -34,8 +34,9 @@ from unalike.timing import Step
 
 CLIENTS, CLASSES, OPTIMIZER = 10, 10, Optimizer("sgd", 0.01)
 METHODS = (
-    "local fedavg+ ditto pfedme pfedme-simple apfl fedrep fedper l2sgd per-fedavg ifca clustered-fl fedem"
-).split()
+    *("local", "fedavg+", "ditto", "pfedme", "pfedme-simple", "apfl", "fedrep", "fedper", "l2sgd"),
+    *("per-fedavg", "ifca", "clustered-fl", "fedem"),
+)
 Row = dict[str, Any]
 
 
@@ -156,7 +157,9 @@ def memorisation(stored: int, queries: int, times: int) -> list[Row]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, no convolutions")
     parser.add_argument("--out", type=Path, help="write the figures as JSON, too")
     chosen = parser.parse_args()

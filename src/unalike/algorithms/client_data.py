@@ -114,6 +114,10 @@ class ClientData:
         real = jnp.arange(self.capacity) < self.size
         return jnp.where(real.reshape(-1, *(1,) * (values.ndim - 1)), values, 0)
 
+    def anew(self) -> ClientData:
+        """The same rows in round 0: who joins late begins its schedule, not that of the others."""
+        return replace(self, round=jnp.zeros_like(self.round))
+
     def weighted(self, own_weights: jax.Array) -> ClientData:
         """The same rows with other weights: `own_weights[p]` for this client's row p, a number or one for
         each of several losses."""

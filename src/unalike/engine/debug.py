@@ -138,7 +138,7 @@ class DebugEngine:
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
         told = trees.row(message, client) if algorithm.decentralised else message
-        first = partial(algorithm.newcomer, task, told, data, data.key)
+        first = partial(algorithm.newcomer, task, told, data.anew(), data.key)
         memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, told, memory, data, data.key)
         if not len(x):

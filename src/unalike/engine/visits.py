@@ -96,7 +96,7 @@ def visit_program(
     ) -> Tree:
         data = client_data(learn, plan, i, key, capacity)
         message = trees.row(told, i) if algorithm.decentralised else told
-        first = partial(algorithm.newcomer, task, message, data, data.key)
+        first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         own = recall(trees.row(memory, i), plan.read("fresh", i) > 0, first)
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])

@@ -37,6 +37,7 @@ from .fedem_data import (
     tuned,
 )
 from .fedem_theory import scores
+from .personal_lessons import fedem_real_claims
 from .study import Claim, at_least, at_most
 
 Floats = NDArray[np.float64]
@@ -72,6 +73,7 @@ def lesson_claims(quick: bool) -> Iterator[Claim]:
     images = mnist(0)
     if images is not None:
         yield from picture_claims("MNIST", images)
+    yield from fedem_real_claims()
 
 
 def chosen_rates(lesson: Lesson, rounds: int) -> dict[str, float]:

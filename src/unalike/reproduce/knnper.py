@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from .knnper_claims import memory_claims
 from .knnper_rivals import rival_claims
+from .personal_lessons import knnper_real_claims
 from .study import Claim, studies
 
 
 @studies.add("knnper")
 def knnper(quick: bool = False) -> list[Claim]:
     """What a client's own memory adds to a global model, and what that depends on (K1 to K18)."""
-    return [*memory_claims(quick), *rival_claims(quick)]
+    real = [] if quick else knnper_real_claims()
+    return [*memory_claims(quick), *rival_claims(quick), *real]
