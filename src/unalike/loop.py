@@ -113,9 +113,12 @@ class Training:
         message = self._client_message(self.history.messages[0])
         self.parameters = size(message)
         reply = reply_template(self.setting, message)
-        self.memories = Memories(reply.memory, len(self.setting.federation))
+        self.memories = self.engine.memories(reply.memory, len(self.setting.federation))
         self.traffic = algorithm.traffic(message, reply.upload)
-        self.timing.begin(Clients(self.importance, self.setting.seed, *self.traffic))
+        self.timing.begin(self._clients())
+
+    def _clients(self) -> Clients:
+        return Clients(self.importance, self.setting.seed, *self.traffic, self.engine.flight())
 
     def plan_ahead(
         self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None
@@ -123,8 +126,7 @@ class Training:
         """How many rounds there will be, and when to evaluate and to save."""
         self.expected = self.rounds
         if rounds is None:
-            clients = Clients(self.importance, self.setting.seed, *self.traffic)
-            self.expected = len(plan_schedule(self.timing, clients, self.until).steps)
+            self.expected = len(plan_schedule(self.timing, self._clients(), self.until).steps)
             # With everyone this is exact; where some are drawn, the clock alone says when it is over.
             self.rounds = self.expected if isinstance(self.participation, Full) else ENDLESS
         self.schedule = replace(
@@ -190,7 +192,12 @@ class Training:
         """How many clients' results may be computed together before the server takes its steps on them."""
         who, algorithm = self.participation, self.setting.algorithm
         looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
-        if looked_at or algorithm.keeps_uploads or algorithm.decentralised:
+        if (
+            looked_at
+            or self.engine.flight() is not None
+            or algorithm.keeps_uploads
+            or algorithm.decentralised
+        ):
             return 1
         return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.done]))))
 
@@ -319,6 +326,7 @@ class Training:
             groups = self.notes.pop(step.number, {})
             report = round_report(step, said, *self.traffic, self.setting.federation.name, groups)
             report.seconds = seconds
+            report.events.extend(self.engine.events())
             done = step.number + 1
             self._write(report, done == self.rounds or _falls_on(done, schedule.evaluate_every))
             if _falls_on(done, schedule.checkpoint_every) and done < self.rounds:

@@ -7,7 +7,7 @@ import pytest
 from unalike.algorithms import FedAvg, LocalWork, Optimizer, Scaffold
 from unalike.engine import DebugEngine, LocalEngine, Setting
 from unalike.engine.layout import deal
-from unalike.engine.local import as_rows, in_order, one_cohort, power_of_two
+from unalike.engine.stale import as_rows, in_order, one_cohort, power_of_two
 from unalike.trees import largest_difference
 
 from . import toys

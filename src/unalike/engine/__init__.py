@@ -1,6 +1,6 @@
 """Where it runs: the plan on the host, the work in XLA, or one client at a time for debugging."""
 
-from .base import Engine, Outcome, Report, Setting, Told, engines, reply_template, root_key
+from .base import Engine, OneProcess, Outcome, Part, Report, Setting, Told, engines, reply_template, root_key
 from .debug import ClientError, DebugEngine
 from .devices import set_up
 from .local import LocalEngine
@@ -16,7 +16,9 @@ __all__ = [
     "Engine",
     "LocalEngine",
     "Memories",
+    "OneProcess",
     "Outcome",
+    "Part",
     "Report",
     "Selection",
     "Setting",

@@ -7,7 +7,7 @@ Engines differ in where and how they compute, never in what.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..random import purpose_code
 from ..registry import Registry
-from ..timing import Step
+from ..timing import Flight, Step
 from ..trees import Tree
 from .memories import Memories
 from .rows import Stream
@@ -72,6 +72,47 @@ class Engine(Protocol):
         """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
         there are none."""
 
+    def memories(self, template: Tree, clients: int) -> Memories:
+        """Where clients' memories will be, before the first round."""
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened since this was last asked that a person should know of."""
+
+    def flight(self) -> Flight | None:
+        """The jobs of real clients, where results arrive when they arrive; None if time is simulated."""
+
+    def close(self) -> None:
+        """Let go of what the engine holds outside of this process."""
+
+
+class OneProcess:
+    """What is simple when all of it happens in this process."""
+
+    def memories(self, template: Tree, clients: int) -> Memories:
+        """In this process."""
+        return Memories(template, clients)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Nothing beside what the rounds themselves say."""
+        return []
+
+    def flight(self) -> Flight | None:
+        """Time is simulated."""
+        return None
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Part(NamedTuple):
+    """What an engine knows of the whole when its federation is a part of a larger one."""
+
+    numbers: NDArray[np.int64]
+    """What the clients are in the whole: their draws depend on it."""
+    importance: NDArray[np.float64]
+    largest: int
+    """Rows of the largest client of the whole."""
+
 
 class Setting(NamedTuple):
     """What an engine is built for."""
@@ -84,6 +125,8 @@ class Setting(NamedTuple):
     devices: int | None = None
     watch: tuple[str, ...] = ()
     """What is reported of every upload beside what the algorithm reports (names of :data:`WATCHED`)."""
+    part: Part | None = None
+    """Of what the federation is a part, if it is."""
 
 
 engines: Registry[Engine] = Registry("engine")

@@ -22,7 +22,7 @@ from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Report, Setting, Told, engines, reply_template, root_key
+from .base import OneProcess, Outcome, Report, Setting, Told, engines, reply_template, root_key
 from .batches import plan_batches, rounded_up
 from .layout import deal
 from .memories import Memories
@@ -37,7 +37,7 @@ class ClientError(UnalikeError):
 
 
 @engines.add("debug")
-class DebugEngine:
+class DebugEngine(OneProcess):
     """One client at a time, not compiled; an error names the round and the client."""
 
     def __init__(self, setting: Setting) -> None:

@@ -14,16 +14,17 @@ from ..algorithms import LocalWork
 from ..data.federation import Split
 from ..timing import Step
 from ..trees import Tree
-from .base import Outcome, Report, Setting, Told, engines, root_key
+from .base import OneProcess, Outcome, Report, Setting, Told, engines, root_key
 from .batches import plan_batches, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, deal
 from .memories import Memories
 from .plan import Plan, stack_plans, write_plan
-from .program import Call, Rows, round_program, rounds_program
+from .program import Call, Rows, round_program, rounds_program, walk_program
 from .rows import Gathered, Placed, Resident
-from .stale import Order, stale_program
+from .server import Visited
+from .stale import as_rows, in_order, one_cohort, power_of_two, stale_program
 from .visits import evaluate_everyone
 
 MOST_AT_ONCE = 16
@@ -33,7 +34,7 @@ ASSUMED_SPEED = 6e10
 
 
 @engines.add("local")
-class LocalEngine:
+class LocalEngine(OneProcess):
     """All cores of this machine, or its accelerator (the default)."""
 
     def __init__(self, setting: Setting, resident: bool | None = None) -> None:
@@ -46,9 +47,11 @@ class LocalEngine:
             Resident(train, self.mesh) if fits and not setting.stream else Gathered(train, self.mesh.size)
         )
         self.sizes = train.sizes
-        self.capacity = rounded_up(int(self.sizes.max()))
+        part = setting.part
+        self.capacity = rounded_up(int(self.sizes.max()) if part is None else part.largest)
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
-        self.importance = setting.federation.importance
+        self.importance = setting.federation.importance if part is None else part.importance
+        self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
         self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
     def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
@@ -71,6 +74,25 @@ class LocalEngine:
                 step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
             )
         return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
+
+    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+        """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
+        setting, algorithm = self.setting, self.setting.algorithm
+        plan, layout, placed = self.plan(algorithm.work, step.number, step.clients, memories, step)
+        own = told.own or algorithm.decentralised
+        memory, _ = memories.gather(layout.arrange(step.clients))
+        program = walk_program(
+            algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own, keep
+        )
+        rows = Rows(placed.x, placed.y, placed.weights)
+        done = program(self.sent(told, layout, step.clients), rows, plan, memory, self.key)
+        own_parts = (done.memory, done.uploads, done.weights, done.report)
+        memory, uploads, weights, report = jax.tree.map(
+            lambda leaf: layout.collect(np.asarray(leaf)), own_parts
+        )
+        memories.scatter(step.clients, memory)
+        total, start, even, sums = jax.tree.map(np.asarray, done[:4])
+        return Visited(total, start, even, sums, uploads, weights, report)
 
     def run_stale(
         self, steps: list[Step], state: Tree, told: Told, memories: Memories
@@ -160,7 +182,8 @@ class LocalEngine:
         selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
         jobs = round if step is None or step.jobs is None else step.jobs
-        batches = plan_batches(work, sizes, clients, jobs, setting.seed, self.capacity)
+        numbers = self.numbers[clients]
+        batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
         room = rounded_up if rounds is None else power_of_two
         layout = deal(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
@@ -171,7 +194,7 @@ class LocalEngine:
             round if rounds is None else rounds,
             weights,
             self.importance[clients],
-            client=clients,
+            client=numbers,
             start=placed.start,
             size=sizes,
             job=np.broadcast_to(jobs, len(clients)),
@@ -181,7 +204,7 @@ class LocalEngine:
 
     def sent(self, told: Told, layout: Layout, clients: NDArray[np.int64]) -> Tree:
         """Messages as the compiled program takes them: the one for all, or each client's in core order."""
-        if self.setting.algorithm.decentralised:
+        if self.setting.algorithm.decentralised and not told.own:
             own = layout.arrange(clients)
             return jax.tree.map(lambda leaf: np.asarray(leaf)[own], told.message)
         return jax.tree.map(layout.arrange, told.message) if told.own else told.message
@@ -201,58 +224,6 @@ def fits_in_memory(split: Split) -> bool:
     except (ValueError, OSError, AttributeError):
         total = 8 << 30
     return split.x.nbytes + split.y.nbytes <= total // 4
-
-
-def power_of_two(n: int) -> int:
-    """The next power of two.
-
-    >>> [power_of_two(n) for n in (1, 3, 8, 9)]
-    [1, 4, 8, 16]
-    """
-    return 1 << max(n - 1, 0).bit_length()
-
-
-def one_cohort(steps: list[Step]) -> tuple[Step, NDArray[np.int64]]:
-    """The clients of some steps as one, and where each step ends; no client is in two of them."""
-    ends = np.cumsum([len(step.clients) for step in steps])
-    if len(steps) == 1:
-        return steps[0], ends
-    jobs = [np.full(len(s.clients), s.number) if s.jobs is None else s.jobs for s in steps]
-    clients, versions, weights = (
-        np.concatenate([getattr(step, name) for step in steps]) for name in ("clients", "versions", "weights")
-    )
-    return Step(steps[0].number, clients, versions, weights, jobs=np.concatenate(jobs)), ends
-
-
-def as_rows(told: Told, clients: int) -> Tree:
-    """One message for each client, also where they were all sent the same."""
-    if told.own:
-        return told.message
-    return jax.tree.map(
-        lambda leaf: np.broadcast_to(np.asarray(leaf), (clients, *np.shape(leaf))), told.message
-    )
-
-
-def in_order(
-    whole: Step,
-    ends: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    layout: Layout,
-    importance: NDArray[np.float64],
-) -> Order:
-    """The order in which the server takes results, padded to one of a few lengths."""
-    count = len(whole.clients)
-    last = np.zeros(count, bool)
-    last[ends - 1] = True
-    room = (0, power_of_two(count) - count)
-    return Order(
-        np.pad(layout.home.astype(np.int32), room),
-        np.pad(whole.weights.astype(np.float32), room),
-        np.pad(importance[whole.clients].astype(np.float32), room),
-        np.pad(last, room),
-        np.pad(numbers.astype(np.int32), room),
-        np.array([count], np.int32),
-    )
 
 
 class _Collected:

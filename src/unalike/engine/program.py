@@ -135,6 +135,35 @@ def make_walk(
     return walk
 
 
+class Totals(NamedTuple):
+    """What a cohort's work comes to; what is kept of single clients is in the order of the cohort."""
+
+    total: Tree
+    start: Tree
+    even: Tree
+    sums: Sums
+    uploads: Tree
+    weights: Tree
+    accepted: Any
+
+
+def settled(
+    algorithm: Algorithm, task: Task, state: Tree, told: Tree, done: Totals, call: Call, round: Any, own: bool
+) -> Tree:
+    """The server's state after a cohort's work; with `own`, clients started from messages of their own."""
+    asked, given, accepted, share = done.sums
+    if call.mixing is None:
+        ratio = restored(asked, given)
+        begun = done.start if own else trees.scale(given, told)
+        total, start = trees.scale(ratio, done.total), trees.scale(ratio, begun)
+    else:
+        total, start = mix(call.mixing, done.uploads, done.accepted), None
+        asked = call.mixing @ done.accepted
+    weights = done.weights if algorithm.keeps_uploads else None
+    mixed = Mixed(total, start, asked, accepted, share, round, done.even, done.uploads, call.clients, weights)
+    return served(algorithm, task, state, mixed)
+
+
 def make_round(
     algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...] = (), own: bool = False
 ) -> Callable[..., tuple[Tree, Tree, Tree]]:
@@ -151,29 +180,11 @@ def make_round(
         state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, call: Call
     ) -> tuple[Tree, Tree, Tree]:
         done = walk(told, rows, plan, memory, call.key)
-        uploads = in_cohort_order(done.uploads, call.home) if keep else None
-        asked, given, accepted, share = done.sums
-        if call.mixing is None:
-            ratio = restored(asked, given)
-            begun = done.start if own else trees.scale(given, told)
-            total, start = trees.scale(ratio, done.total), trees.scale(ratio, begun)
-        else:
-            kept = in_cohort_order(done.report["accepted"], call.home)
-            total, start, asked = mix(call.mixing, uploads, kept), None, call.mixing @ kept
-        weights = in_cohort_order(done.weights, call.home) if algorithm.keeps_uploads else None
-        mixed = Mixed(
-            total,
-            start,
-            asked,
-            accepted,
-            share,
-            plan.read("round", 0),
-            done.even,
-            uploads,
-            call.clients,
-            weights,
-        )
-        return served(algorithm, task, state, mixed), done.memory, done.report
+        kept = (done.uploads, done.weights, done.report["accepted"])
+        uploads, weights, accepted = in_cohort_order(kept, call.home) if keep else (None, None, None)
+        totals = Totals(done.total, done.start, done.even, done.sums, uploads, weights, accepted)
+        new = settled(algorithm, task, state, told, totals, call, plan.read("round", 0), own)
+        return new, done.memory, done.report
 
     return round
 
@@ -196,6 +207,23 @@ def round_program(
     """Compile one round."""
     places = (ALL, HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
     return compiled(make_round(algorithm, task, capacity, watch, own), mesh, places, (ALL, HERE, HERE))
+
+
+@lru_cache(maxsize=16)
+def walk_program(
+    algorithm: Algorithm,
+    task: Task,
+    mesh: Mesh,
+    gathered: bool,
+    capacity: int,
+    watch: tuple[str, ...] = (),
+    own: bool = False,
+    keep: bool = False,
+) -> Callable[..., Walk]:
+    """Compile the clients' part of a round: `(told, rows, plan, memory, key) -> walk`."""
+    places = (HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
+    made: Any = Walk(ALL, ALL, ALL, ALL, HERE, HERE, HERE, HERE)  # type: ignore[arg-type]
+    return compiled(make_walk(algorithm, task, capacity, watch, own, keep), mesh, places, made)
 
 
 @lru_cache(maxsize=16)

@@ -13,13 +13,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.sharding import Mesh
+from numpy.typing import NDArray
 
 from .. import trees
 from ..algorithms import Algorithm, Mixed
 from ..models import Task
+from ..timing import Step
 from ..trees import Tree
+from .base import Told
+from .layout import Layout
 from .plan import Plan
 from .program import ALL, HERE, Rows, compiled, in_cohort_order, make_walk, put, restored, served, zeros
 
@@ -117,3 +122,55 @@ def stale_program(
     """Compile some steps in a row."""
     given = (ALL, HERE, HERE if gathered else ALL, HERE, HERE, ALL, ALL)
     return compiled(make_stale(algorithm, task, capacity, watch), mesh, given, (ALL, ALL, HERE, HERE))
+
+
+def power_of_two(n: int) -> int:
+    """The next power of two.
+
+    >>> [power_of_two(n) for n in (1, 3, 8, 9)]
+    [1, 4, 8, 16]
+    """
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def one_cohort(steps: list[Step]) -> tuple[Step, NDArray[np.int64]]:
+    """The clients of some steps as one, and where each step ends; no client is in two of them."""
+    ends = np.cumsum([len(step.clients) for step in steps])
+    if len(steps) == 1:
+        return steps[0], ends
+    jobs = [np.full(len(s.clients), s.number) if s.jobs is None else s.jobs for s in steps]
+    clients, versions, weights = (
+        np.concatenate([getattr(step, name) for step in steps]) for name in ("clients", "versions", "weights")
+    )
+    return Step(steps[0].number, clients, versions, weights, jobs=np.concatenate(jobs)), ends
+
+
+def as_rows(told: Told, clients: int) -> Tree:
+    """One message for each client, also where they were all sent the same."""
+    if told.own:
+        return told.message
+    return jax.tree.map(
+        lambda leaf: np.broadcast_to(np.asarray(leaf), (clients, *np.shape(leaf))), told.message
+    )
+
+
+def in_order(
+    whole: Step,
+    ends: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    layout: Layout,
+    importance: NDArray[np.float64],
+) -> Order:
+    """The order in which the server takes results, padded to one of a few lengths."""
+    count = len(whole.clients)
+    last = np.zeros(count, bool)
+    last[ends - 1] = True
+    room = (0, power_of_two(count) - count)
+    return Order(
+        np.pad(layout.home.astype(np.int32), room),
+        np.pad(whole.weights.astype(np.float32), room),
+        np.pad(importance[whole.clients].astype(np.float32), room),
+        np.pad(last, room),
+        np.pad(numbers.astype(np.int32), room),
+        np.array([count], np.int32),
+    )

@@ -5,6 +5,7 @@ from .base import Clients, Draw, Step, Timing, timings
 from .cohorts import Deadline, OverSelection, WaitForAll
 from .fedbuff import FedBuff
 from .fedfix import FedFix
+from .flight import Flight
 from .gossip import Gossip
 from .hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardwares
 from .measured_times import TraceTimes
@@ -24,6 +25,7 @@ __all__ = [
     "FedBuff",
     "FedFix",
     "FixedTimes",
+    "Flight",
     "Gossip",
     "Hardware",
     "LogNormalTimes",

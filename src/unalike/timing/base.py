@@ -8,13 +8,16 @@ steps; a synchronous step number r starts from version r.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..participation import Cohort
 from ..registry import Registry
+
+if TYPE_CHECKING:
+    from .flight import Flight
 
 Draw = Callable[[int], Cohort]
 """The cohort of a round; a draw with a true attribute `everyone` always names all clients."""
@@ -68,6 +71,8 @@ class Clients(NamedTuple):
     seed: int = 0
     bytes_down: int = 0
     bytes_up: int = 0
+    flight: Flight | None = None
+    """The jobs of real clients; simulated on the timing's hardware when not given."""
 
 
 class Timing:

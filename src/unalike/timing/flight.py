@@ -62,9 +62,12 @@ class Flight:
         if len(clients):
             self._uses[version] = self._uses.get(version, 0) + len(clients)
 
-    def first(self) -> int:
-        """When the next result is ready."""
+    def first(self, until: int | None = None) -> int:
+        """When the next result is ready; more than `until`, if none is by then."""
         return self._queue[0][0]
+
+    def sleep(self, until: int) -> None:
+        """Let time pass; a simulated clock needs none."""
 
     def take_one(self) -> int:
         """The client whose result is ready first (the smaller number among equals); it stops working."""

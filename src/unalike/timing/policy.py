@@ -28,6 +28,8 @@ from .weighing import MODES, Weighing
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MILLISECONDS = 1000
+"""Ticks in a second, where clients are real."""
 FINEST = 10**13
 """Ticks in a unit of time, at most; so 64 bits hold a hundred thousand units."""
 
@@ -85,6 +87,9 @@ class Policy(Timing):
 
     def begin(self, clients: Clients) -> None:
         count = len(clients.importance)
+        if clients.flight is not None:
+            self._begin_real(clients, clients.flight)
+            return
         times = self.hardware
         if isinstance(times, str):
             times = hardwares.make(times, clients=count, seed=clients.seed)
@@ -98,7 +103,17 @@ class Policy(Timing):
         if self.resolution > FINEST:
             raise ConfigError("these times have no common tick; round them to a few decimals.")
         longest = None if self.timeout is None else self.ticks(self.timeout)
-        self.flight = Flight(times, count, self.resolution // times.resolution, longest)
+        self._begin_with(Flight(times, count, self.resolution // times.resolution, longest))
+
+    def _begin_real(self, clients: Clients, flight: Flight) -> None:
+        """Results arrive when they arrive: ticks are milliseconds, and how often clients report is seen, not
+        known."""
+        self.clients, self.now, self.resolution = clients, 0, MILLISECONDS
+        self._begin_with(flight)
+
+    def _begin_with(self, flight: Flight) -> None:
+        count = len(self.clients.importance)
+        self.flight = flight
         self.heard = 0
         """The tick of the last result that was awaited, or of its loss."""
         self.lost: list[int] = []
@@ -106,11 +121,15 @@ class Policy(Timing):
         """Versions that nobody works on any more because jobs were lost."""
         self.drawn = np.zeros(count)
         """The weights that drawn clients were given with their cohort."""
-        self.weighing = self._weighing(clients.importance)
+        self.weighing = self._weighing(self.clients.importance)
 
     def _weighing(self, importance: Floats) -> Weighing:
         if self.by_cohort:
             return Weighing("identical", importance, np.ones(len(importance)), None, self.staleness)
+        if self._real and self.weights == "corrected":
+            return Weighing(
+                "online", importance, self.uncorrected(importance), None, self.staleness, self.largest_weight
+            )
         known = self.frequency() if self.weights == "corrected" and not self._losses else None
         if self.weights == "corrected" and known is None:
             known = self._measured_frequency()
@@ -119,8 +138,12 @@ class Policy(Timing):
         )
 
     @property
+    def _real(self) -> bool:
+        return self.clients.flight is not None
+
+    @property
     def _losses(self) -> bool:
-        return self.dropout > 0 or self.timeout is not None
+        return self._real or self.dropout > 0 or self.timeout is not None
 
     def _measured_frequency(self) -> Floats:
         """Shares of the steps of a rehearsal in which everyone takes part."""
@@ -137,6 +160,7 @@ class Policy(Timing):
         while True:
             self._send(draw, number)
             tick, arrived = self.wait()
+            self.flight.sleep(tick)
             yield self._step(number, tick, np.array(sorted(arrived), np.int64))
             number += 1
 
@@ -190,7 +214,8 @@ class Policy(Timing):
         """Results that are ready by a tick, or the first so many; those of lost jobs are left out."""
         found: list[int] = []
         while len(self.flight) and (count is None or len(found) < count):
-            if until is not None and self.flight.first() > until:
+            first = self.flight.first(until)
+            if until is not None and first > until:
                 break
             client = self.flight.take_one()
             self.heard = int(self.flight.ready[client])

@@ -1,0 +1,106 @@
+"""How is a federation cut into pieces that can be computed apart?
+
+Every client belongs to one shard, which holds its rows and what it remembers. Shards are made so that all
+have about the same work; a client's draws depend on its number in the whole federation, so the answer does
+not depend on the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import LocalWork
+from ..errors import ConfigError
+from ..timing import Step
+from ..trees import Tree
+from .base import Part, Setting, Told
+from .layout import deal
+from .local import LocalEngine
+from .memories import Memories
+from .server import Visited
+
+
+def cut(work: LocalWork, sizes: NDArray[np.int64], shards: int) -> list[NDArray[np.int64]]:
+    """The clients of each shard, balanced by the local steps that they take.
+
+    >>> [clients.tolist() for clients in cut(LocalWork(batch_size=1), np.array([9, 1, 1, 1, 1, 2]), 2)]
+    [[0], [1, 2, 3, 4, 5]]
+    """
+    if not 1 <= shards <= len(sizes):
+        raise ConfigError(f"{len(sizes)} clients can be cut into 1 to {len(sizes)} shards, not {shards}.")
+    layout = deal(local_steps(work, sizes), shards)
+    width = len(layout.place) // shards
+    return [layout.place[k * width : k * width + taken] for k, taken in enumerate(layout.taken)]
+
+
+def local_steps(work: LocalWork, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many mini-batches clients with so many rows take in a round; at least one, for the visit."""
+    width = work.batch_size or max(1, int(sizes.max(initial=1)))
+    passes = 1 if work.epochs is None else work.epochs
+    steps = np.full(len(sizes), work.steps) if work.steps is not None else passes * -(-sizes // width)
+    return np.maximum(steps, 1)
+
+
+def shard_setting(setting: Setting, clients: NDArray[np.int64], devices: int | None = None) -> Setting:
+    """The setting of some of the clients, who still know who they are in the whole."""
+    federation = setting.federation
+    if setting.stream is not None:
+        raise ConfigError("streams name rows of the whole federation and cannot be cut; use engine = local.")
+    part = Part(clients, federation.importance[clients], int(federation.train.sizes.max()))
+    return setting._replace(federation=federation.subset(clients), part=part, devices=devices)
+
+
+class Shard:
+    """Some clients of a federation, with what they remember; steps speak of them by their numbers in the
+    whole."""
+
+    def __init__(self, setting: Setting, template: Tree) -> None:
+        assert setting.part is not None
+        self.engine = LocalEngine(setting)
+        self.memories = Memories(template, len(setting.federation))
+        self._numbers = setting.part.numbers
+
+    def visit(self, step: Step, told: Told, keep: bool) -> Visited:
+        """Let some of the shard's clients work."""
+        return self.engine.visit(step._replace(clients=self._here(step.clients)), told, self.memories, keep)
+
+    def evaluate(
+        self, message: Tree, split: str, round: int, clients: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Metrics of some of the shard's clients; where each has a message of its own, `message` holds those
+        of the shard's clients in order."""
+        return self.engine.evaluate(message, self.memories, split, round, self._here(clients))
+
+    def remembered(self, clients: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tree]:
+        """Those of some clients who remember anything, and what."""
+        here = self._here(clients)
+        known = here[~self.memories.fresh(here)]
+        return self._numbers[known], self.memories.gather(known)[0]
+
+    def remember(self, clients: NDArray[np.int64], memories: Tree) -> None:
+        """From now on these clients remember this."""
+        self.memories.scatter(self._here(clients), memories)
+
+    def _here(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers in the whole as places in this shard."""
+        order = np.argsort(self._numbers)
+        return order[np.searchsorted(self._numbers, clients, sorter=order)]
+
+
+def parts_of(step: Step, told: Told, owner: NDArray[np.int64]) -> Mapping[int, tuple[NDArray[np.int64], Any]]:
+    """Each shard's clients of a step: their places in the cohort, and the step and messages for them."""
+    shards = owner[step.clients]
+    return {int(k): _part(step, told, np.flatnonzero(shards == k)) for k in np.unique(shards)}
+
+
+def _part(step: Step, told: Told, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[Step, Told]]:
+    jobs = None if step.jobs is None else step.jobs[places]
+    weights = step.weights[places] if step.weights.ndim == 1 else np.ones(len(places))
+    some = Step(step.number, step.clients[places], step.versions[places], weights, jobs=jobs)
+    message = jax.tree.map(lambda leaf: np.asarray(leaf)[places], told.message) if told.own else told.message
+    return places, (some, Told(message, told.own))
