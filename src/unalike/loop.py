@@ -115,10 +115,11 @@ class Training:
         reply = reply_template(self.setting, message)
         self.memories = self.engine.memories(reply.memory, len(self.setting.federation))
         self.traffic = algorithm.traffic(message, reply.upload)
+        self.flight = self.engine.flight(lambda version: self.history.messages[version])
         self.timing.begin(self._clients())
 
     def _clients(self) -> Clients:
-        return Clients(self.importance, self.setting.seed, *self.traffic, self.engine.flight())
+        return Clients(self.importance, self.setting.seed, *self.traffic, self.flight)
 
     def plan_ahead(
         self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None
@@ -194,7 +195,7 @@ class Training:
         looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
         if (
             looked_at
-            or self.engine.flight() is not None
+            or self.flight is not None
             or algorithm.keeps_uploads
             or algorithm.decentralised
         ):
@@ -247,7 +248,7 @@ class Training:
         except (KeyError, ValueError, IndexError):
             raise RunError(f"{self.folder.path} was made with another timing.") from None
         self.late = Step.of(found.late) if found.late else None
-        self.history.restore(found.messages)
+        self.history.restore({} if self.flight is not None else found.messages)  # real jobs are lost
         self.history.add(self.done, self.state)
         self.folder.rewind(self.done)
         for damaged in found.damaged:

@@ -1,5 +1,5 @@
 """The command line: `unalike run`, `resume`, `compare`, `tune`, `list`, `inspect`, `advise`, `network`,
-`reproduce`."""
+`reproduce`, `certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from rich.markup import escape
 from ..errors import UnalikeError
 from .advise import advise
 from .compare import compare
+from .deploy import AT_THE_NODES, DATA, certs, join, serve
 from .network import network
-from .options import with_experiment
+from .options import FIELDS, with_experiment
 from .reproduce import reproduce
 from .run import resume, run
 from .screen import console, errors, print_json
@@ -55,6 +56,9 @@ app.add_typer(advise, name="advise", help="Say what suits these clients, and why
 app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")
 app.command("inspect")(inspect_data)
 app.command("reproduce")(reproduce)
+app.command("certs")(certs)
+app.command("serve")(with_experiment(serve, without=AT_THE_NODES))
+app.command("join")(with_experiment(join, without=tuple(name for name in FIELDS if name not in DATA)))
 
 
 UsageError: Any = typer.BadParameter.__base__  # Typer carries its own Click, whose names are private

@@ -19,6 +19,7 @@ from ..config import Experiment, read_experiment
 from ..errors import ConfigError
 from ..registry import parse_spec
 
+FIELDS = tuple(Experiment.model_fields)
 FILE = typer.Argument(
     None, help="A TOML file that describes the experiment; options replace its values.", show_default=False
 )

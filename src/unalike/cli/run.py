@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from ..config import Experiment, make_experiment
+from ..data import Federation
 from ..errors import RunError
 from ..experiment import make_federation, run_experiment
 from ..report import report_run
@@ -56,6 +57,10 @@ def resume(
             f"{folder} was made in Python; there, go on with unalike.train(..., out=folder, resume=True)."
         )
     experiment = make_experiment(opened.config)
+    if experiment.engine == "flower":
+        raise RunError(
+            f"{folder} was trained with real clients; go on with `unalike serve --resume {folder}`."
+        )
     if rounds is not None:
         experiment = experiment.model_copy(update={"rounds": rounds})
     with LiveRounds(quiet or json) as progress:
@@ -63,10 +68,10 @@ def resume(
     conclude(finished, json)
 
 
-def conclude(run: Run, json: bool) -> None:
-    """Write the report and print the table."""
+def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
+    """Write the report, on what may be shown of the federation, and print the table."""
     assert run.folder is not None
-    report = report_run(run.folder, run.setting.federation, personal_figures(run))
+    report = report_run(run.folder, federation or run.setting.federation, personal_figures(run))
     numbers = {**summary(run), "report": str(report)}
     rejected = int(np.nansum(run.metrics().get("rejected", 0)))
     if json:

@@ -6,7 +6,7 @@ Engines differ in where and how they compute, never in what.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -78,8 +78,9 @@ class Engine(Protocol):
     def events(self) -> list[dict[str, Any]]:
         """What happened since this was last asked that a person should know of."""
 
-    def flight(self) -> Flight | None:
-        """The jobs of real clients, where results arrive when they arrive; None if time is simulated."""
+    def flight(self, messages: Callable[[int], Tree]) -> Flight | None:
+        """The jobs of real clients, who are sent `messages(version)` and whose results arrive when they
+        arrive; None if time is simulated."""
 
     def close(self) -> None:
         """Let go of what the engine holds outside of this process."""
@@ -96,7 +97,7 @@ class OneProcess:
         """Nothing beside what the rounds themselves say."""
         return []
 
-    def flight(self) -> Flight | None:
+    def flight(self, messages: Callable[[int], Tree]) -> Flight | None:
         """Time is simulated."""
         return None
 

@@ -20,6 +20,8 @@ def personal_figures(run: Run) -> dict[str, Figure]:
     template, _ = run.memories.gather(np.zeros(0, np.int64))
     if isinstance(template, dict) and "weights" in template and template["weights"].shape[-1] > 1:
         seen = run.memories.seen()
+        if not len(seen):  # real clients keep theirs
+            return figures
         weights = mixture_weights(run)[seen]
         figures["Mixture"] = mixture_heatmap(weights)
         figures["Components"] = component_use(weights, run.setting.federation.train.sizes[seen])

@@ -56,6 +56,9 @@ class Flight:
                 end = now + int(self._in_time(client, self._duration(client)))
                 heapq.heappush(self._queue, (end, client))
                 self.ready[client] = end
+        self._depart(clients, version, now)
+
+    def _depart(self, clients: Numbers, version: int, now: int) -> None:
         self.jobs[clients] += 1
         self._grounded.difference_update(clients.tolist())
         self.version[clients], self.started[clients] = version, now

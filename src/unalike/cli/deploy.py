@@ -1,0 +1,208 @@
+"""`unalike certs`, `unalike serve` and `unalike join`: train with clients who keep their data."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import tempfile
+import threading
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from ..config import Experiment, make_experiment
+from ..data import Federation
+from ..errors import ConfigError, unknown
+from ..experiment import check, make_federation
+from ..runs import RunFolder
+from .run import conclude, free_folder
+from .screen import LiveRounds, console
+
+DATA = ("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "seed")
+"""What a node says of its own data."""
+AT_THE_NODES = (
+    "data",
+    "partition",
+    "samples",
+    "skew",
+    "test_fraction",
+    "validation_fraction",
+    "engine",
+    "devices",
+)
+"""What a server has nothing to say about."""
+CERTS, ADDRESS = Path("certs"), "127.0.0.1:9092"
+
+
+def certs(
+    nodes: str | None = typer.Option(None, help="Names of nodes to make keys for, such as ann,bob,cyd."),
+    hosts: str | None = typer.Option(
+        None, help="Names or IP addresses under which nodes reach the server.", show_default="localhost"
+    ),
+    out: Path = typer.Option(CERTS, help="Folder to make them in."),
+    server: bool = typer.Option(True, help="Make the server's certificate; not on a node's own machine."),
+    replace: bool = typer.Option(False, "--replace", help="Replace what is there."),
+) -> None:
+    """Make the certificates and keys of a deployment.
+
+    To try it out on one machine: unalike certs --nodes ann,bob. Between organisations the server makes its
+    own (unalike certs --hosts fl.example.org), every node makes its key where it will be used (unalike certs
+    --nodes ann --no-server) and sends the .pub file, and gets ca.pem.
+    """
+    from ..deploy import check_flower, make_authority, make_node_key
+
+    check_flower()
+    names = _words(nodes)
+    if not server and not names:
+        raise ConfigError("say for which nodes to make keys, such as --nodes ann.")
+    known = (out / "ca.pem").exists() and not replace and hosts is None
+    if server and not (known and names):
+        made = make_authority(out, _words(hosts) or ["localhost"], replace=replace)
+        _say(f"{made.parent}: the server's certificate; give ca.pem to every node.")
+    for name in names:
+        private, public = make_node_key(out, name, replace)
+        _say(f"{private} stays with node {name}; the server needs {public.name}.")
+
+
+def serve(
+    experiment: Experiment,
+    address: str = typer.Option(ADDRESS, help="Host and port to listen on; 0.0.0.0:9092 for all networks."),
+    certificates: Path = typer.Option(CERTS, help="Folder made by `unalike certs`."),
+    allow: Path | None = typer.Option(
+        None, help="Folder with the .pub files of the nodes that may come.", show_default="CERTIFICATES/nodes"
+    ),
+    insecure: bool = typer.Option(False, "--insecure", help="No encryption and no keys; only to try it out."),
+    wait: float = typer.Option(3600.0, min=1, help="Seconds to wait for the nodes to come."),
+    patience: float = typer.Option(600.0, min=1, help="Seconds to wait for a client's answer."),
+    out: Path | None = typer.Option(
+        None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
+    ),
+    resume: Path | None = typer.Option(None, help="Go on with this run folder instead."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Train with real clients who keep their data, through Flower.
+
+    Example: unalike serve --algorithm fedavg --rounds 10, and in other terminals unalike join. `clients` is
+    how many nodes to wait for; by default everyone who is allowed.
+    """
+    from ..deploy import Link, check_flower, read_allowed
+    from ..deploy.serving import check_servable, ignored, introductions, make_folder, train_nodes
+
+    check_flower()
+    if resume is not None:
+        experiment = make_experiment(RunFolder.open(resume).config)
+    check(experiment.model_copy(update={"engine": "local"}))
+    check_servable(experiment)
+    allowed = None if insecure else read_allowed(allow or certificates)
+    clients = experiment.clients or (len(allowed) if allowed else 0)
+    if not clients:
+        raise ConfigError("say how many nodes to wait for, such as --clients 2.")
+    if allowed is not None and clients > len(allowed):
+        raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
+    log = _silence if json else _say
+    for name in ignored(experiment):
+        log(f"{name} is of simulations; real clients have their own.")
+    path = resume or out or free_folder(experiment.model_copy(update={"data": "nodes"}))
+    folder = make_folder(experiment, path, resume is not None, overwrite)
+    with ExitStack() as open_until_the_end:
+        state = (
+            Path(open_until_the_end.enter_context(tempfile.TemporaryDirectory()))
+            if insecure
+            else certificates
+        )
+        link = open_until_the_end.enter_context(
+            Link(address, None if insecure else certificates, allowed, state / "link")
+        )
+        log(f"listening on {address}{' without encryption' if insecure else ''} for `unalike join`.")
+
+        def doorman() -> list[str]:
+            lines = link.refusals()
+            for line in lines:
+                log(f"refused: {line}")
+            return lines
+
+        with link.open() as post, LiveRounds(quiet or json) as progress:
+            told = introductions(post, clients, wait, log, doorman)
+            run, engine = train_nodes(
+                experiment,
+                post,
+                told,
+                folder,
+                patience=patience,
+                resume=resume is not None,
+                observer=progress,
+                doorman=doorman,
+            )
+            log(f"{engine.farewell(run.message)} of {clients} nodes have the model.")
+    # Labels are not known here, so that the report must not count them.
+    conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
+
+
+def join(
+    experiment: Experiment,
+    server: str = typer.Option(ADDRESS, help="The server's host and port."),
+    certificate: Path = typer.Option(CERTS / "ca.pem", help="The server's ca.pem."),
+    key: Path | None = typer.Option(None, help="This node's private key, made by `unalike certs`."),
+    client: str | None = typer.Option(
+        None, help="Which client of the data this node is: a name or a number."
+    ),
+    folder: Path | None = typer.Option(
+        None, help="Where the node keeps what its client remembers.", show_default="nodes/NAME"
+    ),
+    insecure: bool = typer.Option(False, "--insecure", help="No encryption and no key; only to try it out."),
+) -> None:
+    """Take part in a training with your own data, until Ctrl-C.
+
+    Example: unalike join --server fl.example.org:9092 --certificate ca.pem --key ann.key --data my-rows,
+    where my-rows is a folder with one file (.npz, .csv or .parquet). To try it out with data that come along:
+    unalike join --key certs/nodes/ann.key --data digits --clients 2 --client 0. Rows never leave this
+    machine.
+    """
+    from ..deploy import check_flower, parcel_app, serve_node
+    from ..deploy.worker import Worker
+
+    check_flower()
+    if key is None and not insecure:
+        raise ConfigError(
+            "a node needs its key, such as --key certs/nodes/ann.key (made by `unalike certs`)."
+        )
+    own = own_rows(make_federation(experiment), client)
+    name = key.stem if key is not None else f"client-{own.name(0)}"
+    place = folder or Path("nodes") / name
+    worker = Worker(own, place, _say)
+    stop = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    _say(f"{name}: {len(own.train.y)} training rows, which stay here; joining {server} (Ctrl-C to leave).")
+    app = parcel_app(lambda parcel, _: worker.answer(parcel))
+    serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
+    _say("left.")
+
+
+def own_rows(federation: Federation, client: str | None) -> Federation:
+    """The one client that a node is."""
+    if client is None:
+        if len(federation) == 1:
+            return federation
+        raise ConfigError(f"these data have {len(federation)} clients; say which one this is with --client.")
+    names = [federation.name(i) for i in range(len(federation))]
+    if client not in names:
+        raise unknown("client", client, names)
+    return federation.subset([names.index(client)])
+
+
+def _words(listed: str | None) -> list[str]:
+    return [word.strip() for word in (listed or "").split(",") if word.strip()]
+
+
+def _say(line: str) -> None:
+    console.print(f"{datetime.now():%H:%M:%S}  {escape(line)}", soft_wrap=True, highlight=False)
+
+
+def _silence(line: str) -> None:
+    return

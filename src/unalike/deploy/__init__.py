@@ -1,0 +1,22 @@
+"""Training between real organisations: certificates, the server's link, clients' nodes, and what travels."""
+
+from .certificates import AllowedNode, make_authority, make_node_key, read_allowed
+from .flower import check_flower
+from .link import Link
+from .node import parcel_app, serve_node
+from .parcels import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
+
+__all__ = [
+    "AllowedNode",
+    "Link",
+    "Parcel",
+    "ParcelError",
+    "arrays_to_tree",
+    "check_flower",
+    "make_authority",
+    "make_node_key",
+    "parcel_app",
+    "read_allowed",
+    "serve_node",
+    "tree_to_arrays",
+]

@@ -1,0 +1,160 @@
+"""What must a node know to do its part, and nothing else?
+
+A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
+its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
+largest of them. These words go with every errand, so a node that was started again needs no memory of the
+run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Algorithm
+from ..config import Experiment, make_experiment
+from ..data import Federation, Split
+from ..errors import ConfigError
+from ..experiment import make_algorithm, make_task
+from ..models import Task
+from .parcels import ParcelError
+
+SPLITS = ("train", "validation", "test")
+PROTOCOL = 1
+"""Raised when errands change so that old nodes cannot run them."""
+TOLD = (
+    *("model", "l2", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
+    *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
+)
+"""What a node is told of the experiment."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a node tells of its rows: how many, of what shape and type; never the rows."""
+
+    train: int
+    validation: int
+    test: int
+    classes: int
+    """Labels are 0 to classes - 1; 0 for a regression."""
+    shape: tuple[int, ...]
+    target: tuple[int, ...]
+    types: tuple[str, str]
+
+    @classmethod
+    def of(cls, federation: Federation) -> Rows:
+        """Of a node's own federation, which has one client."""
+        train = federation.train
+        sizes = [len(getattr(federation, split).y) for split in SPLITS]
+        types = (train.x.dtype.name, train.y.dtype.name)
+        shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
+        return cls(sizes[0], sizes[1], sizes[2], federation.classes or 0, *shapes, types)
+
+    @classmethod
+    def read(cls, words: str) -> Rows:
+        """From what :meth:`write` wrote, by a node that need not be honest."""
+        try:
+            given = json.loads(words)
+            train, validation, test, classes = (_count(given[name]) for name in (*SPLITS, "classes"))
+            shape, target = (tuple(_count(n) for n in given[name]) for name in ("shape", "target"))
+            x, y = (np.dtype(str(name)).name for name in given["types"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParcelError(f"what the node says of its rows cannot be read ({error}).") from None
+        if not train:
+            raise ParcelError("the node has no training rows.")
+        return cls(train, validation, test, classes, shape, target, (x, y))
+
+    def write(self) -> str:
+        """As words."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What one node is told: the method, and its place among the clients."""
+
+    run: str
+    """Which training this is; what a client remembers of another does not count."""
+    experiment: dict[str, Any]
+    number: int
+    clients: int
+    importance: float
+    largest: int
+    classes: int
+    watch: tuple[str, ...] = ()
+
+    def write(self) -> str:
+        """As words."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def read(cls, words: str) -> Contract:
+        """From what :meth:`write` wrote; anything else is refused."""
+        try:
+            given = json.loads(words)
+            made = cls(**{**given, "watch": tuple(given["watch"])})
+            strange = sorted(set(made.experiment) - set(TOLD))
+            places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParcelError(f"the errand's contract cannot be read ({error}).") from None
+        if strange:
+            raise ParcelError(f"{', '.join(strange)} of an experiment are not a node's business.")
+        if not (
+            isinstance(made.run, str) and made.run.isascii() and made.run.isalnum() and len(made.run) < 65
+        ):
+            raise ParcelError("a run must be called by letters and digits.")
+        if places[0] >= places[1] or not places[2] or not 0 <= made.importance <= 1:
+            raise ParcelError("the errand gives this node an impossible place among the clients.")
+        return made
+
+    def made(self, federation: Federation) -> tuple[Task, Algorithm, int]:
+        """The task, the algorithm made ready, and the seed, for a node with these rows."""
+        try:
+            experiment = make_experiment(self.experiment)
+            task = make_task(experiment, far_federation([Rows.of(federation)], self.classes))
+            everyone = far_federation([Rows.of(federation)] * self.clients, self.classes, self.largest)
+            return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
+        except ConfigError as error:
+            raise ParcelError(f"the errand asks for something impossible: {error}") from None
+
+
+def told_of(experiment: Experiment) -> dict[str, Any]:
+    """What nodes are told of an experiment."""
+    return {name: getattr(experiment, name) for name in TOLD}
+
+
+def far_federation(
+    rows: list[Rows], classes: int | None = None, largest: int | None = None, names: tuple[str, ...] = ()
+) -> Federation:
+    """Clients whose rows are elsewhere: sizes and shapes are real, every row is a zero that takes no room.
+
+    >>> far = far_federation([Rows(3, 0, 1, 2, (4,), (), ("float32", "int32"))] * 2)
+    >>> far.train.sizes.tolist(), far.train.x.shape, far.train.x.strides
+    ([3, 3], (6, 4), (0, 0))
+    """
+    labels = max(one.classes for one in rows) if classes is None else classes
+    sizes = [[getattr(one, split) for one in rows] for split in SPLITS]
+    if largest is not None:
+        sizes[0] = [largest] * len(rows)
+    parts = [_zeros(np.array(counts, np.int64), rows[0]) for counts in sizes]
+    return Federation(parts[0], parts[1], parts[2], labels or None, names or None, None, "rows of their own")
+
+
+def _zeros(sizes: NDArray[np.int64], like: Rows) -> Split:
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    x, y = (
+        np.broadcast_to(np.zeros((), kind), (int(offsets[-1]), *shape))
+        for kind, shape in zip(like.types, (like.shape, like.target), strict=True)
+    )
+    return Split(x, y, offsets)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError(f"{value!r} is not a number of rows or a length")
+    return value

@@ -1,0 +1,215 @@
+"""How does the server train clients who keep their rows?
+
+The loop, the algorithm and the timing are those of a simulation. Here a step's results have arrived already
+(the timing waited for them), and what clients remember stays with them: the server only knows after which
+job each was last accepted, and says so with the next, so that a result that was rejected, or came before a
+crash, leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import Memories, Report, Setting, Told, engines, fault, reply_template
+from ..engine.server import Distributed, Visited, added
+from ..errors import ConfigError, RunError
+from ..timing import Flight, Step
+from ..trees import Tree, nbytes
+from .contract import Contract
+from .courier import Answer, Courier
+from .flight import Arrivals
+from .parcels import Parcel, ParcelError, arrays_to_tree
+from .worker import NEVER, below, prefixed
+
+Numbers = NDArray[np.int64]
+ROOM = 1 << 16
+"""Bytes that an answer may have beside its upload."""
+
+
+class FarMemories(Memories):
+    """Memories that stay with their clients: all that is known is the job after which each was accepted."""
+
+    def __init__(self, template: Tree, clients: int) -> None:
+        super().__init__(template, clients)
+        self.last = np.full(clients, NEVER, np.int64)
+        self.saved = [self.last.copy()]
+        """The same at the checkpoints to which a run may go back."""
+
+    def seen(self) -> Numbers:
+        """Nobody's memory can be looked at."""
+        return np.zeros(0, np.int64)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs; clients keep what they may have to go back to."""
+        self.saved = [*self.saved[-1:], self.last.copy()]
+        return {"last": self.last.copy()}
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        if set(tensors) != {"last"} or tensors["last"].shape != self.last.shape:
+            raise RunError("the checkpoint is not one of these clients, who keep their memories.")
+        self.last = np.array(tensors["last"])
+        self.saved = [self.last.copy()]
+
+
+@engines.add("flower")
+class FlowerEngine(Distributed):
+    """Real clients who keep their data, through Flower (`unalike serve` and `unalike join`)."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        courier: Courier | None = None,
+        contracts: list[Contract] | None = None,
+        patience: float = 600.0,
+        doorman: Callable[[], list[str]] = list,
+    ) -> None:
+        if courier is None or contracts is None:
+            raise ConfigError("the engine flower needs real clients; start it with `unalike serve`.")
+        self.setting, self.courier, self.patience, self.doorman = setting, courier, patience, doorman
+        self.contracts = [contract.write() for contract in contracts]
+        self._uploads: dict[int, tuple[Tree, Mapping[str, Any]]] = {}
+        self._early: list[Answer] = []
+
+    def memories(self, template: Tree, clients: int) -> Memories:
+        """With the clients."""
+        self._memories = FarMemories(template, clients)
+        return self._memories
+
+    def flight(self, messages: Callable[[int], Tree]) -> Flight | None:
+        """Results arrive when they arrive."""
+        message = jax.tree.map(np.asarray, messages(0))
+        reply = reply_template(self.setting, message)
+        self._expected = reply.upload
+        self.courier.limit = 2 * nbytes(reply.upload) + ROOM + 8 * len(self.setting.watch) * nbytes(message)
+        return Arrivals(len(self.setting.federation), self, messages)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened to clients, and who was refused at the door."""
+        return [*self.courier.events(), *({"kind": "refused node", "reason": one} for one in self.doorman())]
+
+    def close(self) -> None:
+        """The link is closed by whoever opened it."""
+
+    # Training -----------------------------------------------------------------------------------------------
+
+    def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
+        """Let clients train on a version; returns who is away."""
+        keep = np.minimum.reduce(self._memories.saved)
+        errands = {
+            int(c): {
+                **self._about(int(c)),
+                "round": version,
+                "job": version,
+                "keep": int(keep[c]),
+            }
+            for c in clients
+        }
+        arrays = prefixed("message", jax.tree.map(np.asarray, message))
+        return self.courier.send("train", errands, arrays, str(version + 1), self.patience)
+
+    def landed(self) -> list[tuple[int, bool]]:
+        """Clients whose jobs ended, and whether with a result."""
+        early, self._early = self._early, []
+        return [
+            (answer.client, self._kept(answer))
+            for answer in (*early, *self.courier.collect())
+            if answer.errand == "train"
+        ]
+
+    def abandon(self, clients: Numbers) -> None:
+        """Nobody waits for these clients any more."""
+        self.courier.abandon(clients.tolist(), "train")
+        for client in clients.tolist():
+            if self._uploads.pop(client, None) is not None:
+                self.courier.note("late answer", client, errand="train")
+
+    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+        """The results of the step's clients, which are here."""
+        found = [self._uploads.pop(int(client)) for client in step.clients]
+        reasons = [fault(upload, self._expected) for upload, _ in found]
+        accepted = np.array([reason is None for reason in reasons])
+        for client, reason in zip(step.clients.tolist(), reasons, strict=True):
+            if reason:
+                self.courier.note("bad upload", client, reason=reason)
+        nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self._expected)
+        uploads = [upload if good else nothing for (upload, _), good in zip(found, accepted, strict=True)]
+        assert isinstance(memories, FarMemories)
+        jobs = step.versions if step.jobs is None else step.jobs
+        memories.last[step.clients[accepted]] = jobs[accepted]
+        report = {"accepted": accepted.astype(np.float32), **_reports([said for _, said in found], accepted)}
+        raw = Visited({}, {}, {}, None, _stacked(uploads), {}, report)  # type: ignore[arg-type]
+        return added(step, slice(None), raw, told.message if told.own else {}, self.setting)
+
+    def _kept(self, answer: Answer) -> bool:
+        """Keep the result of a job; False if there is none."""
+        if answer.parcel is None:
+            return False
+        try:
+            self._uploads[answer.client] = self._opened(answer.parcel)
+        except ParcelError as error:
+            self.courier.note("bad upload", answer.client, reason=str(error))
+            return False
+        return True
+
+    def _opened(self, parcel: Parcel) -> tuple[Tree, Mapping[str, Any]]:
+        if parcel.kind != "upload":
+            raise ParcelError(f"a job was answered with a parcel of kind {parcel.kind!r}.")
+        upload = arrays_to_tree(self._expected, below(parcel.arrays, "upload"))
+        report = {name: np.asarray(v) for name, v in below(parcel.arrays, "report").items()}
+        return upload, {name: value for name, value in report.items() if name != "accepted"}
+
+    # Evaluation ---------------------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        message: Tree,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: NDArray[np.int64] | None = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        """Every client evaluates on its own rows; who is away has no metrics this time."""
+        chosen = np.arange(len(self.contracts)) if clients is None else clients
+        found = self._ask("evaluate", chosen, message, str(round), split=split, round=round)
+        names = ("samples", "loss", *self.setting.task.metrics)
+        values = {name: np.array([_number(found.get(int(c)), name) for c in chosen]) for name in names}
+        values["samples"] = np.nan_to_num(values["samples"])
+        return values
+
+    def farewell(self, message: Tree) -> int:
+        """Hand everyone the trained model; returns how many took it."""
+        return len(self._ask("finish", np.arange(len(self.contracts)), message, "end"))
+
+    def _ask(self, kind: str, clients: Numbers, message: Tree, group: str, **more: Any) -> dict[int, Parcel]:
+        arrays = prefixed("message", jax.tree.map(np.asarray, message))
+        errands = {int(c): {**self._about(int(c)), **more} for c in clients}
+        found, others = self.courier.ask(kind, errands, arrays, group, self.patience)
+        self._early.extend(others)
+        return found
+
+    def _about(self, client: int) -> dict[str, Any]:
+        return {"contract": self.contracts[client], "last": int(self._memories.last[client])}
+
+
+def _stacked(uploads: list[Tree]) -> Tree:
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
+
+
+def _reports(said: list[Mapping[str, Any]], accepted: NDArray[np.bool_]) -> Report:
+    """What the accepted clients report, where they all report it in the same shape."""
+    good = [one for one, fine in zip(said, accepted, strict=True) if fine]
+    names = set.intersection(*(set(one) for one in good)) if good else set()
+    alike = [name for name in sorted(names) if len({one[name].shape for one in good}) == 1]
+    nothing = {name: np.zeros_like(good[0][name]) for name in alike}
+    rows = [one if fine else nothing for one, fine in zip(said, accepted, strict=True)]
+    return {name: np.stack([row[name] for row in rows]).astype(np.float32) for name in alike}
+
+
+def _number(parcel: Parcel | None, name: str) -> float:
+    value = None if parcel is None else parcel.numbers.get(name)
+    return float(value) if isinstance(value, int | float) else float("nan")

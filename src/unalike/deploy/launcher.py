@@ -1,0 +1,94 @@
+"""What runs inside Flower's processes that is ours?
+
+This file is a script of its own (it imports nothing of Unalike, so that Flower's processes stay small): it
+ends the process when the owner is gone, puts the gate in front of a SuperLink, and then calls Flower's own
+entry point.
+
+    launcher.py superlink FOLDER LARGEST_REQUEST VERSION [Flower's arguments]
+    launcher.py supernode SECONDS_BETWEEN_PULLS [Flower's arguments]
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def follow_owner() -> None:
+    """End this process when its standard input closes, as the operating system does when the owner ends."""
+    threading.Thread(target=_wait_for_owner, daemon=True).start()
+
+
+def _wait_for_owner() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(4)
+    os._exit(1)
+
+
+def _gate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gate", Path(__file__).with_name("gate.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def superlink(folder: str, largest: str, version: str) -> None:
+    """Flower's SuperLink behind the gate, whose files are in the folder."""
+    from flwr.superlink import main
+    from flwr.superlink.cli.flower_superlink import flower_superlink
+
+    gate, place = _gate(), Path(folder)
+    notebook, guests = gate.Notebook(place / gate.REFUSALS), gate.GuestList(place / gate.GUESTS)
+    gate.notice_handshakes(notebook)
+    create_app = main.create_app
+    secret = (place / gate.SECRET).read_bytes()
+
+    def guarded(*arguments: Any) -> Any:
+        return gate.Gate(create_app(*arguments), notebook, guests, secret, int(largest), version)
+
+    main.create_app = guarded  # type: ignore[assignment]
+    flower_superlink()
+
+
+class Impatient:
+    """The module `time`, with naps that are never longer than some seconds."""
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, but not for long."""
+        time.sleep(min(seconds, self._longest))
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else of the module."""
+        return getattr(time, name)
+
+
+def supernode(seconds: str) -> None:
+    """Flower's SuperNode, looking for messages this often (by itself it would sleep for three seconds)."""
+    from flwr.supernode import start_client_internal
+    from flwr.supernode.cli.flower_supernode import flower_supernode
+
+    start_client_internal.time = Impatient(float(seconds))  # type: ignore[assignment]
+    flower_supernode()
+
+
+if __name__ == "__main__":
+    follow_owner()
+    role, own = (superlink, 3) if sys.argv[1] == "superlink" else (supernode, 1)
+    given, rest = sys.argv[2 : 2 + own], sys.argv[2 + own :]
+    sys.argv = [f"flower-{sys.argv[1]}", *rest]
+    role(*given)

@@ -1,0 +1,173 @@
+"""How does one train with clients who keep their data?  (The server's side, from an experiment to a run.)
+
+meet the nodes        who is there, with how many rows of what shape
+train                 the same loop, algorithm and timing as in a simulation
+say farewell          everyone gets the model
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..config import Experiment
+from ..data import Federation
+from ..engine import WATCHED, Setting
+from ..errors import ConfigError, DataError, RunError
+from ..experiment import make_algorithm, make_task
+from ..participating import make_participation
+from ..run import Run
+from ..runs import RunFolder
+from ..timing import Timing, WaitForAll, timings
+from ..training import Observer, train
+from .contract import PROTOCOL, Contract, Rows, far_federation, told_of
+from .courier import Courier, Post, meet
+from .engine import FlowerEngine
+from .parcels import ParcelError
+
+Log = Callable[[str], None]
+Doorman = Callable[[], list[str]]
+"""Says who was refused since last asked."""
+SIMULATED = ("hardware", "bandwidth", "dropout", "availability", "until")
+"""What real clients have of their own."""
+
+
+def check_servable(experiment: Experiment) -> None:
+    """Raise where an experiment cannot be run with real clients."""
+    algorithm = make_algorithm(experiment)
+    if algorithm.decentralised or experiment.network is not None:
+        raise ConfigError(
+            f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
+        )
+    for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal"))):
+        value = getattr(experiment, name)
+        if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
+            raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
+    if experiment.sampling is not None and experiment.sampling.partition(":")[0] in ("target", "optimal"):
+        raise ConfigError(f"sampling {experiment.sampling!r} looks at what clients do not tell here.")
+
+
+def ignored(experiment: Experiment) -> list[str]:
+    """Settings that only a simulation has."""
+    return [name for name in SIMULATED if getattr(experiment, name)]
+
+
+def real_timing(experiment: Experiment) -> Timing:
+    """The timing policy, on arrivals as they happen; synchronous rounds wait for everyone."""
+    name = experiment.timing.partition(":")[0]
+    if name == "synchronous":
+        return WaitForAll()
+    settings: dict[str, Any] = {"staleness": experiment.staleness}
+    if experiment.timing_weights is not None:
+        settings["weights"] = experiment.timing_weights
+    return timings.make(experiment.timing, **settings)
+
+
+def introductions(
+    post: Post, clients: int, patience: float, log: Log, doorman: Doorman = list
+) -> dict[str, Rows]:
+    """Meet so many nodes, and what each tells of its rows."""
+    names = meet(post, clients, patience, log, doorman)
+    courier = Courier(post, names, limit=1 << 20)
+    found, _ = courier.ask("introduce", {i: {} for i in range(clients)}, {}, "introduction", patience)
+    told: dict[str, Rows] = {}
+    for i, name in enumerate(names):
+        if i not in found:
+            reasons = [e.get("reason", e["kind"]) for e in courier.events() if e["client"] == i]
+            raise RunError(f"node {name} could not introduce itself: {'; '.join(reasons) or 'no answer'}")
+        try:
+            told[name] = _rows(found[i].numbers)
+        except ParcelError as error:
+            raise RunError(f"node {name} could not introduce itself: {error}") from None
+    return told
+
+
+def _rows(numbers: Any) -> Rows:
+    if numbers.get("protocol") != PROTOCOL:
+        raise ParcelError(f"it speaks protocol {numbers.get('protocol')}, not {PROTOCOL}.")
+    return Rows.read(str(numbers.get("rows")))
+
+
+def gathered(told: dict[str, Rows]) -> Federation:
+    """The federation of some nodes; their rows must be of one kind."""
+    first = next(iter(told))
+    for name, rows in told.items():
+        for what in ("shape", "target", "types"):
+            ours, theirs = getattr(told[first], what), getattr(rows, what)
+            if ours != theirs:
+                raise DataError(f"node {name} has rows of {what} {theirs}, but node {first} of {ours}.")
+        if bool(rows.classes) != bool(told[first].classes):
+            raise DataError(f"node {name} and node {first} differ: one has classes, the other numbers.")
+    return far_federation([*told.values()], names=tuple(told))
+
+
+def train_nodes(
+    experiment: Experiment,
+    post: Post,
+    told: dict[str, Rows],
+    folder: RunFolder,
+    *,
+    patience: float = 600.0,
+    resume: bool = False,
+    observer: Observer | None = None,
+    doorman: Doorman = list,
+) -> tuple[Run, FlowerEngine]:
+    """Train what is described with nodes that have introduced themselves."""
+    federation = gathered(told).with_importance(experiment.importance)
+    task = make_task(experiment, federation)
+    who = make_participation(experiment.model_copy(update=dict.fromkeys(("availability",))), federation, task)
+    if "update_norm" in who.asks:
+        raise ConfigError(
+            "asking real clients for their updates before choosing costs a round each; sample in another way."
+        )
+    watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+    algorithm = make_algorithm(experiment)
+    setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
+    contracts = make_contracts(experiment, federation, run_name(folder), watch)
+    engine = FlowerEngine(setting, Courier(post, list(told)), contracts, patience, doorman)
+    run = train(
+        federation,
+        task,
+        algorithm,
+        rounds=experiment.rounds_to_train or 0,
+        seed=experiment.seed,
+        participation=who,
+        timing=real_timing(experiment),
+        engine=engine,
+        evaluate_every=experiment.evaluate_every,
+        evaluate_clients=experiment.evaluate_clients,
+        checkpoint_every=experiment.checkpoint_every,
+        out=folder,
+        resume=resume,
+        observer=observer,
+    )
+    return run, engine
+
+
+def make_contracts(
+    experiment: Experiment, federation: Federation, run: str, watch: tuple[str, ...] = ()
+) -> list[Contract]:
+    """What each node is told."""
+    largest, count = int(federation.train.sizes.max()), len(federation)
+    return [
+        Contract(run, told_of(experiment), i, count, float(share), largest, federation.classes or 0, watch)
+        for i, share in enumerate(federation.importance)
+    ]
+
+
+def run_name(folder: RunFolder) -> str:
+    """What nodes call the run; the same when it is resumed."""
+    known = folder.record.meta().get("deployment")
+    if known is None:
+        known = secrets.token_hex(8)
+        folder.record.set_meta("deployment", known)
+    return known
+
+
+def make_folder(experiment: Experiment, out: Path, resume: bool, overwrite: bool = False) -> RunFolder:
+    """The run folder: a new one, or one to go on with, of the same clients and settings."""
+    if resume:
+        return RunFolder.open(out)
+    return RunFolder.create(out, {**experiment.model_dump(), "engine": "flower"}, overwrite)
