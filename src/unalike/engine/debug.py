@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import trees
-from ..algorithms import ClientData, Mixed, Reply
+from ..algorithms import ClientData, LocalWork, Mixed, Reply
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
@@ -154,21 +154,25 @@ class DebugEngine(OneProcess):
         batches = plan_batches(work, sizes, clients, turn, setting.seed, self.capacity)
         placed = Gathered(setting.federation.train, 1).place(clients, deal(batches.steps, 1), selection)
         key = jax.random.fold_in(jax.random.fold_in(self.key, turn), client)
-        weights = None if placed.weights is None else jnp.asarray(placed.weights)
         return ClientData(
-            x=jnp.asarray(placed.x),
-            y=jnp.asarray(placed.y),
-            weights=weights,
+            x=_padded(placed.x, self.capacity),
+            y=_padded(placed.y, self.capacity),
+            weights=None if placed.weights is None else _padded(placed.weights, self.capacity),
             own_weights=None,
             start=jnp.asarray(0),
             size=jnp.asarray(sizes[0]),
             steps=jnp.asarray(batches.steps[0]),
-            positions=jnp.asarray(batches.positions[0]),
+            positions=_padded(batches.positions[0], self._longest(work), -1),
             round=jnp.asarray(round),
             key=key,
             capacity=self.capacity,
             client=jnp.asarray(client),
         )
+
+    def _longest(self, work: LocalWork) -> int:
+        """Mini-batches of whoever has most of them."""
+        largest = np.array([self.sizes.max()])
+        return plan_batches(work, largest, np.zeros(1, np.int64), 0, 0, self.capacity).positions.shape[1]
 
     def _memory(self, client: int, memories: Memories, first: Callable[[], Tree]) -> Tree:
         memory, fresh = memories.gather(np.array([client]))
@@ -215,3 +219,11 @@ class DebugEngine(OneProcess):
 
     def _name(self, client: Any) -> str:
         return self.setting.federation.name(int(client))
+
+
+def _padded(values: NDArray[Any], length: int, nothing: int = 0) -> jax.Array:
+    """At least so many entries along the first axis: operations that are not compiled together are compiled
+    one by one, for every shape again, so all clients should have one."""
+    room = max(length - len(values), 0)
+    shape = [(0, room)] + [(0, 0)] * (values.ndim - 1)
+    return jnp.asarray(np.pad(values, shape, constant_values=nothing))
