@@ -76,9 +76,7 @@ def main() -> None:
     except BrokenPipeError:
         os._exit(0)
     if code == INTERRUPTED:
-        errors.print(
-            "interrupted; what is finished is saved, go on with `unalike resume FOLDER`.", soft_wrap=True
-        )
+        errors.print(_after_interruption(sys.argv[1:2]), soft_wrap=True)
     sys.exit(code)
 
 
@@ -88,6 +86,18 @@ def _refuse(sentence: str) -> int:
     else:
         errors.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
     return 2
+
+
+def _after_interruption(command: list[str]) -> str:
+    """What Ctrl-C leaves behind.
+
+    >>> _after_interruption(["serve"])
+    'interrupted; what is finished is saved, go on with `unalike serve --resume FOLDER`.'
+    """
+    again = {"run": "resume FOLDER", "resume": "resume FOLDER", "serve": "serve --resume FOLDER"}
+    if not command or command[0] not in again:
+        return "interrupted."
+    return f"interrupted; what is finished is saved, go on with `unalike {again[command[0]]}`."
 
 
 def _for_machines() -> bool:
