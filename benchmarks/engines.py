@@ -1,9 +1,9 @@
 """What does it cost to compute elsewhere?
 
-One table compares rounds per second on this machine (one core, all cores) with Ray (one and two workers of one
-core each): the same clients, batches and model, and the same answer. The other compares a deployment between
-two Flower nodes with an app written by hand for Flower and PyTorch, on the same work, over loopback with TLS:
-seconds per round, of which computing, and bytes on the wire.
+One table compares rounds per second on this machine (one core, all cores) with Ray (one and two workers of
+one core each): the same clients, batches and model, and the same answer. The other compares a deployment
+between two Flower nodes with an app written by hand for Flower and PyTorch, on the same work, over loopback
+with TLS: seconds per round, of which computing, and bytes on the wire.
 
     python benchmarks/engines.py [--rounds N] [--skip-flower] [--out FILE.json]
 """
@@ -70,7 +70,7 @@ def seconds_a_round(name: str, rounds: int, options: dict[str, Any]) -> tuple[fl
 
 
 def engines(rounds: int) -> dict[str, Any]:
-    """All models on all engines, one after the other; the first engine's model is what the others must get."""
+    """All models on all engines, one after the other; all must get the first engine's model."""
     answer: dict[str, Any] = {}
     for name in MODELS:
         times, models = {}, {}
@@ -87,7 +87,7 @@ def engines(rounds: int) -> dict[str, Any]:
 def show_engines(answer: dict[str, Any]) -> None:
     """A table with ratios to one core."""
     print(
-        f"\n{COHORT} of {CLIENTS} clients, {STEPS} steps of {BATCH} rows; rounds per second, and against one core\n"
+        f"\n{COHORT} of {CLIENTS} clients, {STEPS} steps of {BATCH} rows; rounds a second (and x one core)\n"
     )
     print(f"{'':10}" + "".join(f"{engine:>24}" for engine in ENGINES) + f"{'difference':>14}")
     for name, found in answer.items():

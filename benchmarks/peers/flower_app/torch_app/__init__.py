@@ -1,0 +1,1 @@
+"""FedAvg with Flower and PyTorch, as its users write it."""
