@@ -114,6 +114,12 @@ def test_equal_arrays_of_several_parcels_are_converted_once():
     assert len({id(record["arrays"]["w"]) for record in records}) == 1
 
 
+def test_arrays_that_take_the_place_of_a_forgotten_one_are_not_mistaken_for_it():
+    shared = {}
+    sent = [pack(Parcel("model", {}, {"w": np.full(3, float(i))}), shared) for i in range(20)]
+    assert [unpack(record).arrays["w"][0] for record in sent] == list(range(20))
+
+
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [

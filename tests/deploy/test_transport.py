@@ -44,6 +44,8 @@ def answer(parcel, context):
     """What the nodes of these tests do."""
     if parcel.kind == "raise":
         raise ValueError("patient 17 is ill")
+    if parcel.kind == "slow":
+        time.sleep(1.5)
     if parcel.kind == "grow":
         return Parcel("grown", {}, {"w": np.random.default_rng(0).random(1000)})
     return Parcel(f"{parcel.kind} back", parcel.numbers, parcel.arrays)
@@ -56,7 +58,7 @@ class NodeInThread:
         self.lines, self.stop, self.folder = [], threading.Event(), base / name
         root = root or base / "certificates" / "ca.pem"
         arguments = (parcel_app(answer), address, root, key, self.folder, self.stop, self.lines.append)
-        options = {"pull_every": 0.2, "pause": 0.2}
+        options = {"pull_every": 0.3, "pause": 0.2}
         self.thread = threading.Thread(target=serve_node, args=arguments, kwargs=options, daemon=True)
         self.thread.start()
 
@@ -128,7 +130,7 @@ def until(condition, patience=40.0):
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def there(deployment):
@@ -151,6 +153,49 @@ def deployment(tmp_path_factory):
         deployment.link.close()
         assert not list(processes("--superlink", deployment.address))
         assert not list(processes("--database", str(deployment.base / "link" / "link.db")))
+
+
+def test_mistakes_of_a_user_are_sentences(tmp_path):
+    folder, root = tmp_path / "folder", make_authority(tmp_path / "certificates", [])
+    key, _ = make_node_key(tmp_path, "anna")
+    with pytest.raises(ConfigError, match="'nonsense' is not an address"):
+        Link("nonsense", None, None, folder)
+    with pytest.raises(ConfigError, match="a list of allowed nodes needs certificates"):
+        Link("127.0.0.1:1", None, [], folder)
+    with pytest.raises(ConfigError, match=r"has no ca\.pem"):
+        Link("127.0.0.1:1", tmp_path, None, folder)
+    arguments = (answer, "127.0.0.1:1")
+    with pytest.raises(ConfigError, match="needs the link's certificate"):
+        serve_node(*arguments, None, key, folder, threading.Event())
+    with pytest.raises(ConfigError, match="there is no certificate"):
+        serve_node(*arguments, tmp_path / "gone.pem", None, folder, threading.Event())
+    with pytest.raises(DataError, match="is not a node's private key"):
+        serve_node(*arguments, root, root, folder, threading.Event())
+    with pytest.raises(ConfigError, match="cannot pull every 0 seconds"):
+        serve_node(*arguments, root, None, folder, threading.Event(), pull_every=0)
+
+
+def test_a_flower_of_another_version_is_a_sentence(monkeypatch):
+    from importlib import metadata
+
+    from unalike.deploy import check_flower
+
+    check_flower()
+    monkeypatch.setattr(metadata, "version", lambda name: "1.30.0")
+    with pytest.raises(
+        ConfigError, match=r"Flower 1\.30\.0 is installed, but deployments work with 1\.41\.x"
+    ):
+        check_flower()
+
+
+def test_without_flower_there_is_a_sentence_that_says_what_to_install(monkeypatch, tmp_path):
+    from importlib import util
+
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r'pip install "unalike\[flower\]"'):
+        Link("127.0.0.1:1", None, None, tmp_path).__enter__()
+    with pytest.raises(ConfigError, match=r'pip install "unalike\[flower\]"'):
+        make_node_key(tmp_path, "anna")
 
 
 def same(one, other):
@@ -186,11 +231,26 @@ def test_an_app_that_raises_becomes_an_error_and_its_words_stay_at_the_node(depl
 
 
 def test_an_oversized_answer_is_an_error_and_the_next_one_is_fine(deployment):
-    large, fine = deployment.ask("grow", limit=7999), deployment.ask("grow", limit=8000)
-    assert {arrival.error for arrival in large} == {
-        "the parcel is too large: its arrays have more than 7999 bytes."
-    }
-    assert all(arrival.parcel.arrays["w"].size == 1000 for arrival in fine)
+    anna = [deployment.post.nodes()["anna"]]
+    large, fine = deployment.ask("grow", anna, 7999)[0], deployment.ask("grow", anna, 8000)[0]
+    assert large.error == "the parcel is too large: its arrays have more than 7999 bytes."
+    assert large.parcel is None
+    assert fine.parcel.arrays["w"].size == 1000
+
+
+def test_a_message_to_nobody_and_one_without_time_are_errors_of_their_own(deployment):
+    post, parcel = deployment.post, Parcel("echo")
+    nobody, late = post.send(12345, parcel), post.send(post.nodes()["anna"], Parcel("slow"), ttl=1.0)
+    errors = {arrival.message_id: arrival.error for arrival in deployment.wait([nobody, late])}
+    assert errors == {nobody: "the link does not know this node.", late: "there was no answer in time."}
+
+
+def test_the_bytes_of_a_run_are_counted_in_both_directions(deployment):
+    post, arrays = deployment.post, {"w": np.zeros(5000, np.uint8)}
+    before = post.traffic()
+    deployment.wait([post.send(post.nodes()["anna"], Parcel("echo", {}, arrays))])
+    for now, then in zip(post.traffic(), before, strict=True):
+        assert 5000 < now - then < 8000
 
 
 def test_flowers_own_grid_reaches_the_nodes(deployment):
@@ -219,22 +279,23 @@ def call(deployment, key, method, request):
         return getattr(client, method)(request)
 
 
-def test_an_unknown_key_is_refused_and_both_sides_are_told(deployment, stranger):
-    node = deployment.join("eve", stranger[0])
-    until(lambda: node.logs("its key is not among those that this link allows"))
-    node.end()
-    refused(
-        deployment, f"with key {fingerprint(read_allowed(stranger[1])[0].public_key)}: its key is not among"
-    )
+def test_an_unknown_key_is_refused(deployment, stranger):
+    eve = read_allowed(stranger[1])[0].public_key
+    with pytest.raises(httpx.HTTPStatusError, match="404"):
+        call(deployment, stranger[0], "ActivateNode", ActivateNodeRequest(public_key=eve))
+    refused(deployment, f"with key {fingerprint(eve)}: its key is not among those that this link allows")
     assert set(deployment.post.nodes()) == set(NAMES)
 
 
 def test_a_node_without_an_allowed_key_cannot_register_itself(deployment, stranger):
-    eve, headers = read_allowed(stranger[1])[0], {"flwr-package-version": "1.41.0"}
+    eve, anna = read_allowed(stranger[1])[0], deployment.allowed[0].public_key
+    headers = {"flwr-package-version": "1.41.0"}
     with pytest.raises(httpx.HTTPStatusError, match="404"):
         call(deployment, stranger[0], "RegisterNode", RegisterNodeFleetRequest(public_key=eve.public_key))
     assert web(deployment, "/v1/fleet/register-node", headers) == 404
     refused(deployment, "127.0.0.1 without a key: its key is not among")
+    hidden = [("flwr-public-key", base64.b64encode(key).decode()) for key in (eve.public_key, anna)]
+    assert web(deployment, "/v1/fleet/register-node", [*headers.items(), *hidden]) == 404
 
 
 def test_a_node_cannot_pretend_to_be_another(deployment, stranger):
@@ -301,21 +362,30 @@ def test_strangers_are_noted_and_so_are_other_versions_and_huge_requests(deploym
 
 
 def test_a_huge_request_of_undeclared_size_is_cut_off(deployment):
-    key = base64.b64encode(b"nobody").decode()
-    right = {"flwr-package-version": "1.41.0", "flwr-public-key": key, "content-type": PROTOBUF_MEDIA_TYPE}
+    anna = deployment.allowed[0].public_key
+    key = {"flwr-public-key": base64.b64encode(anna).decode(), "flwr-package-version": "1.41.0"}
+    right = key | {"content-type": PROTOBUF_MEDIA_TYPE}
     pieces = (bytes(10_000) for _ in range(LARGEST // 10_000 + 1))
     assert web(deployment, "/v1/fleet/push-object", right, pieces) >= 400
-    refused(deployment, f"with key {fingerprint(b'nobody')}: it sent a request of more than")
+    refused(deployment, f"with key {fingerprint(anna)}: it sent a request of more than")
 
 
-def test_a_killed_supernode_comes_back_under_its_name(deployment):
-    before, anna = deployment.post.nodes(), deployment.nodes[0]
-    anna.lines.clear()
-    os.kill(anna.pid(), signal.SIGKILL)
-    until(lambda: anna.logs("connected to"))
-    assert anna.logs("the SuperNode ended and will be started again")
+def test_a_killed_supernode_comes_back_under_its_name_but_not_while_it_is_shut_out(deployment):
+    before, node = deployment.post.nodes(), deployment.nodes[1]
+    anna, bert = deployment.allowed
+    node.lines.clear()
+    deployment.link.allow([anna])
+    os.kill(node.pid(), signal.SIGKILL)
+    assert set(deployment.post.nodes()) == {"anna"}
+    with pytest.raises(httpx.HTTPStatusError, match="401"):
+        call(deployment, deployment.keys["bert"], "PullMessages", PullMessagesRequest())
+    until(lambda: node.logs("started again: Failed to initialize the connection"))
+    assert node.logs("its key is not among those that this link allows")
+    refused(deployment, f"with key {fingerprint(bert.public_key)}: its key is not among")
+    deployment.link.allow([anna, bert])
+    until(lambda: node.logs("connected to"))
     assert deployment.post.nodes() == before
-    assert [arrival.error for arrival in deployment.ask("echo", [before["anna"]])] == [None]
+    assert [arrival.error for arrival in deployment.ask("echo", [before["bert"]])] == [None]
 
 
 def test_two_links_cannot_share_a_folder_or_an_address(deployment):
@@ -338,52 +408,14 @@ def test_a_killed_link_continues_with_the_same_nodes_and_a_new_run(deployment):
     assert {arrival.error for arrival in deployment.ask("echo")} == {None}
 
 
-def test_a_node_that_is_no_longer_allowed_is_shut_out_and_may_come_again(deployment):
-    anna, bert = deployment.allowed
-    node = deployment.nodes[1]
-    node.lines.clear()
-    deployment.link.allow([anna])
+def test_a_node_that_stops_does_so_quickly_and_says_goodbye(deployment):
+    began = time.monotonic()
+    deployment.nodes[1].end()
+    assert time.monotonic() - began < 10
     assert set(deployment.post.nodes()) == {"anna"}
-    until(lambda: node.logs("the SuperNode ended"))
-    refused(deployment, "its key is not among those that this link allows")
-    deployment.link.allow([anna, bert])
-    until(lambda: node.logs("connected to"))
-    assert set(deployment.post.nodes()) == set(NAMES)
 
 
 def test_flowers_processes_end_when_their_owner_does(deployment):
     link = deployment.link._child
     link._process.stdin.close()  # what the operating system does when the owner is killed
     until(lambda: not link.alive(), 8.0)
-
-
-def test_mistakes_of_a_user_are_sentences(deployment, tmp_path):
-    folder, root = tmp_path / "folder", deployment.certificates / "ca.pem"
-    with pytest.raises(ConfigError, match="'nonsense' is not an address"):
-        Link("nonsense", None, None, folder)
-    with pytest.raises(ConfigError, match="a list of allowed nodes needs certificates"):
-        Link("127.0.0.1:1", None, [], folder)
-    with pytest.raises(ConfigError, match=r"has no ca\.pem"):
-        Link("127.0.0.1:1", tmp_path, None, folder)
-    arguments = (answer, deployment.address)
-    with pytest.raises(ConfigError, match="needs the link's certificate"):
-        serve_node(*arguments, None, deployment.keys["anna"], folder, threading.Event())
-    with pytest.raises(ConfigError, match="there is no certificate"):
-        serve_node(*arguments, tmp_path / "gone.pem", None, folder, threading.Event())
-    with pytest.raises(DataError, match="is not a node's private key"):
-        serve_node(*arguments, root, root, folder, threading.Event())
-    with pytest.raises(ConfigError, match="cannot pull every 0 seconds"):
-        serve_node(*arguments, root, None, folder, threading.Event(), pull_every=0)
-
-
-def test_a_flower_of_another_version_is_a_sentence(monkeypatch):
-    from importlib import metadata
-
-    from unalike.deploy import check_flower
-
-    check_flower()
-    monkeypatch.setattr(metadata, "version", lambda name: "1.30.0")
-    with pytest.raises(
-        ConfigError, match=r"Flower 1\.30\.0 is installed, but deployments work with 1\.41\.x"
-    ):
-        check_flower()

@@ -9,6 +9,7 @@ attempt.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ class Arriving:
         most = 4 * MOST_ARRAYS + limit // _SMALLEST_CHUNK
         self.root = tree.object_id
         self._limit = limit
-        self._waiting = list(dict.fromkeys(_from_the_top(tree, most)))
+        self._waiting = deque(dict.fromkeys(_from_the_top(tree, most)))
         self._contents: dict[str, bytes] = {}
         self._fetched = self._declared = 0
 
@@ -44,7 +45,7 @@ class Arriving:
         try:
             while self._waiting:
                 self._take(self._waiting[0], fetch(self._waiting[0]))
-                self._waiting.pop(0)
+                self._waiting.popleft()
         except ObjectUnavailableError:
             return None
         except ObjectPullError as error:

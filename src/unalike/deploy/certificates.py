@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError
+from .flower import check_cryptography
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -58,6 +59,7 @@ def make_authority(folder: str | Path, hosts: Sequence[str], days: int = 825, re
     Nodes reach the server under one of the hosts; `localhost` and the loopback addresses are always among
     them.
     """
+    check_cryptography()
     folder = Path(folder)
     files = [folder / name for name in ("ca.pem", "ca.key", "server.pem", "server.key")]
     names = list(dict.fromkeys([*(_check_host(host) for host in hosts), *_ALWAYS]))
@@ -75,6 +77,7 @@ def make_authority(folder: str | Path, hosts: Sequence[str], days: int = 825, re
 
 def make_node_key(folder: str | Path, name: str, replace: bool = False) -> tuple[Path, Path]:
     """Make a node's private key and public key; returns both paths. Only the public one ever travels."""
+    check_cryptography()
     from cryptography.hazmat.primitives import serialization as form
 
     nodes = Path(folder) / "nodes"
@@ -94,6 +97,7 @@ def read_allowed(source: str | Path | Iterable[str | Path]) -> list[AllowedNode]
 
     A node's name is its file's name without `.pub`.
     """
+    check_cryptography()
     nodes = sorted((_read_public(path) for path in _public_files(source)), key=lambda node: node.name)
     owners: dict[bytes, str] = {}
     for first, second in pairwise(nodes):
@@ -109,6 +113,7 @@ def read_allowed(source: str | Path | Iterable[str | Path]) -> list[AllowedNode]
 
 def check_private_key(path: str | Path) -> Path:
     """The path itself, if it holds a node's private key that Flower can use and that others cannot read."""
+    check_cryptography()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_ssh_private_key

@@ -45,8 +45,8 @@ clientapp = "nothing:nothing"
 def register(client: ControlHttpClient, allowed: Sequence[AllowedNode]) -> dict[int, str]:
     """Have every allowed node registered; returns their numbers and names.
 
-    Nobody is ever unregistered: Flower's database would not take the key again. Those who are no longer allowed
-    are stopped at the gate.
+    Nobody is ever unregistered, for Flower's database would not take the key again: those who are no longer
+    allowed are stopped at the gate.
     """
     with answered("list its nodes"):
         known = {node.public_key: node.node_id for node in client.ListNodes(ListNodesRequest()).nodes_info}

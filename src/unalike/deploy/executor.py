@@ -8,6 +8,7 @@ never looked at.
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -28,15 +29,16 @@ from .wire import Endpoint, heartbeat
 
 App = Callable[[Message, Context], Message]
 _PAUSE = 0.05
-_PATIENCE = 600.0
 
 
 class Executor:
     """Takes one task after the other from a SuperNode on this machine, and answers it."""
 
-    def __init__(self, endpoint: Endpoint, app: App, log: Callable[[str], None], limit: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, app: App, log: Callable[[str], None], limit: int, stop: threading.Event
+    ) -> None:
         self._client, self._pass = endpoint.runtime("flwr-clientapp")
-        self._app, self._log, self._limit = app, log, limit
+        self._app, self._log, self._limit, self._stop = app, log, limit, stop
 
     def close(self) -> None:
         """End the connection."""
@@ -72,13 +74,15 @@ class Executor:
 
     def _announced(self) -> tuple[Message, ObjectTree]:
         """The header of the task's message, and its parts; a task may be announced a moment before them."""
-        deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
+        answer = self._client.PullMessages(PullAppMessagesRequest())
+        while not answer.messages_list:
+            self._wait()
             answer = self._client.PullMessages(PullAppMessagesRequest())
-            if answer.messages_list:
-                return message_from_proto(answer.messages_list[0]), answer.message_object_trees[0]
-            time.sleep(_PAUSE)
-        raise RunError("the SuperNode announced a message that never came.")
+        return message_from_proto(answer.messages_list[0]), answer.message_object_trees[0]
+
+    def _wait(self) -> None:
+        if self._stop.wait(_PAUSE):
+            raise RunError("the node stops.")
 
     def _answer(self, header: Message, tree: ObjectTree, context: Context) -> tuple[Message, str]:
         try:
@@ -96,11 +100,8 @@ class Executor:
         """The whole message; the SuperNode may still be fetching its parts from the link."""
         node, arriving = Node(node_id=context.node_id), Arriving(tree, self._limit)
         fetch = make_pull_object_fn_protobuf(self._client.PullObject, node, context.run_id)
-        deadline = time.monotonic() + _PATIENCE
         while (message := arriving.advance(fetch)) is None:
-            if time.monotonic() > deadline:
-                raise RunError("the message did not arrive completely.")
-            time.sleep(_PAUSE)
+            self._wait()
         self._client.ConfirmMessageReceived(
             ConfirmMessageReceivedRequest(node=node, run_id=context.run_id, message_object_id=tree.object_id)
         )

@@ -30,6 +30,12 @@ def check_flower() -> None:
         )
 
 
+def check_cryptography() -> None:
+    """Nothing, if the package that makes keys is installed (it comes with Flower); otherwise an error."""
+    if util.find_spec("cryptography") is None:
+        raise ConfigError('keys and certificates need Flower; install it with pip install "unalike[flower]".')
+
+
 def is_supported(version: str) -> bool:
     """Whether this is a version that deployments were made for.
 

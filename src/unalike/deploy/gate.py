@@ -59,7 +59,7 @@ class Notebook:
 
 
 class GuestList:
-    """The keys that may come, one fingerprint a line in a file that may change at any time; no file: everybody."""
+    """The keys that may come: their digests in a file that may change at any time; no file: everybody."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -104,7 +104,7 @@ class Gate:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _headers(scope["headers"])
         if hmac.compare_digest(headers.get(HEADER, "").encode(), self._secret):
             return await self._app(scope, receive, send)
         key = _key(headers)
@@ -200,6 +200,14 @@ def _flowers_reason(path: str, status: int) -> str | None:
     if status >= 400 and path == f"{_FLEET}activate-node":
         return "another node with its key is connected"
     return None
+
+
+def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Names and values; of a repeated name all values, joined, so that none can hide behind another."""
+    found: dict[str, str] = {}
+    for name, value in ((name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs):
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
 
 
 def _key(headers: dict[str, str]) -> bytes | None:

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +31,7 @@ def _wait_for_owner() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(4)
+    time.sleep(2)  # connections of nodes that do not answer would keep it open
     os._exit(1)
 
 
@@ -63,14 +64,17 @@ def superlink(folder: str, largest: str, version: str) -> None:
 
 
 class Impatient:
-    """The module `time`, with naps that are never longer than some seconds."""
+    """The module `time` of a SuperNode, which naps between two looks for messages and while its app works.
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
+    The first nap is a request to the link each time; the second only a look into its own memory.
+    """
+
+    def __init__(self, between_pulls: float) -> None:
+        self._between_pulls = between_pulls
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, but not for long."""
-        time.sleep(min(seconds, self._longest))
+        """Sleep, but not as long."""
+        time.sleep(min(seconds, self._between_pulls) if seconds > 1 else 0.05)
 
     def __getattr__(self, name: str) -> Any:
         """Everything else of the module."""
@@ -79,10 +83,14 @@ class Impatient:
 
 def supernode(seconds: str) -> None:
     """Flower's SuperNode, looking for messages this often (by itself it would sleep for three seconds)."""
+    from flwr.supercore.inflatable.inflatable_utils import pull_objects
     from flwr.supernode import start_client_internal
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
-    start_client_internal.time = Impatient(float(seconds))  # type: ignore[assignment]
+    pause = float(seconds)
+    start_client_internal.time = Impatient(pause)  # type: ignore[assignment]
+    # A message is announced before all its parts are there; then, too, Flower would wait for a second.
+    start_client_internal.pull_objects = partial(pull_objects, initial_backoff=min(1.0, pause))
     flower_supernode()
 
 

@@ -7,6 +7,7 @@ takes over: nodes reconnect by themselves, and runs that nobody finished are sto
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import time
@@ -84,7 +85,7 @@ class Link:
             post.finish(False, "the link was closed")
         self._posts.clear()
         if self._child is not None:
-            self._child.stop()
+            self._child.stop(patience=2.0)  # it would wait for nodes that are silent; its database is safe
             self._child = None
         self._open.close()
 
@@ -199,7 +200,7 @@ def _wait_for_port(host: str, port: int, patience: float = 10.0) -> None:
             except socket.gaierror as error:
                 raise ConfigError(f"{host!r} is not a name or an address of this machine.") from error
             except OSError as error:
-                if time.monotonic() > deadline:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                     reason = f"{host}:{port} ({error.strerror})"
                     raise ConfigError(f"cannot listen at {reason}; choose another address.") from error
         time.sleep(0.1)

@@ -111,26 +111,25 @@ def _attend(place: _Place, app: App, stop: threading.Event, log: Log, limit: int
     from .wire import Endpoint
 
     _leave(place)
+    before = _last_connected(place)
     port, secret = free_port(), new_secret(place.folder / "secret")
     child = Child(_arguments(place, port), place.folder, "supernode.log")
-    executor = Executor(Endpoint(f"127.0.0.1:{port}", None, secret), app, log, limit)
+    executor = Executor(Endpoint(f"127.0.0.1:{port}", None, secret), app, log, limit, stop)
     try:
         _work(place, child, executor, stop, log)
-        return (place.folder / "number").exists()
     finally:
         executor.close()
         child.stop()
-        if stop.is_set():
-            (place.folder / "number").unlink(missing_ok=True)  # it said goodbye to the link
+    return _last_connected(place) != before
 
 
 def _work(place: _Place, child: Child, executor: Executor, stop: threading.Event, log: Log) -> None:
     """Ask for tasks when the SuperNode says that a message came, and now and then in any case."""
     import httpx
 
-    next_look = 0.0
+    listener, next_look = _Listener(place, child, log), 0.0
     while not stop.is_set():
-        expected = _report(place, child, log)
+        expected = listener.listen()
         if not child.alive():
             return log(f"the SuperNode ended and will be started again: {child.last_words()}")
         if expected or time.monotonic() > next_look:
@@ -144,17 +143,29 @@ def _work(place: _Place, child: Child, executor: Executor, stop: threading.Event
     return None
 
 
-def _report(place: _Place, child: Child, log: Log) -> bool:
-    """Tell what the SuperNode says about its connection; returns whether it says that a message came."""
-    lines = child.news.lines()
-    for line in lines:
-        if found := _NUMBER.search(line):
-            (place.folder / "number").write_text(found[1])
-            log(f"connected to {place.link}.")
-        for words, meaning in _NEWS.items():
-            if words in line:
-                log(meaning)
-    return any("Receiving: " in line for line in lines)
+class _Listener:
+    """Tells what a SuperNode says about its connection, and nothing twice in a row."""
+
+    def __init__(self, place: _Place, child: Child, log: Log) -> None:
+        self._place, self._child, self._log = place, child, log
+        self._last = ""
+
+    def listen(self) -> bool:
+        """Read what the SuperNode printed; returns whether it says that a message came."""
+        lines = self._child.news.lines()
+        for line in lines:
+            if found := _NUMBER.search(line):
+                (self._place.folder / "number").write_text(found[1])
+                self._tell(f"connected to {self._place.link}.")
+            for words, meaning in _NEWS.items():
+                if words in line:
+                    self._tell(meaning)
+        return any("Received successfully" in line for line in lines)
+
+    def _tell(self, words: str) -> None:
+        if words != self._last:
+            self._log(words)
+        self._last = words
 
 
 def _arguments(place: _Place, port: int) -> list[str]:
@@ -175,4 +186,9 @@ def _leave(place: _Place) -> None:
     number = file.read_text().strip()
     if number.isdecimal():
         sign_off(place.link, place.root, place.key, int(number))
-    file.unlink()
+
+
+def _last_connected(place: _Place) -> int:
+    """When the link last gave the node its number."""
+    file = place.folder / "number"
+    return file.stat().st_mtime_ns if file.exists() else 0

@@ -152,9 +152,11 @@ def _words(name: str, value: object) -> str:
 
 
 def _shared(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
-    """Arrays are recognised by identity: the parcels of one round hold the very same model."""
+    """Arrays are recognised by identity, for the parcels of one round hold the very same model."""
     if id(array) not in shared:
         shared[id(array)] = _write(name, array)
+        # While the array lives, no other can have its identity; so it lives as long as what stands for it.
+        shared[id(array)].__dict__["_source"] = array
     return shared[id(array)]
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import httpx
 from flwr.app import Array, Message, Metadata, RecordDict
 from flwr.app.message import make_message
-from flwr.common.constant import SUPERLINK_NODE_ID, SubStatus
+from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode, SubStatus
 from flwr.common.serde import run_from_proto
+from flwr.proto.control_pb2 import ListRunsRequest
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.node_pb2 import Node
 from flwr.proto.runtime_pb2 import (
@@ -40,6 +41,12 @@ from .wire import Endpoint, answered, heartbeat
 
 KIND = "train"  # a message type that Flower's ClientApp accepts
 _PATIENCE = 10.0
+_NOT_TAKEN = "the link does not know this node."
+_REASONS = {
+    ErrorCode.MESSAGE_UNAVAILABLE: "there was no answer in time.",
+    ErrorCode.REPLY_MESSAGE_UNAVAILABLE: "the answer came too late.",
+    ErrorCode.NODE_UNAVAILABLE: "the node is no longer connected.",
+}
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,25 @@ class Arrival:
     seconds: float
 
 
+class Traffic(NamedTuple):
+    """Bytes to all nodes and from all nodes, without the envelopes of HTTP and TLS."""
+
+    to_nodes: int
+    from_nodes: int
+
+
 class Post:
     """Sends parcels to nodes and collects their answers, within one run of Flower's."""
 
     def __init__(self, endpoint: Endpoint, run: int, names: Callable[[], Mapping[int, str]] | None) -> None:
         self._client, self._pass = endpoint.runtime("flwr-serverapp")
-        self._names, self._run = names, run
+        self._endpoint, self._names, self._run = endpoint, names, run
         self._sent: dict[str, tuple[int, float]] = {}
         self._arriving: dict[str, Arriving] = {}
+        self._lost: set[str] = set()
         try:
             self._pass.token = self._acquire()
-            self._grid = self._start(endpoint)
+            self._grid = self._start()
         except BaseException:
             self._client.close()
             raise
@@ -99,19 +114,24 @@ class Post:
             return []
         with answered("take messages"):
             numbers = list(self._grid.push_messages(messages))
-        if len(numbers) < len(messages) or not all(numbers):
-            raise RunError("the link did not take every message; its log says why.")
-        now = time.monotonic()
-        for number, message in zip(numbers, messages, strict=True):
-            self._sent[number] = message.metadata.dst_node_id, now
-        return numbers
+        if len(numbers) < len(messages):
+            raise RunError("the link did not take the messages; its log says why.")
+        return [self._note(number, message) for number, message in zip(numbers, messages, strict=True)]
 
     def collect(self, ids: Iterable[str], limit_bytes: int = DEFAULT_LIMIT) -> list[Arrival]:
         """What has arrived of these messages, without waiting; every answer is given once."""
         wanted = [number for number in dict.fromkeys(ids) if number in self._sent]
-        refused = self._look([number for number in wanted if number not in self._arriving], limit_bytes)
+        refused = [self._arrival(number, None, _NOT_TAKEN) for number in wanted if number in self._lost]
+        wanted = [number for number in wanted if number not in self._lost]
+        refused += self._look([number for number in wanted if number not in self._arriving], limit_bytes)
         found = [self._advance(number, limit_bytes) for number in wanted if number in self._arriving]
         return refused + [arrival for arrival in found if arrival is not None]
+
+    def traffic(self) -> Traffic:
+        """The bytes that this run's messages took so far, as the link counts them."""
+        with answered("count bytes"), closing(self._endpoint.control()) as client:
+            run = client.ListRuns(ListRunsRequest(run_id=self._run)).run_dict[self._run]
+        return Traffic(run.bytes_sent, run.bytes_recv)
 
     def finish(self, ok: bool = True, details: str = "") -> None:
         """End the run: Flower forgets its messages, and nodes learn that nobody waits for them."""
@@ -147,14 +167,14 @@ class Post:
             time.sleep(0.1)
         raise RunError("the link did not hand out the task of its run.")
 
-    def _start(self, endpoint: Endpoint) -> HttpGrid:
+    def _start(self) -> HttpGrid:
         with answered("start the run's task"):
             given = self._client.PullTaskInput(PullTaskInputRequest())
         # Flower's messages take their sender from here; its own workflows on `grid` need it.
         TaskIdentity.task_id, TaskIdentity.run_id = given.task_id, given.run.run_id
         TaskIdentity.node_id = SUPERLINK_NODE_ID
         self._task = given.task_id
-        grid = HttpGrid(endpoint.address, endpoint.root is None, endpoint.root, token=self._pass.token or "")
+        grid = HttpGrid(self._endpoint.address, token=self._pass.token or "")
         grid._client = self._client  # ours passes the gate, and its retries do not interrupt the process
         grid.set_run(run_from_proto(given.run))
         return grid
@@ -173,6 +193,14 @@ class Post:
             src_task_id=self._task,
         )
         return make_message(metadata=metadata, content=content)
+
+    def _note(self, number: str, message: Message) -> str:
+        """Remember a message that was sent; one that the link did not take gets a number of our own."""
+        if not number:
+            number = f"not taken {len(self._lost) + 1}"
+            self._lost.add(number)
+        self._sent[number] = message.metadata.dst_node_id, time.monotonic()
+        return number
 
     def _look(self, numbers: Sequence[str], limit: int) -> list[Arrival]:
         """Ask which answers are there; those that are refused at first sight are returned."""
@@ -208,7 +236,7 @@ class Post:
 
     def _parcel(self, message: Message, limit: int) -> tuple[Parcel | None, str | None]:
         if message.has_error():
-            return None, message.error.reason or f"error {message.error.code}"
+            return None, _REASONS.get(message.error.code, message.error.reason or "an unknown error")
         return unpack(message.content, limit), None
 
     def _arrival(self, number: str, parcel: Parcel | None, error: str | None) -> Arrival:

@@ -8,6 +8,7 @@ Flower. So no orphan is left behind, even by `kill -9`.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from .flower import environment
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _LARGEST_LOG = 10_000_000
+_COLOURS = re.compile(r"\x1b\[\d+m")
 
 
 class Follower:
@@ -69,10 +71,8 @@ class Child:
         """Whether the process is still running."""
         return self._process.poll() is None
 
-    def stop(self, patience: float = 4.0) -> None:
-        """End the process: asked first, forced after `patience` seconds."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+    def stop(self, patience: float = 5.0) -> None:
+        """End the process: asked once (at a second request Flower drops everything), then forced."""
         if self.alive():
             self._process.terminate()
         try:
@@ -80,13 +80,18 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
-    def last_words(self, count: int = 3) -> str:
-        """The last lines that the process printed, on one line."""
+    def last_words(self) -> str:
+        """Why the process ended, as far as it said so: its last error, or else its last line."""
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - 10_000))
-            lines = file.read().decode(errors="replace").splitlines()
-        return " | ".join([line.strip() for line in lines if line.strip()][-count:])
+            text = _COLOURS.sub("", file.read().decode(errors="replace"))
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        errors = [number for number, line in enumerate(lines) if "ERROR" in line]
+        told = lines[errors[-1] :][:3] if errors else lines[-1:]
+        return " ".join(line for line in told if "Exit Code" not in line)
 
 
 def private_folder(folder: Path) -> Path:

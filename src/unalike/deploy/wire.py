@@ -20,6 +20,7 @@ from flwr.supercore.constant import TASK_TOKEN_HEADER
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.error import FlowerError
 from flwr.supercore.heartbeat import HeartbeatSender
+from flwr.supercore.inflatable.inflatable_utils import ObjectPushError
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.protobuf.client import ProtobufCall, ProtobufRequestContext
 from flwr.supercore.runtime import RuntimeHttpClient
@@ -84,6 +85,8 @@ def answered(what: str) -> Iterator[None]:
         raise RunError(f"the link refused to {what} ({reason}).") from error
     except httpx.TransportError as error:
         raise RunError(f"the link did not answer when asked to {what} ({error}).") from error
+    except ObjectPushError as error:
+        raise RunError(f"the link stopped listening when asked to {what}.") from error
 
 
 def heartbeat(client: RuntimeHttpClient) -> HeartbeatSender:
