@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -67,6 +67,15 @@ class Schedule:
     checkpoint_every: int = 0
     evaluate_clients: int = 10_000
     """Evaluate on at most this many clients, evenly spaced."""
+
+
+class Done(NamedTuple):
+    """A round that is computed, or still being computed, and not written down yet."""
+
+    step: Step
+    said: Report
+    events: list[dict[str, Any]]
+    seconds: float
 
 
 @dataclass
@@ -146,17 +155,17 @@ class Training:
         self.blocks = Blocks(self._room(), self._due)
         if self.done == 0:
             self._write(RoundReport(0, {}), evaluate=True)
-        waiting: list[tuple[Step, Report, float]] = []
+        waiting: list[Done] = []
         last = time.perf_counter()
         for steps in self._blocks():
             reports = self._run(steps)
+            events: list[list[dict[str, Any]]] = [*([] for _ in steps[1:]), self.engine.events()]
             self.done = steps[-1].number + 1
             # The previous rounds are written while these compute.
             waiting = self._finish(waiting)
             now = time.perf_counter()
-            waiting = [
-                (step, said, (now - last) / len(steps)) for step, said in zip(steps, reports, strict=True)
-            ]
+            each = zip(steps, reports, events, strict=True)
+            waiting = [Done(step, said, happened, (now - last) / len(steps)) for step, said, happened in each]
             last = now
             asked = interrupts.asked  # once: between two readings the signal may arrive
             self.blocks.hurried = asked
@@ -193,12 +202,7 @@ class Training:
         """How many clients' results may be computed together before the server takes its steps on them."""
         who, algorithm = self.participation, self.setting.algorithm
         looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
-        if (
-            looked_at
-            or self.flight is not None
-            or algorithm.keeps_uploads
-            or algorithm.decentralised
-        ):
+        if looked_at or self.flight is not None or algorithm.keeps_uploads or algorithm.decentralised:
             return 1
         return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.done]))))
 
@@ -320,14 +324,14 @@ class Training:
         every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
         return done == self.rounds or any(_falls_on(done, n) for n in every)
 
-    def _finish(self, rounds: list[tuple[Step, Report, float]]) -> list[tuple[Step, Report, float]]:
+    def _finish(self, rounds: list[Done]) -> list[Done]:
         """Write rounds down, evaluate and save where that is due; nothing is waiting after that."""
         schedule = self.schedule
-        for step, said, seconds in rounds:
+        for step, said, events, seconds in rounds:
             groups = self.notes.pop(step.number, {})
             report = round_report(step, said, *self.traffic, self.setting.federation.name, groups)
             report.seconds = seconds
-            report.events.extend(self.engine.events())
+            report.events.extend(events)
             done = step.number + 1
             self._write(report, done == self.rounds or _falls_on(done, schedule.evaluate_every))
             if _falls_on(done, schedule.checkpoint_every) and done < self.rounds:
@@ -339,7 +343,7 @@ class Training:
         if evaluate:
             metrics, clients = self._evaluate(report.round)
             report.metrics.update(metrics)
-            report.events.extend(self._notices())
+            report.events.extend([*self._notices(), *self.engine.events()])
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self.observer:

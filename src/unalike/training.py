@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from .algorithms import Algorithm
@@ -93,6 +93,22 @@ def train(
             f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
             "remember; use a sampling that does not ask, such as md or clustered-size."
         )
+    with _closed_on_error(training.engine if isinstance(engine, str) else None):
+        return _trained(training, out, resume)
+
+
+@contextmanager
+def _closed_on_error(engine: Engine | None) -> Iterator[None]:
+    """An engine made for a training that fails lets go of what it holds."""
+    try:
+        yield
+    except BaseException:
+        if engine is not None:
+            engine.close()
+        raise
+
+
+def _trained(training: Training, out: Out, resume: bool) -> Run:
     folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
     if folder:
         training.folder, training.record = folder, folder.record

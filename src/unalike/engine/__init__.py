@@ -5,6 +5,7 @@ from .debug import ClientError, DebugEngine
 from .devices import set_up
 from .local import LocalEngine
 from .memories import Memories
+from .on_ray import RayEngine
 from .rows import Selection, Stream
 from .uploads import fault
 from .watch import WATCHED
@@ -19,6 +20,7 @@ __all__ = [
     "OneProcess",
     "Outcome",
     "Part",
+    "RayEngine",
     "Report",
     "Selection",
     "Setting",

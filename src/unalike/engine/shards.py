@@ -8,6 +8,7 @@ not depend on the cut.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -52,7 +53,8 @@ def shard_setting(setting: Setting, clients: NDArray[np.int64], devices: int | N
     if setting.stream is not None:
         raise ConfigError("streams name rows of the whole federation and cannot be cut; use engine = local.")
     part = Part(clients, federation.importance[clients], int(federation.train.sizes.max()))
-    return setting._replace(federation=federation.subset(clients), part=part, devices=devices)
+    alone = replace(federation, given_importance=None).subset(clients)  # the part knows who counts how much
+    return setting._replace(federation=alone, part=part, devices=devices)
 
 
 class Shard:
