@@ -77,6 +77,12 @@ def serve(
     insecure: bool = typer.Option(False, "--insecure", help="No encryption and no keys; only to try it out."),
     wait: float = typer.Option(3600.0, min=1, help="Seconds to wait for the nodes to come."),
     patience: float = typer.Option(600.0, min=1, help="Seconds to wait for a client's answer."),
+    secure_aggregation: bool = typer.Option(
+        False, "--secure-aggregation", help="See only the sum of a round's uploads (Flower's SecAgg+)."
+    ),
+    central_dp: str | None = typer.Option(
+        None, metavar="CLIP,NOISE[,DELTA]", help="Clip uploads and add noise to their sum, such as 1,0.8."
+    ),
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
     ),
@@ -91,9 +97,11 @@ def serve(
     how many nodes to wait for; by default everyone who is allowed.
     """
     from ..deploy import Link, check_flower, read_allowed
+    from ..deploy.private_run import Protection
     from ..deploy.serving import check_servable, ignored, introductions, make_folder, train_nodes
 
     check_flower()
+    protection = Protection(secure_aggregation, central_dp)
     if resume is not None:
         experiment = make_experiment(RunFolder.open(resume).config)
     check(experiment.model_copy(update={"engine": "local"}))
@@ -104,6 +112,7 @@ def serve(
         raise ConfigError("say how many nodes to wait for, such as --clients 2.")
     if allowed is not None and clients > len(allowed):
         raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
+    protection.check(experiment, clients)
     log = _silence if json else _say
     for name in ignored(experiment):
         log(f"{name} is of simulations; real clients have their own.")
@@ -137,6 +146,7 @@ def serve(
                 resume=resume is not None,
                 observer=progress,
                 doorman=doorman,
+                protection=protection,
             )
             log(f"{engine.farewell(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
@@ -155,6 +165,12 @@ def join(
         None, help="Where the node keeps what its client remembers.", show_default="nodes/NAME"
     ),
     insecure: bool = typer.Option(False, "--insecure", help="No encryption and no key; only to try it out."),
+    secure_only: bool = typer.Option(
+        False, "--secure-only", help="Train by secure aggregation only, whatever the server asks."
+    ),
+    local_dp: str | None = typer.Option(
+        None, metavar="CLIP,EPSILON,DELTA", help="Clip and add noise to every upload, such as 1,0.5,1e-5."
+    ),
 ) -> None:
     """Take part in a training with your own data, until Ctrl-C.
 
@@ -163,10 +179,14 @@ def join(
     unalike join --key certs/nodes/ann.key --data digits --clients 2 --client 0. Rows never leave this
     machine.
     """
-    from ..deploy import check_flower, parcel_app, serve_node
-    from ..deploy.worker import Worker
+    from ..deploy import check_flower, serve_node
 
     check_flower()
+    from ..deploy.private_node import local_privacy, private_answers
+    from ..deploy.secure_node import secure_app
+    from ..deploy.worker import Worker
+
+    privacy = None if local_dp is None else local_privacy(local_dp)
     if key is None and not insecure:
         raise ConfigError(
             "a node needs its key, such as --key certs/nodes/ann.key (made by `unalike certs`)."
@@ -179,7 +199,8 @@ def join(
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     _say(f"{name}: {len(own.train.y)} training rows, which stay here; joining {server} (Ctrl-C to leave).")
-    app = parcel_app(lambda parcel, _: worker.answer(parcel))
+    answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
+    app = secure_app(answers, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
     _say("left.")
 

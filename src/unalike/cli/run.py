@@ -77,10 +77,12 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
     if json:
         print_json(numbers)
     else:
-        if rejected:
+        if rejected and federation is None:
             errors.print(
                 f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
             )
+        elif rejected:
+            errors.print(f"{rejected} uploads were left out; the events in the report say why.")
         for event in run.events():
             if event["kind"] == "dead component":
                 errors.print(

@@ -157,7 +157,9 @@ class Courier:
             self.note("late answer", sent.client, errand=sent.kind)
             return None
         if parcel is None:
-            self.note("bad answer", sent.client, errand=sent.kind, reason=fault or "empty")
+            refused = arrival.parcel is not None
+            kind = "refused errand" if refused else "bad answer"
+            self.note(kind, sent.client, errand=sent.kind, reason=fault or "empty")
         return Answer(sent.client, sent.kind, parcel, fault)
 
     def _overdue(self) -> list[Answer]:

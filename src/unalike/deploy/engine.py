@@ -9,22 +9,26 @@ crash, leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import Memories, Report, Setting, Told, engines, fault, reply_template
+from ..engine import Memories, Outcome, Report, Setting, Told, engines, fault, reply_template
 from ..engine.server import Distributed, Visited, added
 from ..errors import ConfigError, RunError
 from ..timing import Flight, Step
-from ..trees import Tree, nbytes
+from ..trees import Tree, nbytes, row
 from .contract import Contract
 from .courier import Answer, Courier
 from .flight import Arrivals
 from .parcels import Parcel, ParcelError, arrays_to_tree
+from .private_accounting import UNCOUNTED
 from .worker import NEVER, below, prefixed
+
+if TYPE_CHECKING:
+    from .differential_privacy import CentralPrivacy
 
 Numbers = NDArray[np.int64]
 ROOM = 1 << 16
@@ -67,13 +71,18 @@ class FlowerEngine(Distributed):
         contracts: list[Contract] | None = None,
         patience: float = 600.0,
         doorman: Callable[[], list[str]] = list,
+        privacy: CentralPrivacy | None = None,
     ) -> None:
         if courier is None or contracts is None:
             raise ConfigError("the engine flower needs real clients; start it with `unalike serve`.")
         self.setting, self.courier, self.patience, self.doorman = setting, courier, patience, doorman
         self.contracts = [contract.write() for contract in contracts]
+        self.privacy = privacy
+        self.happened: list[dict[str, Any]] = []
+        """What the record should say beside what happened to single clients."""
         self._uploads: dict[int, tuple[Tree, Mapping[str, Any]]] = {}
         self._early: list[Answer] = []
+        self._uncounted = False
 
     def memories(self, template: Tree, clients: int) -> Memories:
         """With the clients."""
@@ -85,12 +94,16 @@ class FlowerEngine(Distributed):
         message = jax.tree.map(np.asarray, messages(0))
         reply = reply_template(self.setting, message)
         self._expected = reply.upload
+        if self.privacy is not None:
+            self.privacy.check_upload(message, reply.upload)
         self.courier.limit = 2 * nbytes(reply.upload) + ROOM + 8 * len(self.setting.watch) * nbytes(message)
         return Arrivals(len(self.setting.federation), self, messages)
 
     def events(self) -> list[dict[str, Any]]:
         """What happened to clients, and who was refused at the door."""
-        return [*self.courier.events(), *({"kind": "refused node", "reason": one} for one in self.doorman())]
+        happened, self.happened = self.happened, []
+        refused = [{"kind": "refused node", "reason": one} for one in self.doorman()]
+        return [*self.courier.events(), *happened, *refused]
 
     def close(self) -> None:
         """The link is closed by whoever opened it."""
@@ -99,17 +112,8 @@ class FlowerEngine(Distributed):
 
     def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
         """Let clients train on a version; returns who is away."""
-        keep = np.minimum.reduce(self._memories.saved)
-        errands = {
-            int(c): {
-                **self._about(int(c)),
-                "round": version,
-                "job": version,
-                "keep": int(keep[c]),
-            }
-            for c in clients
-        }
         arrays = prefixed("message", jax.tree.map(np.asarray, message))
+        errands = self._jobs(clients, version)
         return self.courier.send("train", errands, arrays, str(version + 1), self.patience)
 
     def landed(self) -> list[tuple[int, bool]]:
@@ -137,13 +141,62 @@ class FlowerEngine(Distributed):
             if reason:
                 self.courier.note("bad upload", client, reason=reason)
         nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self._expected)
-        uploads = [upload if good else nothing for (upload, _), good in zip(found, accepted, strict=True)]
+        uploads = [
+            self._bounded(upload, told, place) if good else nothing
+            for place, ((upload, _), good) in enumerate(zip(found, accepted, strict=True))
+        ]
         assert isinstance(memories, FarMemories)
         jobs = step.versions if step.jobs is None else step.jobs
         memories.last[step.clients[accepted]] = jobs[accepted]
         report = {"accepted": accepted.astype(np.float32), **_reports([said for _, said in found], accepted)}
         raw = Visited({}, {}, {}, None, _stacked(uploads), {}, report)  # type: ignore[arg-type]
         return added(step, slice(None), raw, told.message if told.own else {}, self.setting)
+
+    # Privacy ------------------------------------------------------------------------------------------------
+
+    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+        """As everywhere; the record also says what privacy was spent."""
+        after, report = super().run(step, state, told, memories)
+        return Outcome(after, self._with_spent(report))
+
+    def run_stale(
+        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+    ) -> tuple[Tree, Tree, list[Report]]:
+        """As everywhere; the record also says what privacy was spent."""
+        after, messages, reports = super().run_stale(steps, state, told, memories)
+        return after, messages, [self._with_spent(report) for report in reports]
+
+    def settle(self, step: Step, state: Tree, told: Told, done: Visited, own: bool) -> Tree:
+        """The server's state after the step, of which it sees a noisy sum where privacy is asked for."""
+        if self.privacy is not None and np.any(done.report["accepted"]):
+            done = done._replace(total=self.privacy.hidden(step, done.total))
+        return super().settle(step, state, told, done, own)
+
+    def _bounded(self, upload: Tree, told: Told, place: int) -> Tree:
+        if self.privacy is None:
+            return upload
+        return self.privacy.clipped(upload, row(told.message, place) if told.own else told.message)
+
+    def _with_spent(self, report: Report) -> Report:
+        if self.privacy is None:
+            return report
+        epsilon = self.privacy.ledger.epsilon()
+        if epsilon is None:
+            if not self._uncounted:
+                self.happened.append({"kind": "privacy not counted", "reason": UNCOUNTED})
+            self._uncounted = True
+            return report
+        return {**report, "epsilon": np.full(np.shape(report["accepted"]), epsilon)}
+
+    # Parcels ------------------------------------------------------------------------------------------------
+
+    def _jobs(self, clients: Numbers, version: int) -> dict[int, dict[str, Any]]:
+        """What clients are told when they train on a version."""
+        keep = np.minimum.reduce(self._memories.saved)
+        return {
+            int(c): {**self._about(int(c)), "round": version, "job": version, "keep": int(keep[c])}
+            for c in clients
+        }
 
     def _kept(self, answer: Answer) -> bool:
         """Keep the result of a job; False if there is none."""

@@ -68,9 +68,8 @@ class Executor:
         status = SubStatus.FAILED if problem else SubStatus.COMPLETED
         push_task_output(self._client, context, status, problem)
         number, took = header.metadata.message_id[:8], time.monotonic() - began
-        self._log(
-            f"message {number} answered in {took:.2f} s" + (f" with an error: {problem}" if problem else ".")
-        )
+        if problem:
+            self._log(f"message {number} answered with an error after {took:.2f} s: {problem}")
 
     def _announced(self) -> tuple[Message, ObjectTree]:
         """The header of the task's message, and its parts; a task may be announced a moment before them."""

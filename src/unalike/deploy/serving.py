@@ -8,6 +8,7 @@ say farewell          everyone gets the model
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,14 @@ from ..training import Observer, train
 from .contract import PROTOCOL, Contract, Rows, far_federation, told_of
 from .courier import Courier, Post, meet
 from .engine import FlowerEngine
-from .parcels import ParcelError
+from .parcels import Parcel, ParcelError
+from .private_run import Protection
 
 Log = Callable[[str], None]
 Doorman = Callable[[], list[str]]
 """Says who was refused since last asked."""
+PATIENCE = 30.0
+"""Seconds for a node to introduce itself, before it is asked again."""
 SIMULATED = ("hardware", "bandwidth", "dropout", "availability", "until")
 """What real clients have of their own."""
 
@@ -68,20 +72,31 @@ def real_timing(experiment: Experiment) -> Timing:
 def introductions(
     post: Post, clients: int, patience: float, log: Log, doorman: Doorman = list
 ) -> dict[str, Rows]:
-    """Meet so many nodes, and what each tells of its rows."""
-    names = meet(post, clients, patience, log, doorman)
-    courier = Courier(post, names, limit=1 << 20)
-    found, _ = courier.ask("introduce", {i: {} for i in range(clients)}, {}, "introduction", patience)
-    told: dict[str, Rows] = {}
-    for i, name in enumerate(names):
-        if i not in found:
-            reasons = [e.get("reason", e["kind"]) for e in courier.events() if e["client"] == i]
-            raise RunError(f"node {name} could not introduce itself: {'; '.join(reasons) or 'no answer'}")
-        try:
-            told[name] = _rows(found[i].numbers)
-        except ParcelError as error:
-            raise RunError(f"node {name} could not introduce itself: {error}") from None
-    return told
+    """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
+    deadline, complaint = time.monotonic() + patience, ""
+    while True:
+        left = deadline - time.monotonic()
+        names = meet(post, clients, left, log, doorman)
+        courier = Courier(post, names, limit=1 << 20)
+        everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
+        found, _ = courier.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
+        if len(found) == clients:
+            return {name: _introduced(name, found[i]) for i, name in enumerate(names)}
+        for event in courier.events():
+            words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
+            if event["kind"] == "refused errand":
+                raise RunError(words)
+            if words != complaint:
+                log(words)
+                complaint = words
+        time.sleep(1)
+
+
+def _introduced(name: str, answer: Parcel) -> Rows:
+    try:
+        return _rows(answer.numbers)
+    except ParcelError as error:
+        raise RunError(f"node {name} could not introduce itself: {error}") from None
 
 
 def _rows(numbers: Any) -> Rows:
@@ -113,6 +128,7 @@ def train_nodes(
     resume: bool = False,
     observer: Observer | None = None,
     doorman: Doorman = list,
+    protection: Protection = Protection(),
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves."""
     federation = gathered(told).with_importance(experiment.importance)
@@ -122,11 +138,13 @@ def train_nodes(
         raise ConfigError(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
         )
+    protection.check(experiment, len(told), who)
     watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
     algorithm = make_algorithm(experiment)
     setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
     contracts = make_contracts(experiment, federation, run_name(folder), watch)
-    engine = FlowerEngine(setting, Courier(post, list(told)), contracts, patience, doorman)
+    courier = Courier(post, list(told))
+    engine = protection.engine(setting, courier, contracts, patience, doorman, folder.record)
     run = train(
         federation,
         task,
