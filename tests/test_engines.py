@@ -4,9 +4,6 @@ The SuperLink and the SuperNodes are real processes that talk over loopback with
 are real processes too.
 """
 
-import threading
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -18,10 +15,7 @@ from unalike.trees import largest_difference
 ray = pytest.importorskip("ray")
 pytest.importorskip("flwr")
 
-from unalike.deploy import Link, make_authority, make_node_key, parcel_app, read_allowed, serve_node  # noqa: E402
-from unalike.deploy.flower import free_port  # noqa: E402
-from unalike.deploy.serving import introductions, make_folder, train_nodes  # noqa: E402
-from unalike.deploy.worker import Worker  # noqa: E402
+from unalike.deploy.rehearsal import rehearsal, rehearsed  # noqa: E402
 
 METHODS = {
     "fedavg": {},
@@ -46,24 +40,8 @@ def federation():
 
 @pytest.fixture(scope="module")
 def link(federation, tmp_path_factory):
-    """A link with one node for each client."""
-    folder, stop = tmp_path_factory.mktemp("deployment"), threading.Event()
-    make_authority(folder, ["localhost"])
-    address = f"127.0.0.1:{free_port()}"
-    threads = []
-    for i in range(len(federation)):
-        key, _ = make_node_key(folder, f"node-{i}")
-        worker = Worker(federation.subset([i]), folder / f"place-{i}")
-        app = parcel_app(lambda parcel, _, worker=worker: worker.answer(parcel))
-        node = partial(serve_node, app, address, folder / "ca.pem", key, folder / f"place-{i}", stop)
-        threads.append(threading.Thread(target=node, args=(lambda line: None,), kwargs={"pull_every": 0.1}))
-    with Link(address, folder, read_allowed(folder), folder / "link") as opened:
-        for thread in threads:
-            thread.start()
+    with rehearsal(federation, tmp_path_factory.mktemp("deployment")) as opened:
         yield opened
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,20 +50,13 @@ def cluster():
     ray.shutdown()
 
 
-def deployed(link, algorithm, folder):
-    experiment = described(algorithm)
-    with link.open() as post:
-        told = introductions(post, 3, 60.0, lambda line: None)
-        return train_nodes(experiment, post, told, make_folder(experiment, folder, False))[0]
-
-
 @pytest.mark.parametrize("algorithm", METHODS)
 def test_the_same_seed_gives_the_same_model_on_every_engine(federation, link, algorithm, tmp_path):
     here = run_experiment(
         described(algorithm), federation=federation, task=make_task(described(algorithm), federation)
     )
     on_ray = run_experiment(described(algorithm, "ray:2"), federation=federation)
-    between_nodes = deployed(link, algorithm, tmp_path / "run")
+    between_nodes = rehearsed(link, described(algorithm), tmp_path / "run", 3)
     for there in (on_ray, between_nodes):
         assert largest_difference(here.state, there.state) < 1e-5
         ours, theirs = here.metrics(), there.metrics()

@@ -183,6 +183,7 @@ def line(key):
         (line(ed25519.Ed25519PrivateKey.generate()), "is not an elliptic-curve key"),
         (b"x" * 20_000, "is too large to be a key"),
     ],
+    ids=["nothing", "nonsense", "short", "other kind", "too large"],
 )
 def test_a_bad_public_key_is_an_error_that_names_the_file(tmp_path, content, words):
     (tmp_path / "bad.pub").write_bytes(content)
