@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +53,7 @@ class LocalEngine(OneProcess):
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
+        self._most = 1
         self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
     def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
@@ -78,7 +80,9 @@ class LocalEngine(OneProcess):
     def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
         setting, algorithm = self.setting, self.setting.algorithm
-        plan, layout, placed = self.plan(algorithm.work, step.number, step.clients, memories, step)
+        plan, layout, placed = self.plan(
+            algorithm.work, step.number, step.clients, memories, step, room=self._room
+        )
         own = told.own or algorithm.decentralised
         memory, _ = memories.gather(layout.arrange(step.clients))
         program = walk_program(
@@ -175,16 +179,18 @@ class LocalEngine(OneProcess):
         step: Step | None = None,
         load: NDArray[np.int64] | int = 0,
         rounds: NDArray[np.int64] | None = None,
+        room: Callable[[int], int] | None = None,
     ) -> tuple[Plan, Layout, Placed]:
         """Who works on which core, on which rows, in which batches; `load` is work beside the batches,
-        `rounds` each client's round where these differ (then sizes vary, and few shapes are used)."""
+        `rounds` each client's round where these differ (then sizes vary, and few shapes are used), `room` how
+        many places a core keeps for so many clients."""
         setting = self.setting
         selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
         jobs = round if step is None or step.jobs is None else step.jobs
         numbers = self.numbers[clients]
         batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
-        room = rounded_up if rounds is None else power_of_two
+        room = room or (rounded_up if rounds is None else power_of_two)
         layout = deal(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
         weights = np.ones(len(clients)) if step is None or step.weights.ndim > 1 else step.weights
@@ -201,6 +207,12 @@ class LocalEngine(OneProcess):
             fresh=memories.fresh(clients),
         )
         return plan, layout, placed
+
+    def _room(self, clients: int) -> int:
+        """Places for a part of a cohort, whose size changes from round to round: as many as were ever needed,
+        so that programs are compiled a few times and not for every size."""
+        self._most = max(self._most, power_of_two(clients))
+        return self._most
 
     def sent(self, told: Told, layout: Layout, clients: NDArray[np.int64]) -> Tree:
         """Messages as the compiled program takes them: the one for all, or each client's in core order."""
