@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Any
+
+
+class StoppedWaitingError(Exception):
+    """Nobody waits any more for the step that would have come next."""
 
 
 class Interrupts:
@@ -25,8 +30,15 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.asked = False
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not for clients that may never answer when Ctrl-C was pressed."""
+        if self.asked:
+            raise StoppedWaitingError
+        time.sleep(seconds)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

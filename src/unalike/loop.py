@@ -38,7 +38,7 @@ from .engine import (
 )
 from .errors import RunError
 from .history import History
-from .interrupts import Interrupts
+from .interrupts import Interrupts, StoppedWaitingError
 from .participation import Cohort, Full, Participation, Turn, check_cohort
 from .resuming import load_checkpoint
 from .rounds import RoundReport, evaluation_columns, round_report
@@ -148,6 +148,8 @@ class Training:
     def go(self) -> None:
         """Train to the last round; Ctrl-C stops after the round at hand and saves it."""
         with Interrupts() as interrupts:
+            if self.flight is not None:
+                self.flight.pause = interrupts.pause
             self._go(interrupts)
 
     def _go(self, interrupts: Interrupts) -> None:
@@ -157,7 +159,7 @@ class Training:
             self._write(RoundReport(0, {}), evaluate=True)
         waiting: list[Done] = []
         last = time.perf_counter()
-        for steps in self._blocks():
+        for steps in self._until_stopped(self._blocks()):
             reports = self._run(steps)
             events: list[list[dict[str, Any]]] = [*([] for _ in steps[1:]), self.engine.events()]
             self.done = steps[-1].number + 1
@@ -176,9 +178,20 @@ class Training:
                 self.save()
                 raise KeyboardInterrupt
         self._finish(waiting)
+        if self.stopped:
+            self.save()
+            raise KeyboardInterrupt
         if self.done < self.rounds:  # the clock has run out
             self.rounds = self.done
             self._write(RoundReport(self.done, {}), evaluate=True)
+
+    def _until_stopped(self, blocks: Iterator[list[Step]]) -> Iterator[list[Step]]:
+        """Blocks, until nobody waits for the next one any more: what was done before it is whole."""
+        self.stopped = False
+        try:
+            yield from blocks
+        except StoppedWaitingError:
+            self.stopped = True
 
     def _blocks(self) -> Iterator[list[Step]]:
         """Steps that the engine takes at once."""

@@ -227,3 +227,9 @@ def test_everyone_gets_the_model(village, tmp_path):
 def test_the_engine_needs_real_clients(federation):
     with pytest.raises(unalike.ConfigError, match="unalike serve"):
         run_experiment(experiment(engine="flower"), federation=federation)
+
+
+@pytest.mark.parametrize("name", ["mocha", "clustered-fl"])
+def test_methods_that_would_show_clients_what_is_not_theirs_are_refused(village, tmp_path, name):
+    with pytest.raises(unalike.ConfigError, match=f"{name} would send all clients what belongs to single"):
+        served(village, tmp_path / "run", algorithm=name)

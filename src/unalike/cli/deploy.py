@@ -15,7 +15,8 @@ from rich.markup import escape
 
 from ..config import Experiment, make_experiment
 from ..data import Federation
-from ..errors import ConfigError, unknown
+from ..deploy import engine as _engine  # noqa: F401  (so that the engine has a name here, too)
+from ..errors import ConfigError, RunError, unknown
 from ..experiment import check, make_federation
 from ..runs import RunFolder
 from .run import conclude, free_folder
@@ -103,21 +104,21 @@ def serve(
     check_flower()
     protection = Protection(secure_aggregation, central_dp)
     if resume is not None:
-        experiment = make_experiment(RunFolder.open(resume).config)
+        experiment = _same_experiment(experiment, resume)
     check(experiment.model_copy(update={"engine": "local"}))
-    check_servable(experiment)
     allowed = None if insecure else read_allowed(allow or certificates)
     clients = experiment.clients or (len(allowed) if allowed else 0)
     if not clients:
         raise ConfigError("say how many nodes to wait for, such as --clients 2.")
     if allowed is not None and clients > len(allowed):
         raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
+    check_servable(experiment, clients)
     protection.check(experiment, clients)
     log = _silence if json else _say
     for name in ignored(experiment):
         log(f"{name} is of simulations; real clients have their own.")
     path = resume or out or free_folder(experiment.model_copy(update={"data": "nodes"}))
-    folder = make_folder(experiment, path, resume is not None, overwrite)
+    _check_place(path, resume is not None or overwrite)
     with ExitStack() as open_until_the_end:
         state = (
             Path(open_until_the_end.enter_context(tempfile.TemporaryDirectory()))
@@ -137,6 +138,8 @@ def serve(
 
         with link.open() as post, LiveRounds(quiet or json) as progress:
             told = introductions(post, clients, wait, log, doorman)
+            # Only now, so that a mistake in anything above leaves nothing on the disk.
+            folder = make_folder(experiment, path, resume is not None, overwrite)
             run, engine = train_nodes(
                 experiment,
                 post,
@@ -203,6 +206,22 @@ def join(
     app = secure_app(answers, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
     _say("left.")
+
+
+def _same_experiment(given: Experiment, folder: Path) -> Experiment:
+    """The experiment of a run that goes on, of which nothing can be changed."""
+    config = RunFolder.open(folder).config
+    if config.get("engine") != "flower":
+        raise RunError(f"{folder} was not trained with real clients; go on with `unalike resume {folder}`.")
+    if given.model_fields_set:
+        names = ", ".join(sorted(given.model_fields_set))
+        raise ConfigError(f"a run goes on with its own settings; leave out {names} beside --resume.")
+    return make_experiment(config)
+
+
+def _check_place(path: Path, may_be_there: bool) -> None:
+    if path.is_file() or (path.is_dir() and any(path.iterdir()) and not may_be_there):
+        raise ConfigError(f"{path} is there already; choose another --out, or --overwrite a run.")
 
 
 def own_rows(federation: Federation, client: str | None) -> Federation:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from ..algorithms import Algorithm
 from ..config import Experiment, make_experiment
 from ..data import Federation, Split
+from ..engine import WATCHED
 from ..errors import ConfigError
 from ..experiment import make_algorithm, make_task
 from ..models import Task
-from .parcels import ParcelError
+from .parcels import ParcelError, declared_bytes
 
 SPLITS = ("train", "validation", "test")
 PROTOCOL = 1
@@ -31,6 +32,8 @@ TOLD = (
     *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
 )
 """What a node is told of the experiment."""
+MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
+"""More than these (the last in bytes) are taken for a lie, since the other side would have to make room."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,14 @@ class Rows:
             given = json.loads(words)
             train, validation, test, classes = (_count(given[name]) for name in (*SPLITS, "classes"))
             shape, target = (tuple(_count(n) for n in given[name]) for name in ("shape", "target"))
-            x, y = (np.dtype(str(name)).name for name in given["types"])
-        except (ValueError, KeyError, TypeError) as error:
+            x, y = (str(name) for name in given["types"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ParcelError(f"what the node says of its rows cannot be read ({error}).") from None
         if not train:
             raise ParcelError("the node has no training rows.")
+        largest = max(declared_bytes("row", x, shape), declared_bytes("target", y, target))
+        if classes > MOST_CLASSES or largest > LARGEST_ROW:
+            raise ParcelError(f"{classes} classes and rows of {largest} bytes are more than a node can have.")
         return cls(train, validation, test, classes, shape, target, (x, y))
 
     def write(self) -> str:
@@ -97,10 +103,11 @@ class Contract:
         """From what :meth:`write` wrote; anything else is refused."""
         try:
             given = json.loads(words)
-            made = cls(**{**given, "watch": tuple(given["watch"])})
-            strange = sorted(set(made.experiment) - set(TOLD))
+            made = cls(**{**given, "watch": tuple(given["watch"]), "experiment": {**given["experiment"]}})
+            strange = sorted(set(made.experiment) - set(TOLD) | set(made.watch) - set(WATCHED))
             places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
-        except (ValueError, KeyError, TypeError) as error:
+            possible = places[0] < places[1] <= MOST_CLIENTS and 0 <= made.importance <= 1
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ParcelError(f"the errand's contract cannot be read ({error}).") from None
         if strange:
             raise ParcelError(f"{', '.join(strange)} of an experiment are not a node's business.")
@@ -108,7 +115,7 @@ class Contract:
             isinstance(made.run, str) and made.run.isascii() and made.run.isalnum() and len(made.run) < 65
         ):
             raise ParcelError("a run must be called by letters and digits.")
-        if places[0] >= places[1] or not places[2] or not 0 <= made.importance <= 1:
+        if not possible or not places[2] or places[3] > MOST_CLASSES:
             raise ParcelError("the errand gives this node an impossible place among the clients.")
         return made
 

@@ -15,11 +15,14 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from ..errors import RunError
+from ..interrupts import StoppedWaitingError
 from .contract import PROTOCOL
 from .parcels import Parcel
 
 PAUSE = 0.1
 """Seconds between two looks at what has arrived."""
+LONGEST_REASON = 500
+"""Letters of what a node says that are recorded."""
 
 
 class Arrival(Protocol):
@@ -75,6 +78,8 @@ class Courier:
 
     def __init__(self, post: Post, names: Sequence[str], limit: int = 2**30) -> None:
         self.post, self.names, self.limit = post, list(names), limit
+        self.pause: Callable[[float], None] = time.sleep
+        """How to wait; raises when somebody asks to stop."""
         self._sent: dict[str, Sent] = {}
         self._events: list[dict[str, Any]] = []
 
@@ -102,6 +107,15 @@ class Courier:
             self.note("client away", client, errand=kind)
         return away
 
+    def wait_for_anyone(self) -> None:
+        """While none of the clients is there, time passes and nothing happens."""
+        gone = False
+        while not set(self.names) & set(self.post.nodes()):
+            if not gone:
+                self._events.append({"kind": "everyone away"})
+            gone = True
+            self.pause(10 * PAUSE)
+
     def collect(self) -> list[Answer]:
         """What has come since last time, and what will not come any more."""
         answers = [self._opened(one) for one in self.post.collect(list(self._sent), self.limit)]
@@ -127,8 +141,10 @@ class Courier:
                 waiting.discard(answer.client)
                 if answer.parcel is not None:
                     found[answer.client] = answer.parcel
-            if waiting:
-                time.sleep(PAUSE)
+            try:
+                self.pause(PAUSE if waiting else 0)
+            except StoppedWaitingError:  # what has come is enough then
+                break
         return found, others
 
     def abandon(self, clients: Sequence[int], kind: str) -> None:
@@ -140,8 +156,9 @@ class Courier:
         }
 
     def note(self, kind: str, client: int, **more: Any) -> None:
-        """Something happened to a client."""
-        self._events.append({"kind": kind, "client": client, "name": self.names[client], **more})
+        """Something happened to a client; its own words are made fit for one line."""
+        told = {name: _plain(value) if isinstance(value, str) else value for name, value in more.items()}
+        self._events.append({"kind": kind, "client": client, "name": self.names[client], **told})
 
     def events(self) -> list[dict[str, Any]]:
         """What happened since last asked."""
@@ -154,7 +171,8 @@ class Courier:
             return None  # answered before
         parcel, fault = _refused(arrival.parcel, arrival.error)
         if not sent.awaited:
-            self.note("late answer", sent.client, errand=sent.kind)
+            if arrival.parcel is not None:  # otherwise the post only says that it has expired
+                self.note("late answer", sent.client, errand=sent.kind)
             return None
         if parcel is None:
             refused = arrival.parcel is not None
@@ -171,6 +189,16 @@ class Courier:
         return [
             Answer(self._sent[one].client, self._sent[one].kind, None, "no answer in time") for one in overdue
         ]
+
+
+def _plain(words: str) -> str:
+    """Words of somebody else without control characters, and not longer than a person reads.
+
+    >>> _plain("a\\x1b[2Jb\\n")
+    'a [2Jb '
+    """
+    shown = "".join(letter if letter.isprintable() else " " for letter in words[:LONGEST_REASON])
+    return shown + ("..." if len(words) > LONGEST_REASON else "")
 
 
 def _refused(parcel: Parcel | None, error: str | None) -> tuple[Parcel | None, str | None]:

@@ -9,14 +9,16 @@ crash, leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import Reply
 from ..engine import Memories, Outcome, Report, Setting, Told, engines, fault, reply_template
 from ..engine.server import Distributed, Visited, added
+from ..engine.watch import watched
 from ..errors import ConfigError, RunError
 from ..timing import Flight, Step
 from ..trees import Tree, nbytes, row
@@ -33,6 +35,12 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 ROOM = 1 << 16
 """Bytes that an answer may have beside its upload."""
+
+
+class Spoilt(NamedTuple):
+    """An upload that could not be read, and why."""
+
+    reason: str
 
 
 class FarMemories(Memories):
@@ -93,11 +101,13 @@ class FlowerEngine(Distributed):
         """Results arrive when they arrive."""
         message = jax.tree.map(np.asarray, messages(0))
         reply = reply_template(self.setting, message)
-        self._expected = reply.upload
+        self._expected, self._said = reply.upload, self._reports_asked_for(message, reply)
         if self.privacy is not None:
             self.privacy.check_upload(message, reply.upload)
         self.courier.limit = 2 * nbytes(reply.upload) + ROOM + 8 * len(self.setting.watch) * nbytes(message)
-        return Arrivals(len(self.setting.federation), self, messages)
+        arrivals = Arrivals(len(self.setting.federation), self, messages)
+        self.courier.pause = lambda seconds: arrivals.pause(seconds)
+        return arrivals
 
     def events(self) -> list[dict[str, Any]]:
         """What happened to clients, and who was refused at the door."""
@@ -112,6 +122,7 @@ class FlowerEngine(Distributed):
 
     def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
         """Let clients train on a version; returns who is away."""
+        self.courier.wait_for_anyone()
         arrays = prefixed("message", jax.tree.map(np.asarray, message))
         errands = self._jobs(clients, version)
         return self.courier.send("train", errands, arrays, str(version + 1), self.patience)
@@ -135,12 +146,12 @@ class FlowerEngine(Distributed):
     def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
         """The results of the step's clients, which are here."""
         found = [self._uploads.pop(int(client)) for client in step.clients]
-        reasons = [fault(upload, self._expected) for upload, _ in found]
+        reasons = [self._fault(*answer) for answer in found]
         accepted = np.array([reason is None for reason in reasons])
         for client, reason in zip(step.clients.tolist(), reasons, strict=True):
             if reason:
                 self.courier.note("bad upload", client, reason=reason)
-        nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self._expected)
+        nothing = zeros(self._expected)
         uploads = [
             self._bounded(upload, told, place) if good else nothing
             for place, ((upload, _), good) in enumerate(zip(found, accepted, strict=True))
@@ -148,7 +159,8 @@ class FlowerEngine(Distributed):
         assert isinstance(memories, FarMemories)
         jobs = step.versions if step.jobs is None else step.jobs
         memories.last[step.clients[accepted]] = jobs[accepted]
-        report = {"accepted": accepted.astype(np.float32), **_reports([said for _, said in found], accepted)}
+        said = [said if good else zeros(self._said) for (_, said), good in zip(found, accepted, strict=True)]
+        report = {"accepted": accepted.astype(np.float32), **_all_of(said)}
         raw = Visited({}, {}, {}, None, _stacked(uploads), {}, report)  # type: ignore[arg-type]
         return added(step, slice(None), raw, told.message if told.own else {}, self.setting)
 
@@ -199,22 +211,33 @@ class FlowerEngine(Distributed):
         }
 
     def _kept(self, answer: Answer) -> bool:
-        """Keep the result of a job; False if there is none."""
+        """Keep the result of a job; False if there is none. A bad one is a result, too: it is rejected."""
         if answer.parcel is None:
             return False
         try:
             self._uploads[answer.client] = self._opened(answer.parcel)
         except ParcelError as error:
-            self.courier.note("bad upload", answer.client, reason=str(error))
-            return False
+            self._uploads[answer.client] = Spoilt(str(error)), {}
         return True
 
     def _opened(self, parcel: Parcel) -> tuple[Tree, Mapping[str, Any]]:
         if parcel.kind != "upload":
             raise ParcelError(f"a job was answered with a parcel of kind {parcel.kind!r}.")
         upload = arrays_to_tree(self._expected, below(parcel.arrays, "upload"))
-        report = {name: np.asarray(v) for name, v in below(parcel.arrays, "report").items()}
-        return upload, {name: value for name, value in report.items() if name != "accepted"}
+        return upload, _asked_for(below(parcel.arrays, "report"), self._said)
+
+    def _fault(self, upload: Tree, said: Mapping[str, Any]) -> str | None:
+        if isinstance(upload, Spoilt):
+            return upload.reason
+        watched = {name: self._said[name] for name in self.setting.watch}
+        return fault(upload, self._expected) or fault(
+            {k: v for k, v in said.items() if k in watched}, watched
+        )
+
+    def _reports_asked_for(self, message: Tree, reply: Reply) -> Mapping[str, Any]:
+        """What clients report, and its shapes: all that is taken of what they say."""
+        seen = jax.eval_shape(lambda m, r: watched(self.setting.watch, m, r), message, reply)
+        return dict(seen)
 
     # Evaluation ---------------------------------------------------------------------------------------------
 
@@ -229,10 +252,12 @@ class FlowerEngine(Distributed):
         """Every client evaluates on its own rows; who is away has no metrics this time."""
         chosen = np.arange(len(self.contracts)) if clients is None else clients
         found = self._ask("evaluate", chosen, message, str(round), split=split, round=round)
-        names = ("samples", "loss", *self.setting.task.metrics)
+        names = ("loss", *self.setting.task.metrics)
         values = {name: np.array([_number(found.get(int(c)), name) for c in chosen]) for name in names}
-        values["samples"] = np.nan_to_num(values["samples"])
-        return values
+        known = np.all([np.isfinite(value) for value in values.values()], axis=0)
+        rows = getattr(self.setting.federation, split).sizes[chosen]  # as told at the introduction
+        measured = {name: np.where(known & (rows > 0), value, np.nan) for name, value in values.items()}
+        return {"samples": np.where(known, rows, 0).astype(np.float64), **measured}
 
     def farewell(self, message: Tree) -> int:
         """Hand everyone the trained model; returns how many took it."""
@@ -253,16 +278,23 @@ def _stacked(uploads: list[Tree]) -> Tree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
 
 
-def _reports(said: list[Mapping[str, Any]], accepted: NDArray[np.bool_]) -> Report:
-    """What the accepted clients report, where they all report it in the same shape."""
-    good = [one for one, fine in zip(said, accepted, strict=True) if fine]
-    names = set.intersection(*(set(one) for one in good)) if good else set()
-    alike = [name for name in sorted(names) if len({one[name].shape for one in good}) == 1]
-    nothing = {name: np.zeros_like(good[0][name]) for name in alike}
-    rows = [one if fine else nothing for one, fine in zip(said, accepted, strict=True)]
-    return {name: np.stack([row[name] for row in rows]).astype(np.float32) for name in alike}
+def _asked_for(said: Mapping[str, NDArray[Any]], asked: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """What a client reports of what it was asked for; it may keep things to itself, but not add any."""
+    good = {name: said[name] for name in asked if name in said}
+    return {name: array for name, array in good.items() if fault([array], [asked[name]]) is None}
+
+
+def _all_of(said: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    """What everybody reports."""
+    names = set.intersection(*(set(one) for one in said))
+    return {name: np.stack([one[name] for one in said]) for name in sorted(names)}
+
+
+def zeros(shapes: Tree) -> Tree:
+    """Nothing, of these shapes."""
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 def _number(parcel: Parcel | None, name: str) -> float:
-    value = None if parcel is None else parcel.numbers.get(name)
+    value = None if parcel is None or parcel.kind != "metrics" else parcel.numbers.get(name)
     return float(value) if isinstance(value, int | float) else float("nan")

@@ -69,14 +69,18 @@ class Arrivals(Flight):
             self._look()
             if self._queue or (until is not None and self.clock() > until):
                 break
-            time.sleep(PAUSE)
+            self.pause(PAUSE)
         return self._queue[0][0] if self._queue else self.clock()
+
+    def time(self, now: int) -> int:
+        """Evaluations and sending take time, too, which is not the clients' to wait."""
+        return max(now, self.clock())
 
     def sleep(self, until: int) -> None:
         """Wait until the clock says so; results that come meanwhile are noticed."""
         while self.clock() < until:
             self._look()
-            time.sleep(min(PAUSE, max(0.0, (until - self.clock()) / 1000)))
+            self.pause(min(PAUSE, max(0.0, (until - self.clock()) / 1000)))
 
     def cancel(self, clients: Numbers) -> None:
         super().cancel(clients)
@@ -92,7 +96,8 @@ class Arrivals(Flight):
         self.version[:] = -1
         self._queue, self._uses, self._in_air = [], {}, set()
         self._grounded = set(range(len(self.version)))
-        self._began = time.monotonic() - int(self.ready.max(initial=0)) / 1000
+        latest = max(int(self.ready.max(initial=0)), int(state.get("now", 0)))
+        self._began = time.monotonic() - latest / 1000
 
     def _look(self) -> None:
         for client, well in self._errands.landed():

@@ -31,6 +31,7 @@ Log = Callable[[str], None]
 _OFTEN, _SELDOM = 0.05, 2.0
 _LONGEST_PAUSE = 60.0
 _NUMBER = re.compile(r"SuperNode ID: (\d+)")
+_GIVEN_UP = "SSL/TLS handshake error detected"
 _NEWS = {
     "Connection attempt failed": "the link does not answer; trying again.",
     "Connection successful after": "the link answers again.",
@@ -130,6 +131,8 @@ def _work(place: _Place, child: Child, executor: Executor, stop: threading.Event
     listener, next_look = _Listener(place, child, log), 0.0
     while not stop.is_set():
         expected = listener.listen()
+        if listener.broken:
+            return log("a connection broke while it was being made; the SuperNode is started again.")
         if not child.alive():
             return log(f"the SuperNode ended and will be started again: {child.last_words()}")
         if expected or time.monotonic() > next_look:
@@ -149,10 +152,13 @@ class _Listener:
     def __init__(self, place: _Place, child: Child, log: Log) -> None:
         self._place, self._child, self._log = place, child, log
         self._last = ""
+        self.broken = False
+        """Whether the SuperNode has given up without ending, as it does when TLS is cut off half-way."""
 
     def listen(self) -> bool:
         """Read what the SuperNode printed; returns whether it says that a message came."""
         lines = self._child.news.lines()
+        self.broken = self.broken or any(_GIVEN_UP in line for line in lines)
         for line in lines:
             if found := _NUMBER.search(line):
                 (self._place.folder / "number").write_text(found[1])

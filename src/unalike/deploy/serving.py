@@ -7,22 +7,26 @@ say farewell          everyone gets the model
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..config import Experiment
+import jax
+
+from ..config import DEFAULT_ROUNDS, Experiment
 from ..data import Federation
-from ..engine import WATCHED, Setting
+from ..engine import WATCHED, Setting, reply_template
 from ..errors import ConfigError, DataError, RunError
 from ..experiment import make_algorithm, make_task
-from ..participating import make_participation
+from ..participating import make_participation, make_sampler
 from ..run import Run
 from ..runs import RunFolder
-from ..timing import Timing, WaitForAll, timings
+from ..timing import Clients, Flight, Timing, WaitForAll, timings
 from ..training import Observer, train
+from ..trees import nbytes
 from .contract import PROTOCOL, Contract, Rows, far_federation, told_of
 from .courier import Courier, Post, meet
 from .engine import FlowerEngine
@@ -34,12 +38,12 @@ Doorman = Callable[[], list[str]]
 """Says who was refused since last asked."""
 PATIENCE = 30.0
 """Seconds for a node to introduce itself, before it is asked again."""
-SIMULATED = ("hardware", "bandwidth", "dropout", "availability", "until")
+SIMULATED = ("hardware", "bandwidth", "dropout", "timeout", "availability", "participation", "until")
 """What real clients have of their own."""
 
 
-def check_servable(experiment: Experiment) -> None:
-    """Raise where an experiment cannot be run with real clients."""
+def check_servable(experiment: Experiment, clients: int | None = None) -> None:
+    """Raise where an experiment cannot be run with real clients, or not with so many."""
     algorithm = make_algorithm(experiment)
     if algorithm.decentralised or experiment.network is not None:
         raise ConfigError(
@@ -51,6 +55,17 @@ def check_servable(experiment: Experiment) -> None:
             raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
     if experiment.sampling is not None and experiment.sampling.partition(":")[0] in ("target", "optimal"):
         raise ConfigError(f"sampling {experiment.sampling!r} looks at what clients do not tell here.")
+    if clients is not None:
+        _check_count(experiment, clients)
+
+
+def _check_count(experiment: Experiment, clients: int) -> None:
+    """What can be known before anybody has come."""
+    nobody = far_federation([Rows(1, 0, 0, 2, (1,), (), ("float32", "int32"))] * clients)
+    sampler = make_sampler(experiment, nobody)
+    if sampler is not None:
+        sampler.check(clients, experiment.rounds or DEFAULT_ROUNDS)
+    real_timing(experiment).begin(Clients(nobody.importance, flight=Flight(None, clients)))  # type: ignore[arg-type]
 
 
 def ignored(experiment: Experiment) -> list[str]:
@@ -73,9 +88,8 @@ def introductions(
     post: Post, clients: int, patience: float, log: Log, doorman: Doorman = list
 ) -> dict[str, Rows]:
     """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
-    deadline, complaint = time.monotonic() + patience, ""
+    deadline, left, complaint = time.monotonic() + patience, patience, ""
     while True:
-        left = deadline - time.monotonic()
         names = meet(post, clients, left, log, doorman)
         courier = Courier(post, names, limit=1 << 20)
         everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
@@ -84,12 +98,13 @@ def introductions(
             return {name: _introduced(name, found[i]) for i, name in enumerate(names)}
         for event in courier.events():
             words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
-            if event["kind"] == "refused errand":
+            if event["kind"] == "refused errand" or time.monotonic() > deadline:
                 raise RunError(words)
             if words != complaint:
                 log(words)
                 complaint = words
         time.sleep(1)
+        left = max(1.0, deadline - time.monotonic())
 
 
 def _introduced(name: str, answer: Parcel) -> Rows:
@@ -133,7 +148,8 @@ def train_nodes(
     """Train what is described with nodes that have introduced themselves."""
     federation = gathered(told).with_importance(experiment.importance)
     task = make_task(experiment, federation)
-    who = make_participation(experiment.model_copy(update=dict.fromkeys(("availability",))), federation, task)
+    real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
+    who = make_participation(real, federation, task)
     if "update_norm" in who.asks:
         raise ConfigError(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
@@ -142,6 +158,8 @@ def train_nodes(
     watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
     algorithm = make_algorithm(experiment)
     setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
+    check_discreet(experiment.algorithm, setting)
+    check_same_nodes(folder, list(told))
     contracts = make_contracts(experiment, federation, run_name(folder), watch)
     courier = Courier(post, list(told))
     engine = protection.engine(setting, courier, contracts, patience, doorman, folder.record)
@@ -149,7 +167,7 @@ def train_nodes(
         federation,
         task,
         algorithm,
-        rounds=experiment.rounds_to_train or 0,
+        rounds=DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train,
         seed=experiment.seed,
         participation=who,
         timing=real_timing(experiment),
@@ -162,6 +180,15 @@ def train_nodes(
         observer=observer,
     )
     return run, engine
+
+
+def check_discreet(name: str, setting: Setting) -> None:
+    """A simulation may hand every client what is meant for one of them; between real ones that is a leak."""
+    algorithm, task = setting.algorithm, setting.task
+    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
+    message = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+    if algorithm.traffic(message, reply_template(setting, message).upload)[0] < nbytes(message):
+        raise ConfigError(f"{name} would send all clients what belongs to single ones; only simulate it.")
 
 
 def make_contracts(
@@ -182,6 +209,18 @@ def run_name(folder: RunFolder) -> str:
         known = secrets.token_hex(8)
         folder.record.set_meta("deployment", known)
     return known
+
+
+def check_same_nodes(folder: RunFolder, names: list[str]) -> None:
+    """A run goes on with the nodes it began with, in the same places; the folder remembers who they were."""
+    known = folder.record.meta().get("nodes")
+    if known is None:
+        folder.record.set_meta("nodes", json.dumps(names))
+    elif json.loads(known) != names:
+        raise RunError(
+            f"{folder.path} was begun with the nodes {', '.join(json.loads(known))}, but here are "
+            f"{', '.join(names)}; go on with the same."
+        )
 
 
 def make_folder(experiment: Experiment, out: Path, resume: bool, overwrite: bool = False) -> RunFolder:

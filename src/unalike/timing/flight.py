@@ -7,7 +7,8 @@ policy says so. A :class:`Flight` knows all jobs, by ticks, and which versions o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Flight:
         self._uses: dict[int, int] = {}
         self._grounded: set[int] = set(range(clients))
         self._durations: dict[int, Numbers] = {}
+        self.pause: Callable[[float], None] = time.sleep
+        """How to wait for real clients; raises when somebody asks to stop."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -68,6 +71,10 @@ class Flight:
     def first(self, until: int | None = None) -> int:
         """When the next result is ready; more than `until`, if none is by then."""
         return self._queue[0][0]
+
+    def time(self, now: int) -> int:
+        """The tick at which the server begins to wait; a simulated clock stands still while it is busy."""
+        return now
 
     def sleep(self, until: int) -> None:
         """Let time pass; a simulated clock needs none."""

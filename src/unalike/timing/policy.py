@@ -159,6 +159,7 @@ class Policy(Timing):
         number = first
         while True:
             self._send(draw, number)
+            self.now = self.flight.time(self.now)
             tick, arrived = self.wait()
             self.flight.sleep(tick)
             yield self._step(number, tick, np.array(sorted(arrived), np.int64))
@@ -188,7 +189,8 @@ class Policy(Timing):
         weights = self.weighing.of(clients, number - versions)
         if self.by_cohort:
             weights = weights * self.drawn[clients] * self.correction(clients)
-        self.weighing.saw(clients)
+        if len(clients) or not self._real:  # an outage says nothing of how often clients report
+            self.weighing.saw(clients)
         lost, self.lost = np.array(self.lost, np.int64), []
         self.now = tick
         spare = {*unused.tolist(), *self.spare, *(() if self.flight.uses(number) else (number,))}
@@ -233,9 +235,10 @@ class Policy(Timing):
     def taken(self, found: list[int]) -> tuple[int, list[int]]:
         """A step when the last of these was ready; without any, when the last was lost, or one unit of time
         later because nobody works."""
-        if found or self.heard > self.now:
+        if found or (self.heard > self.now and not self._real):
             return max(self.heard, self.now), found
-        return self.now + self.resolution, []
+        # Real clients that are away are lost at once: without a pause, rounds would fly by.
+        return max(self.heard, self.now + self.resolution), []
 
     def _is_lost(self, client: int) -> bool:
         job = int(self.flight.jobs[client]) - 1
