@@ -19,7 +19,7 @@ from unalike.data import Federation
 from unalike.engine import ClientError, Setting, engines, on_ray, ray_log, ray_pool, ray_session
 from unalike.engine.on_ray import RayEngine
 from unalike.engine.ray_rows import OnDisk, on_disk, pack, unpack
-from unalike.timing import Asynchronous, FixedTimes, Gossip
+from unalike.timing import Gossip
 from unalike.trees import largest_difference
 
 from . import toys
@@ -58,27 +58,14 @@ def gap(one, other):
     )
 
 
-CASES = {
-    "fedavg": {},
-    "dpasgd": {"timing": Gossip("ring")},
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_cluster_is_one_machine(federation, name):
-    method = algorithms.make(name, **SETTINGS)
-    here, there = (train(federation, method, engine, **CASES[name]) for engine in ("local", "ray:2"))
+def test_without_a_server_a_cluster_is_one_machine_too(federation):
+    method, ring = algorithms.make("dpasgd", **SETTINGS), {"timing": Gossip("ring")}
+    here, there = (train(federation, method, engine, **ring) for engine in ("local", "ray:2"))
     assert gap(here, there) < 1e-5
     ours, theirs = here.metrics(), there.metrics()
     for column in ("participants", "bytes_up", "test_accuracy"):
         np.testing.assert_array_equal(theirs[column], ours[column])
     np.testing.assert_allclose(theirs["train_loss"], ours["train_loss"], rtol=1e-5)
-
-
-def test_late_results_are_taken_in_order(federation):
-    late = partial(Asynchronous, hardware=FixedTimes(np.array([1.0, 2, 3, 1, 2, 3])))
-    here, there = (train(federation, Scaffold(**SETTINGS), e, timing=late()) for e in ("local", "ray:2"))
-    assert gap(here, there) < 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,29 +79,15 @@ class DeadlyScaffold(Scaffold):
         return super().client(task, message, memory, data, key)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeadlyFedEM(FedEM):
-    flag: str
-
-    def client(self, task, message, memory, data, key):
-        jax.debug.callback(partial(_die, self.flag), data.round, data.client)
-        return super().client(task, message, memory, data, key)
-
-
 def _die(flag, round, client):
     if round == 3 and client == 1 and not Path(flag).exists():
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("deadly", "entries", "options"),
-    [(DeadlyScaffold, 2, {"per_round": 4}), (DeadlyFedEM, 16, {})],
-    ids=["SCAFFOLD with sampling, after a snapshot", "FedEM, from the log"],
-)
-def test_a_dead_worker_changes_no_bit(federation, tmp_path, monkeypatch, deadly, entries, options):
-    monkeypatch.setattr(ray_log, "FEWEST", entries)
-    method = deadly(flag=str(tmp_path / "flag"), **SETTINGS)
+def test_a_dead_worker_changes_no_bit(federation, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_log, "FEWEST", 2)  # so that there is a snapshot before the death
+    method, options = DeadlyScaffold(flag=str(tmp_path / "flag"), **SETTINGS), {"per_round": 4}
     died, lived = (train(federation, method, rounds=5, **options) for _ in range(2))  # the flag remains
     assert gap(died, lived) == 0
     [event] = [event for event in died.events() if event["kind"] == "worker restarted"]

@@ -9,7 +9,8 @@ run.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,18 @@ class Contract:
         """The task, the algorithm made ready, and the seed, for a node with these rows."""
         try:
             experiment = make_experiment(self.experiment)
-            task = make_task(experiment, far_federation([Rows.of(federation)], self.classes))
-            everyone = far_federation([Rows.of(federation)] * self.clients, self.classes, self.largest)
+            kind = replace(Rows.of(federation), train=self.largest, validation=0, test=0)
+            task = _task(experiment.model_dump_json(include={"model", "l2"}), kind, self.classes)
+            everyone = far_federation([kind] * self.clients, self.classes)
             return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
         except ConfigError as error:
             raise ParcelError(f"the errand asks for something impossible: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _task(words: str, kind: Rows, classes: int) -> Task:
+    """One task for all contracts with the same model, so that what was compiled for one serves the others."""
+    return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
 
 
 def told_of(experiment: Experiment) -> dict[str, Any]:
@@ -135,9 +143,7 @@ def told_of(experiment: Experiment) -> dict[str, Any]:
     return {name: getattr(experiment, name) for name in TOLD}
 
 
-def far_federation(
-    rows: list[Rows], classes: int | None = None, largest: int | None = None, names: tuple[str, ...] = ()
-) -> Federation:
+def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[str, ...] = ()) -> Federation:
     """Clients whose rows are elsewhere: sizes and shapes are real, every row is a zero that takes no room.
 
     >>> far = far_federation([Rows(3, 0, 1, 2, (4,), (), ("float32", "int32"))] * 2)
@@ -146,8 +152,6 @@ def far_federation(
     """
     labels = max(one.classes for one in rows) if classes is None else classes
     sizes = [[getattr(one, split) for one in rows] for split in SPLITS]
-    if largest is not None:
-        sizes[0] = [largest] * len(rows)
     parts = [_zeros(np.array(counts, np.int64), rows[0]) for counts in sizes]
     return Federation(parts[0], parts[1], parts[2], labels or None, names or None, None, "rows of their own")
 

@@ -53,7 +53,6 @@ class LocalEngine(OneProcess):
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
-        self._most = 1
         self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
     def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
@@ -81,7 +80,7 @@ class LocalEngine(OneProcess):
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
         setting, algorithm = self.setting, self.setting.algorithm
         plan, layout, placed = self.plan(
-            algorithm.work, step.number, step.clients, memories, step, room=self._room
+            algorithm.work, step.number, step.clients, memories, step, room=power_of_two
         )
         own = told.own or algorithm.decentralised
         memory, _ = memories.gather(layout.arrange(step.clients))
@@ -207,12 +206,6 @@ class LocalEngine(OneProcess):
             fresh=memories.fresh(clients),
         )
         return plan, layout, placed
-
-    def _room(self, clients: int) -> int:
-        """Places for a part of a cohort, whose size changes from round to round: as many as were ever needed,
-        so that programs are compiled a few times and not for every size."""
-        self._most = max(self._most, power_of_two(clients))
-        return self._most
 
     def sent(self, told: Told, layout: Layout, clients: NDArray[np.int64]) -> Tree:
         """Messages as the compiled program takes them: the one for all, or each client's in core order."""
