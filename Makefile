@@ -20,6 +20,7 @@ demo: $(BIN)/.ready  ## train on embedded data and compare methods; ends with a 
 
 test: $(BIN)/.ready  ## run all tests
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+	UNALIKE_EXACT=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: $(BIN)/.ready  ## check style and types
 	$(BIN)/ruff check src tests benchmarks examples

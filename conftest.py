@@ -1,14 +1,35 @@
-"""Tests compile hundreds of small programs and run each a few times: compiling must be quick, not running."""
+"""How are tests compiled?
+
+Tests compile hundreds of small programs and run each a few times: compiling must be quick, not running. But
+what is said of bits holds for programs as users compile them, so files that speak of bits are run apart:
+`make test` runs pytest twice, the second time with UNALIKE_EXACT=1, which takes these files only.
+"""
 
 import importlib.util
 import os
 from importlib.metadata import version
+from pathlib import Path
 
+EXACT = (
+    "tests/algorithms/test_fedem.py",
+    "tests/engine/test_stale.py",
+    "tests/test_asynchronous_training.py",
+)
+EXACTLY = bool(os.environ.get("UNALIKE_EXACT"))
 QUICKLY = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
     QUICKLY.append("--xla_cpu_use_fusion_emitters=false")
-os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
+if not EXACTLY:
+    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
 
 WITHOUT = {"flwr": "src/unalike/deploy/*", "ray": "src/unalike/engine/ray_*"}
 """Modules that cannot be imported without an extra."""
 collect_ignore_glob = [files for extra, files in WITHOUT.items() if importlib.util.find_spec(extra) is None]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Every file is run in one way, unless it is asked for by name."""
+    if collection_path.is_dir() or collection_path.name == "conftest.py":
+        return None
+    exact = collection_path.relative_to(Path(__file__).parent).as_posix() in EXACT
+    return True if exact != EXACTLY else None
