@@ -133,7 +133,7 @@ def serve(
         def doorman() -> list[str]:
             lines = link.refusals()
             for line in lines:
-                log(f"refused: {line}")
+                log(line.partition(" ")[2])  # without its own time
             return lines
 
         with link.open() as post, LiveRounds(quiet or json) as progress:
