@@ -14,11 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from ..config import DEFAULT_ROUNDS, Experiment
 from ..data import Federation
-from ..engine import WATCHED, Setting, reply_template
+from ..engine import WATCHED, Setting, message_template, reply_template
 from ..errors import ConfigError, DataError, RunError
 from ..experiment import make_algorithm, make_task
 from ..participating import make_participation, make_sampler
@@ -184,10 +182,8 @@ def train_nodes(
 
 def check_discreet(name: str, setting: Setting) -> None:
     """A simulation may hand every client what is meant for one of them; between real ones that is a leak."""
-    algorithm, task = setting.algorithm, setting.task
-    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
-    message = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
-    if algorithm.traffic(message, reply_template(setting, message).upload)[0] < nbytes(message):
+    message = message_template(setting)
+    if setting.algorithm.traffic(message, reply_template(setting, message).upload)[0] < nbytes(message):
         raise ConfigError(f"{name} would send all clients what belongs to single ones; only simulate it.")
 
 

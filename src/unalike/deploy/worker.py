@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Federation
-from ..engine import LocalEngine, Memories, Part, Setting, Told, reply_template
+from ..engine import LocalEngine, Memories, Part, Setting, Told, message_template, reply_template
 from ..errors import UnalikeError
 from ..runs import save_tensors
 from ..timing import Step
@@ -166,9 +166,7 @@ class Desk:
 
 
 def _shapes(setting: Setting) -> Shapes:
-    task, algorithm = setting.task, setting.algorithm
-    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
-    message = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+    message = message_template(setting)
     return Shapes(message, reply_template(setting, message).memory)
 
 

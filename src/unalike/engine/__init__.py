@@ -1,6 +1,18 @@
 """Where it runs: the plan on the host, the work in XLA, or one client at a time for debugging."""
 
-from .base import Engine, OneProcess, Outcome, Part, Report, Setting, Told, engines, reply_template, root_key
+from .base import (
+    Engine,
+    OneProcess,
+    Outcome,
+    Part,
+    Report,
+    Setting,
+    Told,
+    engines,
+    message_template,
+    reply_template,
+    root_key,
+)
 from .debug import ClientError, DebugEngine
 from .devices import set_up
 from .local import LocalEngine
@@ -28,6 +40,7 @@ __all__ = [
     "Told",
     "engines",
     "fault",
+    "message_template",
     "reply_template",
     "root_key",
     "set_up",

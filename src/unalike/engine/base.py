@@ -138,6 +138,13 @@ def root_key(seed: int, purpose: str) -> jax.Array:
     return jax.random.fold_in(jax.random.key(seed & 0xFFFFFFFF), purpose_code(purpose))
 
 
+def message_template(setting: Setting) -> Tree:
+    """The shapes of what the server broadcasts."""
+    task, algorithm = setting.task, setting.algorithm
+    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
+    return jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+
+
 def reply_template(setting: Setting, message: Tree) -> Reply:
     """The shapes of what one client hands back; the memory's must be those of its first memory."""
     algorithm, task, train = setting.algorithm, setting.task, setting.federation.train
