@@ -7,7 +7,6 @@ once, at the door.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,18 +45,6 @@ def clean_targets(y: Array, classes: int | None = None) -> Array:
         )
     with np.errstate(over="ignore"):
         return y.astype(np.float32, copy=False)
-
-
-def encode_words(targets: Sequence[Array]) -> tuple[list[Array], tuple[str, ...] | None]:
-    """Labels that are words become numbers in alphabetical order, the same for every client.
-
-    >>> encode_words([np.array(["no", "yes"]), np.array(["maybe"])])
-    ([array([1, 2]), array([0])], ('maybe', 'no', 'yes'))
-    """
-    if not targets or any(y.dtype.kind != "U" for y in targets):
-        return list(targets), None
-    words = np.unique(np.concatenate([np.unique(y) for y in targets]))
-    return [np.searchsorted(words, y) for y in targets], tuple(str(word) for word in words)
 
 
 def infer_classes(y: Array) -> int | None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .arrays import clean_features, clean_targets, encode_words, infer_classes
+from .agreement import Words, agree_labels, code_words, number_words
+from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
 from .splitting import PARTS, assign_parts
 from .validation import check_alike, check_client, check_names, validate
@@ -83,17 +84,33 @@ def _pair(name: str, pair: Any) -> tuple[Array, Array]:
 
 
 def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
-    targets, label_names = encode_words([piece.y for piece in pieces])
-    if label_names is None and any(y.dtype.kind == "U" for y in targets):
-        first = next(piece for piece in pieces if piece.y.dtype.kind == "U")
-        raise DataError(
-            f"client {first.name!r} has words as labels but others have numbers; use one of the two."
-        )
+    """Labels that are words become numbers in alphabetical order, the same for every client."""
+    words = [_words(piece) for piece in pieces]
+    label_names = agree_labels(_names_by_client(pieces, words))
     cleaned = [
-        piece._replace(x=clean_features(piece.x), y=clean_targets(y, classes))
-        for piece, y in zip(pieces, targets, strict=True)
+        piece._replace(
+            x=clean_features(piece.x),
+            y=clean_targets(piece.y if mine is None else number_words(mine, label_names or ()), classes),
+        )
+        for piece, mine in zip(pieces, words, strict=True)
     ]
     return cleaned, label_names
+
+
+def _words(piece: _Piece) -> Words | None:
+    return code_words(piece.name, piece.y.tolist()) if piece.y.dtype.kind == "U" else None
+
+
+def _names_by_client(pieces: list[_Piece], words: list[Words | None]) -> dict[str, list[str] | None]:
+    """The labels that each client uses in all of its parts, or None for numbers."""
+    names: dict[str, list[str] | None] = {}
+    for piece, mine in zip(pieces, words, strict=True):
+        before = names.setdefault(piece.name, None if mine is None else [])
+        if (before is None) != (mine is None):
+            raise DataError(f"client {piece.name!r} has words and numbers as labels; use one of the two.")
+        if before is not None and mine is not None:
+            before += mine.names
+    return names
 
 
 def _decide(

@@ -75,6 +75,10 @@ class Federation:
     description: str = ""
     given_importance: NDArray[np.float64] | None = None
     """How much each client counts, where that is not its share of all training rows."""
+    columns: tuple[str, ...] | None = None
+    """What the features are called, in order, where they came from tables with a header."""
+    target: str | None = None
+    """The column that is predicted, where there is one."""
 
     def __post_init__(self) -> None:
         lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}

@@ -42,6 +42,8 @@ def save_federation(federation: Federation, folder: Path) -> Path:
         "names": federation.names,
         "label_names": federation.label_names,
         "description": federation.description,
+        "columns": federation.columns,
+        "target": federation.target,
     }
     _replace(folder / MANIFEST, json.dumps(manifest).encode())
     return folder
@@ -51,16 +53,17 @@ def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Fede
     """Read a federation; `check=False` skips the pass over all rows."""
     manifest = _read_manifest(folder / MANIFEST)
     train, validation, test = (_read_split(folder, part, mmap) for part in PARTS)
-    names, words = manifest.get("names"), manifest.get("label_names")
     federation = Federation(
         train,
         validation,
         test,
         classes=manifest.get("classes"),
-        names=None if names is None else tuple(names),
-        label_names=None if words is None else tuple(words),
+        names=_names(manifest, "names"),
+        label_names=_names(manifest, "label_names"),
         description=manifest.get("description", ""),
         given_importance=_read_array(folder / IMPORTANCE, False) if manifest.get("importance") else None,
+        columns=_names(manifest, "columns"),
+        target=manifest.get("target"),
     )
     return validate(federation) if check else federation
 
@@ -77,6 +80,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"{str(path)!r} has version {manifest.get('version')}; this Unalike reads {_VERSION}."
         )
     return manifest
+
+
+def _names(manifest: dict[str, Any], key: str) -> tuple[str, ...] | None:
+    """Names that a manifest may have; folders saved by an older version do not know all of them."""
+    names = manifest.get(key)
+    return None if names is None else tuple(names)
 
 
 def _read_split(folder: Path, part: str, mmap: bool) -> Split:
