@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
+from .core.catalogue import first_sentence
 from .errors import ConfigError, unknown
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class Registry(Generic[T]):
 
     def explain(self) -> dict[str, str]:
         """Each name with its one-line explanation, in the order they were registered."""
-        return {name: _first_line(maker) for name, maker in self._makers.items()}
+        return {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
 
     def make(self, spec: str, **context: Any) -> T:
         """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those
@@ -111,7 +112,3 @@ def _value(word: str) -> int | float | str:
         except ValueError:
             continue
     return word
-
-
-def _first_line(maker: Callable[..., Any]) -> str:
-    return " ".join((inspect.getdoc(maker) or "").partition("\n\n")[0].split())

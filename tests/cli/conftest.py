@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from unalike import report
 from unalike.cli import main
 from unalike.runs import RunFolder
 
@@ -38,9 +39,8 @@ def no_reports(monkeypatch):
         folder = where.path if isinstance(where, RunFolder) else Path(where).parent
         return folder / "report.html"
 
-    # By sys.modules, for the package's attributes `run` and `compare` are the commands, not their modules.
-    monkeypatch.setattr(sys.modules["unalike.cli.run"], "report_run", draw_nothing)
-    monkeypatch.setattr(sys.modules["unalike.cli.compare"], "report_comparison", draw_nothing)
+    for name in ("report_run", "report_comparison"):
+        monkeypatch.setattr(report, name, draw_nothing)
 
 
 @pytest.fixture

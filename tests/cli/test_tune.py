@@ -1,10 +1,10 @@
 """Does `unalike tune` choose, write and compare as it says, and refuse what cannot work before it starts?"""
 
-import sys
 from pathlib import Path
 
 import pytest
 
+import unalike.report
 import unalike.tuning
 
 from .conftest import model_of
@@ -17,8 +17,7 @@ TWO = (*SMALL, *WORK, "--algorithms", "fedavg,ditto", "--budget", "2", "--seeds"
 @pytest.fixture(autouse=True)
 def no_drawing(monkeypatch, no_reports):
     """Pictures take most of the time here, and are tested elsewhere."""
-    tune = sys.modules["unalike.cli.tune"]
-    monkeypatch.setattr(tune, "report_tuning", lambda path, *_: Path(path))
+    monkeypatch.setattr(unalike.report, "report_tuning", lambda path, *_: Path(path))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from .dpasgd import DPASGD
 from .fedavg import FedAvg
 from .fedbn import FedBN
 from .fedem import FedEM
+from .fedopt import fedadagrad, fedadam, fedavgm, fedyogi
 from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
@@ -60,6 +61,10 @@ __all__ = [
     "SurrogateOptimizer",
     "Trained",
     "algorithms",
+    "fedadagrad",
+    "fedadam",
+    "fedavgm",
+    "fedyogi",
     "local_sgd",
     "optimizer_names",
     "schedules",

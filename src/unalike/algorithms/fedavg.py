@@ -12,14 +12,14 @@ everyone started from w.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import optax
 
 from ..models import Task
 from ..trees import Tree, add, scale, subtract
-from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
+from .base import Algorithm, Mixed, Reply, algorithms
 from .client_data import ClientData
 from .local_sgd import local_sgd
 from .optimizers import Optimizer
@@ -63,32 +63,3 @@ class FedAvg(Algorithm):
         updates, server = optimizer.build().update(scale(-1.0, change), state["server"], state["params"])
         updates = scale(optimizer.factor(round), updates) if optimizer.schedule != "constant" else updates
         return {**state, "params": optax.apply_updates(state["params"], updates), "server": server}
-
-
-def _with_server(name: str, optimizer: str, learning_rate: float, explanation: str, **options: Any) -> None:
-    """Register FedAvg under another name, with another default for the server's optimiser."""
-    default = Optimizer.of(optimizer, learning_rate, options)
-
-    def make(
-        work: LocalWork | None = None,
-        optimizer: Optimizer | None = None,
-        server_optimizer: Optimizer = default,
-    ) -> FedAvg:
-        return FedAvg(
-            work=work or LocalWork(), optimizer=optimizer or Optimizer(), server_optimizer=server_optimizer
-        )
-
-    make.__doc__ = explanation
-    algorithms.add(name)(make)
-
-
-_with_server("fedavgm", "sgd", 1.0, "FedAvg with momentum at the server (Hsu et al., 2019).", momentum=0.9)
-_with_server(
-    "fedadam", "adam", 0.01, "FedAvg with Adam at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3
-)
-_with_server(
-    "fedyogi", "yogi", 0.01, "FedAvg with Yogi at the server (Reddi et al., 2021).", b2=0.99, eps=1e-3
-)
-_with_server(
-    "fedadagrad", "adagrad", 0.03, "FedAvg with Adagrad at the server (Reddi et al., 2021).", eps=1e-3
-)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from ..config import make_experiment
-from ..data.importance import importance_of
 from ..errors import ConfigError
-from ..experiment import make_federation
-from ..insight import Advice, SchemeReport, advise_sampling
-from ..insight.timing_advice import PolicyReport, TimingAdvice, advise_timing, readable
-from ..insight.timing_race import Goal
-from ..report import save
-from ..report.participation_plots import weight_variance
-from ..timing import FixedTimes, Hardware, hardwares
 from .screen import console, print_json, show_rows
+
+if TYPE_CHECKING:
+    from ..insight import Advice, SchemeReport
+    from ..insight.timing_advice import PolicyReport, TimingAdvice
+    from ..timing import Hardware
 
 advise = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 _HEADS = {
@@ -66,10 +64,16 @@ def sampling(
 
     Example: unalike advise sampling --partition lognormal:1 --clients 50 --per-round 5
     """
+    from ..experiment import make_federation
+    from ..insight import advise_sampling
+
     values = {"data": data, "partition": partition, "clients": clients, "samples": samples, "seed": seed}
     experiment = make_experiment({name: value for name, value in values.items() if value is not None})
     advice = advise_sampling(make_federation(experiment).with_importance(importance), per_round)
     if plot is not None:
+        from ..report import save
+        from ..report.participation_plots import weight_variance
+
         save(weight_variance(advice.statistics), plot)
     if json:
         print_json({**advice.as_dict(), "plot": None if plot is None else str(plot)})
@@ -137,6 +141,11 @@ def timing(
 
     Example: unalike advise timing --hardware spread:80 --clients 50
     """
+    from ..data.importance import importance_of
+    from ..insight.timing_advice import advise_timing
+    from ..insight.timing_race import Goal
+    from ..timing import hardwares
+
     goal = Goal(target=target, conditioning=conditioning, unlike=unlike)
     known = _measured(times, clients) if times else hardwares.make(hardware, clients=clients or 10, seed=seed)
     shares = importance_of(importance, np.ones(len(known.mean), np.int64))
@@ -149,6 +158,8 @@ def timing(
 
 def _measured(path: Path, clients: int | None) -> Hardware:
     """Times from a text file, separated by commas, spaces or line ends."""
+    from ..timing import FixedTimes
+
     try:
         words = path.read_text(encoding="utf-8").replace(",", " ").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -174,6 +185,8 @@ def _show_timing(advice: TimingAdvice, hardware: str) -> None:
 
 
 def _timing_row(report: PolicyReport, plain: PolicyReport | None) -> dict[str, str]:
+    from ..insight.timing_advice import readable
+
     return {
         "policy": report.policy,
         "steps": readable(report.aggregations_per_time),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
-from ..comparing import Trials, check_metric, check_options, check_variants, compare_experiments, variant
 from ..config import Experiment
+from ..core.catalogue import check_name
 from ..errors import ConfigError, unknown
-from ..experiment import check, make_federation
-from ..report import report_comparison
-from ..runs import Comparison
 from .screen import LiveRounds, console, print_json, show_rows
+
+if TYPE_CHECKING:
+    from ..comparing import Trials
+    from ..runs import Comparison
 
 
 def compare(
@@ -46,6 +48,9 @@ def compare(
     --clients 50
     """
     names = named(algorithms)
+    from ..comparing import check_metric, check_options, check_variants, compare_experiments, variant
+    from ..experiment import check, make_federation
+
     variants = {name: variant(experiment, name) for name in names}
     check_options(experiment, names)
     if baseline is not None and baseline not in variants:
@@ -72,6 +77,8 @@ def named(algorithms: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",") if name.strip()))
     if not names:
         raise ConfigError("name at least one algorithm, such as --algorithms fedavg,fedprox.")
+    for name in names:
+        check_name("algorithms", name)
     return names
 
 
@@ -82,6 +89,8 @@ def over_seeds(metric: str, seeds: int) -> str:
 
 def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experiment, json: bool) -> None:
     """Write the report and print the table."""
+    from ..report import report_comparison
+
     report = report_comparison(out / "report.html", answer, trials.curves, experiment.model_dump())
     if json:
         found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}

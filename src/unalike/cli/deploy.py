@@ -9,18 +9,18 @@ import threading
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from ..config import Experiment, make_experiment
-from ..data import Federation
-from ..deploy import engine as _engine  # noqa: F401  (so that the engine has a name here, too)
 from ..errors import ConfigError, RunError, unknown
-from ..experiment import check, make_federation
-from ..runs import RunFolder
 from .run import conclude, free_folder
 from .screen import LiveRounds, console
+
+if TYPE_CHECKING:
+    from ..data import Federation
 
 DATA = ("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "seed")
 """What a node says of its own data."""
@@ -100,6 +100,7 @@ def serve(
     from ..deploy import Link, check_flower, read_allowed
     from ..deploy.private_run import Protection
     from ..deploy.serving import check_servable, ignored, introductions, make_folder, train_nodes
+    from ..experiment import check
 
     check_flower()
     protection = Protection(secure_aggregation, central_dp)
@@ -188,6 +189,7 @@ def join(
     from ..deploy.private_node import local_privacy, private_answers
     from ..deploy.secure_node import secure_app
     from ..deploy.worker import Worker
+    from ..experiment import make_federation
 
     privacy = None if local_dp is None else local_privacy(local_dp)
     if key is None and not insecure:
@@ -210,6 +212,8 @@ def join(
 
 def _same_experiment(given: Experiment, folder: Path) -> Experiment:
     """The experiment of a run that goes on, of which nothing can be changed."""
+    from ..runs import RunFolder
+
     config = RunFolder.open(folder).config
     if config.get("engine") != "flower":
         raise RunError(f"{folder} was not trained with real clients; go on with `unalike resume {folder}`.")

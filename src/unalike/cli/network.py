@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from ..errors import ConfigError
-from ..insight.network_race import race
-from ..network import (
-    GIGABIT,
-    Connectivity,
-    Design,
-    Overlay,
-    certify,
-    connect,
-    design,
-    expected_contraction,
-    read_measurements,
-)
-from ..report import save
-from ..report.network_plots import network_map
 from .screen import console, print_json, show_rows, show_summary
+
+if TYPE_CHECKING:
+    from ..network import Connectivity, Design
 
 network = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 SAMPLED = 200
@@ -65,6 +54,8 @@ def design_overlay(
 
     Example: unalike network design --underlay gaia --access 1 --workload inaturalist
     """
+    from ..network import Overlay, certify, design
+
     silos = reached(underlay, workload, local_steps, access, core, seed)
     chosen = design(name, silos, seed)
     answer = described(chosen, silos)
@@ -108,6 +99,8 @@ def compare_overlays(
 
     Example: unalike network compare --underlay aws-na --access 0.1 --workload femnist
     """
+    from ..network import design
+
     silos = reached(underlay, workload, local_steps, access, core, seed)
     names = list(dict.fromkeys(word.strip() for word in designs.split(",") if word.strip()))
     if not names:
@@ -115,6 +108,8 @@ def compare_overlays(
     chosen = {name: design(name, silos, seed) for name in names}
     rows = [{"design": name, **described(one, silos)} for name, one in chosen.items()]
     if rounds:
+        from ..insight.network_race import race
+
         found = race(chosen, silos, rounds=rounds, part=target, seed=seed)
         for row in rows:
             finish = found[row["design"]]
@@ -143,6 +138,10 @@ def show_overlay(
 
     Example: unalike network show --underlay gaia --design mst
     """
+    from ..network import Overlay, design
+    from ..report import save
+    from ..report.network_plots import network_map
+
     silos = reached(underlay, workload, local_steps, access, core, seed)
     chosen = design(name, silos, seed)
     pace = chosen.cycle_time(silos)
@@ -166,6 +165,8 @@ def reached(
     underlay: str, workload: str, local_steps: int, access: float, core: float, seed: int
 ) -> Connectivity:
     """The silos on a map or in a file of measurements."""
+    from ..network import GIGABIT, connect, read_measurements
+
     settings: dict[str, Any] = {"local_steps": local_steps, "access": access * GIGABIT}
     if underlay.endswith(".csv"):
         return read_measurements(underlay, workload, **settings)
@@ -174,6 +175,8 @@ def reached(
 
 def described(chosen: Design, silos: Connectivity) -> dict[str, Any]:
     """What a design costs and brings."""
+    from ..network import Overlay, expected_contraction
+
     pace = chosen.cycle_time(silos)
     rounds = 1 if isinstance(chosen, Overlay) else SAMPLED
     closer = expected_contraction([chosen.mixing(k) for k in range(rounds)])

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import typer
 
 from ..config import Experiment, read_experiment
+from ..core.catalogue import check_settings
 from ..errors import ConfigError
 from ..registry import parse_spec
 
@@ -37,7 +38,9 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
             given.pop(name, None)
         if "options" in overrides:
             overrides["options"] = parse_settings(overrides["options"])
-        return command(experiment=read_experiment(given.pop("file"), overrides), **given)
+        experiment = read_experiment(given.pop("file"), overrides)
+        check_settings(experiment.model_dump())  # before JAX is imported: a typo is answered at once
+        return command(experiment=experiment, **given)
 
     parameters = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields), *own]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ..reproduce import run_study, studies
+from ..core.catalogue import check_name, explain
 from .screen import console, errors, print_json, show_rows
 
 
@@ -21,9 +21,12 @@ def reproduce(
     The exit code is 1 if a hard claim does not hold. Example: unalike reproduce foundation --quick
     """
     if name is None:
-        listed = [{"study": study, "what it checks": words} for study, words in studies.explain().items()]
+        listed = [{"study": study, "what it checks": words} for study, words in explain("studies").items()]
         print_json(listed) if json else show_rows(listed, "studies")
         return
+    check_name("studies", name)
+    from ..reproduce import run_study
+
     with errors.status(f"studying {name}"):
         claims = run_study(name, quick)
     if json:

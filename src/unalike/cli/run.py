@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from ..config import Experiment, make_experiment
-from ..data import Federation
 from ..errors import RunError
-from ..experiment import make_federation, run_experiment
-from ..report import report_run
-from ..report.personal_report import personal_figures
-from ..run import Run
-from ..runs import RunFolder
 from .screen import LiveRounds, console, errors, print_json, show_summary, summary
+
+if TYPE_CHECKING:
+    from ..data import Federation
+    from ..run import Run
 
 
 def run(
@@ -33,6 +32,8 @@ def run(
     Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
     10 --rounds 50
     """
+    from ..experiment import make_federation, run_experiment
+
     folder = out or free_folder(experiment)
     federation = make_federation(experiment)
     with LiveRounds(quiet or json) as progress:
@@ -51,6 +52,8 @@ def resume(
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Go on with an interrupted run; the result is the same as if it had never stopped."""
+    from ..runs import RunFolder
+
     opened = RunFolder.open(folder)
     if opened.config.get("made_by"):
         raise RunError(
@@ -63,6 +66,8 @@ def resume(
         )
     if rounds is not None:
         experiment = experiment.model_copy(update={"rounds": rounds})
+    from ..experiment import run_experiment
+
     with LiveRounds(quiet or json) as progress:
         finished = run_experiment(experiment, opened, resume=True, observer=progress)
     conclude(finished, json)
@@ -70,6 +75,9 @@ def resume(
 
 def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
     """Write the report, on what may be shown of the federation, and print the table."""
+    from ..report import report_run
+    from ..report.personal_report import personal_figures
+
     assert run.folder is not None
     report = report_run(run.folder, federation or run.setting.federation, personal_figures(run))
     numbers = {**summary(run), "report": str(report)}

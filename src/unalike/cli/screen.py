@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -21,9 +21,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from ..rounds import RoundReport
-from ..run import Run
-from ..runs import summarise_clients
+if TYPE_CHECKING:
+    from ..rounds import RoundReport
+    from ..run import Run
 
 console = Console()
 errors = Console(stderr=True)
@@ -80,6 +80,8 @@ class LiveRounds:
 
 def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
+    from ..runs import summarise_clients
+
     metrics = run.metrics()
     # Every run ends with an evaluation; an older one would hide that it has diverged.
     last = {k: float(v[-1]) if k.startswith(("test_", "unseen_")) else _last(v) for k, v in metrics.items()}

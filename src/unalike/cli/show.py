@@ -7,64 +7,40 @@ from typing import Any
 
 import typer
 
-from ..algorithms import algorithms, optimizer_names, schedules
 from ..config import make_experiment
-from ..data import describe, draw_partition, partitions, skews, sources
-from ..engine import engines
+from ..core.catalogue import KINDS, explain
 from ..errors import unknown
-from ..experiment import make_federation
-from ..models import models
-from ..network import designers, graphs, mixings, underlays, workloads
-from ..participation import availabilities, samplers, strategies
-from ..registry import Registry
-from ..report import save
-from ..reproduce import studies
-from ..timing import discounts, hardwares, timings
 from .screen import console, print_json, show_rows, show_summary
 
-_LISTS: dict[str, Registry[Any]] = {
-    "data": sources,
-    "partitions": partitions,
-    "skews": skews,
-    "models": models,
-    "algorithms": algorithms,
-    "samplers": samplers,
-    "availabilities": availabilities,
-    "participation": strategies,
-    "timings": timings,
-    "hardware": hardwares,
-    "staleness": discounts,
-    "networks": designers,
-    "underlays": underlays,
-    "workloads": workloads,
-    "graphs": graphs,
-    "mixings": mixings,
-    "schedules": schedules,
-    "engines": engines,
-    "studies": studies,
-}
+OPTIMIZERS = "optimizers"
 
 
 def list_names(
     kind: str | None = typer.Argument(
-        None, help=f"One of {', '.join(_LISTS)}, optimizers.", show_default="all"
+        None, help=f"One of {', '.join(KINDS)}, {OPTIMIZERS}.", show_default="all"
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Show what can be named: data sets, partitions, models, algorithms and more, each with one line."""
-    everything = {name: registry.explain() for name, registry in _LISTS.items()}
-    everything["optimizers"] = dict.fromkeys(optimizer_names(), "Optax's optimiser of that name.")
-    if kind is not None and kind not in everything:
-        raise unknown("list", kind, everything)
-    chosen = everything if kind is None else {kind: everything[kind]}
+    if kind not in (None, OPTIMIZERS, *KINDS):
+        raise unknown("list", str(kind), (*KINDS, OPTIMIZERS))
+    chosen = {name: explain(name) for name in KINDS if kind in (None, name)} or {OPTIMIZERS: _optimizers()}
     if json:
         print_json(chosen)
         return
     for title, names in chosen.items():
-        if title == "optimizers":
+        if title == OPTIMIZERS:
             console.print(f"[italic]optimizers[/italic] (Optax): {', '.join(names)}")
             continue
         show_rows([{"name": name, "what it is": words} for name, words in names.items()], title)
+    if kind is None:
+        console.print("Optimisers are those of Optax: `unalike list optimizers`.", highlight=False)
+
+
+def _optimizers() -> dict[str, str]:
+    from ..algorithms import optimizer_names
+
+    return dict.fromkeys(optimizer_names(), "Optax's optimiser of that name.")
 
 
 def inspect_data(
@@ -85,6 +61,10 @@ def inspect_data(
 
     Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
     """
+    from ..data import describe, draw_partition
+    from ..experiment import make_federation
+    from ..report import save
+
     values: dict[str, Any] = {
         "data": data,
         "partition": partition,

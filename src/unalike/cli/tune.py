@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 import typer
 from rich.markup import escape
 
-from ..comparing import check_metric, check_options, check_variants, compare_experiments, variant
 from ..config import Experiment
 from ..errors import ConfigError
-from ..experiment import check
-from ..report import report_tuning
-from ..tuning import Trial, applied, final_federation, tune, without_validation
 from .compare import named, over_seeds
 from .screen import LiveRounds, console, errors, print_json, show_rows
+
+if TYPE_CHECKING:
+    from ..tuning import Trial
 
 
 def tune_methods(
@@ -41,7 +40,13 @@ def tune_methods(
     Example: unalike tune --algorithms fedavg,fedem,ditto --budget 12 --data digits --partition dirichlet:0.3
     --clients 50
     """
-    variants = {name: variant(experiment, name) for name in named(algorithms)}
+    names = named(algorithms)
+    from ..comparing import check_metric, check_options, check_variants, compare_experiments, variant
+    from ..experiment import check
+    from ..report import report_tuning
+    from ..tuning import applied, final_federation, tune, without_validation
+
+    variants = {name: variant(experiment, name) for name in names}
     check_options(experiment, list(variants))
     for chosen in variants.values():
         check(chosen)

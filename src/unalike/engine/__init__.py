@@ -14,7 +14,6 @@ from .base import (
     root_key,
 )
 from .debug import ClientError, DebugEngine
-from .devices import set_up
 from .local import LocalEngine
 from .memories import Memories
 from .on_ray import RayEngine
@@ -43,5 +42,4 @@ __all__ = [
     "message_template",
     "reply_template",
     "root_key",
-    "set_up",
 ]

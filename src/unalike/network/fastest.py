@@ -13,8 +13,8 @@ best weights seen are returned.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint, minimize
 
 from .graphs import Graph
 
@@ -79,10 +79,10 @@ def fastest_weights(graph: Graph, start: Floats, keep: float = 0.0) -> Floats:
 
 def _solve(chain: Chain, start: Floats, keep: float) -> Floats:
     """Sharper and sharper smooth problems, each from the last one's answer."""
-    room = LinearConstraint(chain.ends, -np.inf, 1 - keep)
+    room = scipy.optimize.LinearConstraint(chain.ends, -np.inf, 1 - keep)
     seen = [start]
     for sharpness in SHARPNESS:
-        answer = minimize(
+        answer = scipy.optimize.minimize(
             chain.soft,
             seen[-1],
             args=(sharpness,),

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from ..errors import ConfigError
 from ..random import generator
@@ -208,4 +208,6 @@ def best_weight(laplacians: Floats, chances: Floats) -> float:
         return float(np.linalg.eigvalsh(square)[-1])
 
     top = 2 / max(float(np.linalg.eigvalsh(mean)[-1]), 1e-12)
-    return float(minimize_scalar(slowest, bounds=(0, top), method="bounded", options={"xatol": 1e-9}).x)
+    return float(
+        scipy.optimize.minimize_scalar(slowest, bounds=(0, top), method="bounded", options={"xatol": 1e-9}).x
+    )

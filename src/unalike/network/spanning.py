@@ -13,9 +13,8 @@ weight can have other degrees, and so other cycle times.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,7 +33,9 @@ def kruskal(weights: Floats) -> Integers:
     first, second, weight = first[there], second[there], weight[there]
     rank = np.empty(len(weight), np.float64)
     rank[np.argsort(weight, kind="stable")] = np.arange(1, len(weight) + 1)
-    tree = minimum_spanning_tree(csr_array((rank, (first, second)), shape=weights.shape)).tocoo()
+    tree = scipy.sparse.csgraph.minimum_spanning_tree(
+        scipy.sparse.csr_array((rank, (first, second)), shape=weights.shape)
+    ).tocoo()
     order = np.argsort(tree.data)
     return np.stack([tree.row[order], tree.col[order]], axis=1).astype(np.int64)
 

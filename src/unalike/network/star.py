@@ -5,12 +5,14 @@ round  =  max over silos i of  (hub -> i) + s T_c(i) + (i -> hub),        all tr
 
 from __future__ import annotations
 
-import networkx as nx
+import lazy_loader as lazy
 import numpy as np
 
 from ..errors import ConfigError
 from .connectivity import Connectivity
 from .overlay import Overlay, designers, star_rounds
+
+nx = lazy.load("networkx")  # slow to import, and every run imports this module
 
 
 @designers.add("star")

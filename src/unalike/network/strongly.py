@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from ..errors import ConfigError
 from .graphs import Graph
@@ -27,7 +26,11 @@ def is_strong(arcs: Graph) -> bool:
 
 def strong_parts(arcs: Graph) -> np.ndarray:
     """The number of the strongly connected part that each silo is in."""
-    return np.asarray(connected_components(csr_array(arcs), directed=True, connection="strong")[1])
+    return np.asarray(
+        scipy.sparse.csgraph.connected_components(
+            scipy.sparse.csr_array(arcs), directed=True, connection="strong"
+        )[1]
+    )
 
 
 def reached(arcs: Graph, start: int = 0) -> np.ndarray:

@@ -9,12 +9,13 @@ improved by reversing and moving segments (Croes, 1958; Or, 1976).
 
 from __future__ import annotations
 
-import networkx as nx
+import lazy_loader as lazy
 import numpy as np
 from numpy.typing import NDArray
 
 from .spanning import kruskal
 
+nx = lazy.load("networkx")  # slow to import, and every run imports this module
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 EXACT_MATCHING = 120

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ..data.sources.files import VARIABLE, local
 from ..errors import ConfigError, DataError
@@ -112,7 +111,9 @@ def _check_figures(underlay: Underlay, what: str, figures: Floats, fine: Graph, 
 def _check_connected(underlay: Underlay) -> None:
     if underlay.direct:
         return
-    parts, label = connected_components(_sparse(underlay, np.ones(len(underlay.links))), directed=False)
+    parts, label = scipy.sparse.csgraph.connected_components(
+        _sparse(underlay, np.ones(len(underlay.links))), directed=False
+    )
     if parts > 1:
         groups = [[underlay.names[i] for i in np.flatnonzero(label == part)] for part in range(min(parts, 3))]
         words = "; ".join(", ".join(group[:4]) + (", ..." if len(group) > 4 else "") for group in groups)
@@ -128,7 +129,9 @@ def _routes(underlay: Underlay) -> Routes:
         wide[a, b] = wide[b, a] = narrow
     if underlay.direct:
         return Routes(km, np.ones((size, size), np.int64) - np.eye(size, dtype=np.int64), wide)
-    far, before = dijkstra(_sparse(underlay, underlay.km + MILLIMETRE), return_predecessors=True)
+    far, before = scipy.sparse.csgraph.dijkstra(
+        _sparse(underlay, underlay.km + MILLIMETRE), return_predecessors=True
+    )
     return _follow(np.argsort(far, axis=1, kind="stable"), before, km, wide)
 
 
@@ -147,10 +150,12 @@ def _follow(order: Integers, before: Integers, km: Floats, wide: Floats) -> Rout
     return Routes((total + total.T) / 2, np.maximum(hops, hops.T), np.minimum(narrow, narrow.T))
 
 
-def _sparse(underlay: Underlay, values: Floats) -> csr_array:
+def _sparse(underlay: Underlay, values: Floats) -> scipy.sparse.csr_array:
     a, b = underlay.links.T
     both = (np.concatenate([a, b]), np.concatenate([b, a]))
-    return csr_array((np.concatenate([values, values]), both), shape=(len(underlay), len(underlay)))
+    return scipy.sparse.csr_array(
+        (np.concatenate([values, values]), both), shape=(len(underlay), len(underlay))
+    )
 
 
 def underlay_of(given: str | Path | Underlay, seed: int = 0) -> Underlay:

@@ -19,8 +19,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 
 from ..errors import ConfigError
 from .base import Floats, Numbers
@@ -78,7 +78,7 @@ class Line:
         borders = self.length * np.arange(1, self.stretches + 1)
         piece, stretch, amounts = overlaps(self.ends, borders)
         shape = (self.stretches, self.population)
-        return coo_array((amounts, (stretch, self.clients[piece])), shape=shape).tocsr()
+        return scipy.sparse.coo_array((amounts, (stretch, self.clients[piece])), shape=shape).tocsr()
 
     def matrix(self) -> Floats:
         """All distributions, one per row (r)."""

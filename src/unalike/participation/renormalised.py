@@ -18,7 +18,7 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from .base import Floats
 from .statistics import WeightStatistics
@@ -92,7 +92,7 @@ def _laplace(importance: Floats, m: int, t: Floats) -> Floats:
     for i in range(n - 1, -1, -1):
         means[i] = heads[i] * (before[i] * after[:, ::-1]).sum(axis=1)
         after = _times(after, heads[i], share)
-    return means / binom.pmf(m, n, share)
+    return means / scipy.stats.binom.pmf(m, n, share)
 
 
 def _running_products(heads: Floats, share: float, m: int) -> Floats:

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import cdist, pdist, squareform
 
 from ..errors import ConfigError, unknown
 from .base import Floats, Numbers
@@ -38,18 +37,18 @@ def angles(some: Floats, others: Floats) -> Floats:
     >>> angles(np.array([[1.0, 0.0]]), np.array([[0.0, 2.0], [3.0, 0.0]]))
     array([[1.57079633, 0.        ]])
     """
-    chords = cdist(_unit(some), _unit(others))
+    chords = scipy.spatial.distance.cdist(_unit(some), _unit(others))
     return 2 * np.arcsin(np.minimum(chords / 2, 1.0))
 
 
 def squared_distances(some: Floats, others: Floats) -> Floats:
     """Sums of squared differences."""
-    return cdist(some, others, "sqeuclidean")
+    return scipy.spatial.distance.cdist(some, others, "sqeuclidean")
 
 
 def absolute_distances(some: Floats, others: Floats) -> Floats:
     """Sums of absolute differences."""
-    return cdist(some, others, "cityblock")
+    return scipy.spatial.distance.cdist(some, others, "cityblock")
 
 
 MEASURES: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -99,7 +98,9 @@ def similarity_tree(matrix: Floats, kind: str = "rows") -> Floats:
         raise unknown("linkage", kind, LINKAGES)
     if len(matrix) == 1:
         return np.zeros((0, 4))
-    return linkage(pdist(matrix) if kind == "rows" else squareform(matrix, checks=False), "ward")
+    distance = scipy.spatial.distance
+    pairs = distance.pdist(matrix) if kind == "rows" else distance.squareform(matrix, checks=False)
+    return scipy.cluster.hierarchy.linkage(pairs, "ward")
 
 
 def constrained_cut(tree: Floats, amounts: Numbers, limit: int) -> list[Numbers]:
@@ -116,7 +117,7 @@ def constrained_cut(tree: Floats, amounts: Numbers, limit: int) -> list[Numbers]
     counts, mass = [1] * n + tree[:, 3].astype(np.int64).tolist(), amounts.tolist()
     for left, right in children:
         mass.append(mass[left] + mass[right])
-    leaves = leaves_list(tree).astype(np.int64) if n > 1 else np.zeros(1, np.int64)
+    leaves = scipy.cluster.hierarchy.leaves_list(tree).astype(np.int64) if n > 1 else np.zeros(1, np.int64)
     groups, waiting = [], [(2 * n - 2, 0)]
     while waiting:
         node, start = waiting.pop()

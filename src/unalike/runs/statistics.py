@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from ..errors import RunError
 
@@ -42,7 +42,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     if sample.size == 1:
         return float(sample[0]), np.nan
     spread = sample.std(ddof=1) / np.sqrt(sample.size)
-    return float(sample.mean()), float(special.stdtrit(sample.size - 1, (1 + level) / 2) * spread)
+    return float(sample.mean()), float(scipy.special.stdtrit(sample.size - 1, (1 + level) / 2) * spread)
 
 
 def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _t_test(gaps: NDArray[np.float64]) -> float:
     if not gaps.any():
         return 1.0
     error = gaps.std(ddof=1) / np.sqrt(gaps.size)
-    return float(2 * special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error)) if error > 0 else 0.0
+    return float(2 * scipy.special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error)) if error > 0 else 0.0
 
 
 def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
@@ -137,9 +137,7 @@ def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
 
 
 def _wilcoxon(gaps: NDArray[np.float64]) -> float:
-    from scipy import stats  # slow to import, and wanted only for more than a dozen seeds
-
-    return float(stats.wilcoxon(gaps).pvalue)
+    return float(scipy.stats.wilcoxon(gaps).pvalue)
 
 
 def _sign_flips(gaps: NDArray[np.float64]) -> float:

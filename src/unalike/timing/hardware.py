@@ -13,8 +13,8 @@ from math import lcm
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from ..errors import ConfigError
 from ..random import bits
@@ -107,12 +107,12 @@ class LogNormalTimes(RandomTimes):
         self.sigma = sigma
 
     def factor(self, uniform: Floats) -> Floats:
-        return np.exp(self.sigma * ndtri(uniform) - self.sigma**2 / 2)
+        return np.exp(self.sigma * scipy.special.ndtri(uniform) - self.sigma**2 / 2)
 
     def chance_within(self, time: float | Floats) -> Floats:
         if self.sigma == 0:
             return (self.mean <= time + 1e-12).astype(float)
-        return ndtr((np.log(time / self.mean) + self.sigma**2 / 2) / self.sigma)
+        return scipy.special.ndtr((np.log(time / self.mean) + self.sigma**2 / 2) / self.sigma)
 
 
 def exact_time(time: Any) -> Fraction:

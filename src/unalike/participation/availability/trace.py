@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from ...errors import ConfigError, unknown
 from ..base import Floats, Numbers
@@ -45,7 +45,7 @@ class Trace(Availability):
         if after not in AFTER:
             raise unknown("ending of a trace", str(after), AFTER)
         self.after = after
-        self._there = csr_array((np.ones(len(rounds), np.int64), (rounds, clients)), shape=shape)
+        self._there = scipy.sparse.csr_array((np.ones(len(rounds), np.int64), (rounds, clients)), shape=shape)
         self.active = self._there.sum(axis=0) / shape[0]
         self.correlation = self._counted_correlation()
 

@@ -1,0 +1,1 @@
+"""Foundations: what is done before anything heavy is imported."""

@@ -1,0 +1,135 @@
+"""Which names can be typed, and what is each for?  (Read from the source text, without importing it.)
+
+Most makers need JAX, which takes most of a second to import; a list of names or a refusal of a misspelt one
+need not wait for it. So the decorators `@registry.add("name")` and the docstrings below them are read, not
+run. What a user's own module has registered is added.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import unknown
+
+PACKAGE = Path(__file__).parent.parent
+
+
+class Kind(NamedTuple):
+    """Where names of one kind are registered."""
+
+    word: str
+    """What one of them is called."""
+    registry: str
+    module: str
+    """The module, below this package, in which the registry of that name is made."""
+    rooms: tuple[str, ...]
+    """Folders and files whose makers are registered."""
+
+
+KINDS = {
+    "data": Kind("data set", "sources", "data.sources.source", ("data/sources",)),
+    "partitions": Kind("partition", "partitions", "data.partitions", ("data/partitions.py",)),
+    "skews": Kind("skew", "skews", "data.skews", ("data/skews.py",)),
+    "models": Kind("model", "models", "models.catalogue", ("models",)),
+    "algorithms": Kind("algorithm", "algorithms", "algorithms.base", ("algorithms",)),
+    "samplers": Kind("sampling", "samplers", "participation.sampler", ("participation",)),
+    "availabilities": Kind(
+        "availability", "availabilities", "participation.availability.base", ("participation/availability",)
+    ),
+    "participation": Kind("participation", "strategies", "participation.strategies", ("participation",)),
+    "timings": Kind("timing", "timings", "timing.base", ("timing",)),
+    "hardware": Kind("hardware", "hardwares", "timing.hardware", ("timing",)),
+    "staleness": Kind("staleness discount", "discounts", "timing.weighing", ("timing",)),
+    "networks": Kind("designer", "designers", "network.overlay", ("network",)),
+    "underlays": Kind("underlay", "underlays", "network.underlay", ("network",)),
+    "workloads": Kind("workload", "workloads", "network.workloads", ("network",)),
+    "graphs": Kind("graph", "graphs", "network.graphs", ("network",)),
+    "mixings": Kind("mixing", "mixings", "network.mixing", ("network",)),
+    "schedules": Kind("schedule", "schedules", "algorithms.optimizers", ("algorithms",)),
+    "engines": Kind("engine", "engines", "engine.base", ("engine", "deploy")),
+    "studies": Kind("study", "studies", "reproduce.study", ("reproduce",)),
+}
+"""By the word after `unalike list`."""
+
+SETTINGS = {
+    "partition": "partitions",
+    "skew": "skews",
+    "model": "models",
+    "algorithm": "algorithms",
+    "sampling": "samplers",
+    "availability": "availabilities",
+    "participation": "participation",
+    "timing": "timings",
+    "hardware": "hardware",
+    "staleness": "staleness",
+    "network": "networks",
+    "workload": "workloads",
+    "engine": "engines",
+}
+"""The kind of name that a setting of an experiment holds."""
+
+
+def explain(kind: str) -> dict[str, str]:
+    """Each name with its one-line explanation.
+
+    >>> explain("skews")["rotation"]
+    'Client i sees images turned by its own angle, up to `degrees` either way.'
+    """
+    where = KINDS[kind]
+    made = sys.modules.get(f"unalike.{where.module}")
+    live = {} if made is None else getattr(made, where.registry).explain()
+    return {**_written(where), **live}
+
+
+def check_name(kind: str, spec: str) -> None:
+    """Raise if nothing is called that; arguments after a colon are not looked at."""
+    name, known = spec.partition(":")[0].strip(), explain(kind)
+    if name not in known:
+        raise unknown(KINDS[kind].word, name, known)
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise for a setting of an experiment that names something which does not exist."""
+    for setting, kind in SETTINGS.items():
+        if settings.get(setting) is not None:
+            check_name(kind, settings[setting])
+
+
+@cache
+def _written(where: Kind) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in _files(where.rooms):
+        text = path.read_text(encoding="utf-8")
+        if f"{where.registry}.add(" in text:
+            found |= dict(_registered(ast.parse(text), where.registry))
+    return found
+
+
+def _files(rooms: tuple[str, ...]) -> Iterator[Path]:
+    for room in rooms:
+        path = PACKAGE / room
+        yield from [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
+
+
+def _registered(tree: ast.Module, registry: str) -> Iterator[tuple[str, str]]:
+    """The names under which a module's functions and classes are registered, and their first sentences."""
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        for decorator in node.decorator_list:
+            match decorator:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=owner), attr="add"),
+                    args=[ast.Constant(value=str(name))],
+                ) if owner == registry:
+                    yield name, first_sentence(ast.get_docstring(node))
+
+
+def first_sentence(docstring: str | None) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((docstring or "").partition("\n\n")[0].split())
