@@ -25,6 +25,11 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     data: str = Field("digits", description="Data set, or path of a folder of clients (`unalike list data`).")
+    label: str | None = Field(
+        None,
+        description="Column to predict, for tables; the one called label, y or target, or the last, when not "
+        "given.",
+    )
     partition: str | None = Field(
         None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`)."
     )

@@ -34,6 +34,7 @@ def make_federation(experiment: Experiment) -> Federation:
     """The clients and their rows."""
     return load(
         experiment.data,
+        label=experiment.label,
         partition=experiment.partition,
         clients=experiment.clients or _silos(experiment),
         samples=experiment.samples,

@@ -49,6 +49,6 @@ def test_of_many_clients_a_hundred_are_shown_from_large_to_small():
 
 
 def test_names_that_look_like_mathematics_are_drawn_as_they_are(tmp_path):
-    labels = ["$x^", "a b$", " ", "$x^"]
+    labels = ["$x^", "a b$", "_", "$x^"]
     federation = Federation.from_clients({"$1_": (np.eye(4), labels)}, test_fraction=0)
     draw_partition(federation, tmp_path / "a.png")

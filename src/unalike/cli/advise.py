@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from ..config import make_experiment
 from ..errors import ConfigError
+from ..plain_files import check_plain_file
 from .screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def _measured(path: Path, clients: int | None) -> Hardware:
     from ..timing import FixedTimes
 
     try:
+        check_plain_file(path)
         words = path.read_text(encoding="utf-8").replace(",", " ").split()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"times must be a file with one number per client: {path} ({error}).") from None

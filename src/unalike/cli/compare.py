@@ -11,6 +11,7 @@ from rich.markup import escape
 from ..config import Experiment
 from ..core.catalogue import check_name
 from ..errors import ConfigError, unknown
+from .said import say_data
 from .screen import LiveRounds, console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def compare(
     for chosen in variants.values():
         check(chosen)
     federation = make_federation(experiment)
+    say_data(experiment, federation, quiet or json)
     decisive = check_metric(metric, experiment, federation)
     check_variants(variants, federation, range(experiment.seed, experiment.seed + seeds), out, overwrite)
     with LiveRounds(quiet or json) as progress:

@@ -22,10 +22,14 @@ from .screen import LiveRounds, console
 if TYPE_CHECKING:
     from ..data import Federation
 
-DATA = ("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "seed")
+DATA = (
+    *("data", "label", "partition", "clients", "samples", "skew"),
+    *("test_fraction", "validation_fraction", "seed"),
+)
 """What a node says of its own data."""
 AT_THE_NODES = (
     "data",
+    "label",
     "partition",
     "samples",
     "skew",

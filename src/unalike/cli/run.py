@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from ..config import Experiment, make_experiment
 from ..errors import RunError
+from .said import say_data
 from .screen import LiveRounds, console, errors, print_json, show_summary, summary
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def run(
 
     folder = out or free_folder(experiment)
     federation = make_federation(experiment)
+    say_data(experiment, federation, quiet or json)
     with LiveRounds(quiet or json) as progress:
         finished = run_experiment(
             experiment, folder, federation=federation, overwrite=overwrite, observer=progress

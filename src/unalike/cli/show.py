@@ -47,6 +47,9 @@ def inspect_data(
     data: str = typer.Argument(
         "digits", help="Data set, or path of a folder of clients (`unalike list data`)."
     ),
+    label: str | None = typer.Option(
+        None, help="Column to predict, for tables.", show_default="label, y or target, or the last"
+    ),
     partition: str | None = typer.Option(
         None, help="How rows are dealt to clients.", show_default="the data's own, or iid"
     ),
@@ -67,6 +70,7 @@ def inspect_data(
 
     values: dict[str, Any] = {
         "data": data,
+        "label": label,
         "partition": partition,
         "clients": clients,
         "skew": skew,

@@ -13,6 +13,7 @@ from rich.markup import escape
 from ..config import Experiment
 from ..errors import ConfigError
 from .compare import named, over_seeds
+from .said import say_data
 from .screen import LiveRounds, console, errors, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def tune_methods(
     for chosen in variants.values():
         check(chosen)
     federation = final_federation(experiment)
+    say_data(experiment, federation, quiet or json)
     decisive = check_metric(None, experiment, federation)
     tested = range(experiment.seed, experiment.seed + seeds)
     check_variants(variants, federation, tested, out, overwrite)

@@ -1,35 +1,66 @@
-"""What does one client's file hold?
+"""What do the files of a folder hold, one per client?
 
-One `.npz`, `.csv` or `.parquet` file per client. Nothing here ever unpickles: a file from somebody else
-cannot run code on this machine.
+A client is an `.npz`, `.csv` or `.parquet` file. Tables are matched by the names of their columns, so that
+their order does not matter. The target is the column that the user names, or the one called label, y or
+target, or the last one of the first table; which it was is said. Nothing here ever unpickles: a file from
+somebody else cannot run code on this machine.
 """
 
 from __future__ import annotations
 
-import csv
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .agreement import Words, agree_columns, order_columns, spell
+from .array_files import npz_names, read_npz
+from .csv_tables import csv_header, read_csv
+from .parquet_tables import parquet_header, read_parquet
+from .table_columns import reading
 from .validation import check_names
 
 Array = NDArray[Any]
-Pair = tuple[Array, Array]
 SUFFIXES = (".npz", ".csv", ".parquet")
-_LABEL_NAMES = ("label", "y", "target")
+LABEL_NAMES = ("label", "y", "target")
+OTHER_DATA = frozenset(
+    (".arff", ".arrow", ".dat", ".data", ".dta", ".feather", ".gz", ".h5", ".hdf5", ".json", ".jsonl", ".npy")
+) | {".ods", ".parq", ".pickle", ".pkl", ".pq", ".rds", ".sav", ".tab", ".tsv", ".txt", ".xls", ".xlsx"}
+"""Files that somebody may take for clients although they are not read."""
+
+
+class Rows(NamedTuple):
+    """One client's features, target, and the names of its columns where they have any."""
+
+    x: Array
+    y: Array | Words
+    columns: tuple[str, ...] | None
+
+
+class Folder(NamedTuple):
+    """All clients, with the names that they agree on, and in words how they were read."""
+
+    clients: dict[str, tuple[Array, Array | Words]]
+    columns: tuple[str, ...] | None
+    target: str | None
+    said: str
 
 
 def client_paths(folder: Path) -> list[Path]:
-    """The client files in a folder, by name; other files are left alone."""
-    return sorted(path for path in folder.glob("*") if path.suffix in SUFFIXES)
+    """The client files in a folder, by name, whatever the capitals of their suffix."""
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in SUFFIXES)
 
 
-def read_folder(folder: Path, label: str | None = None) -> dict[str, Pair]:
+def unread_paths(folder: Path) -> list[Path]:
+    """Other files in the folder that look like data."""
+    others = (path for path in folder.glob("[!.]*") if path.suffix.lower() in OTHER_DATA)
+    return sorted(path for path in others if not path.stem.lower().startswith(("readme", "licen")))
+
+
+def read_folder(folder: Path, label: str | None = None) -> Folder:
     """Features and targets of every client file in the folder."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give a folder with one file per client.")
@@ -39,99 +70,121 @@ def read_folder(folder: Path, label: str | None = None) -> dict[str, Pair]:
             f"folder {str(folder)!r} holds no clients; put one {', '.join(SUFFIXES)} file per client in it."
         )
     check_names(path.stem for path in paths)
-    return _same_kind({path.stem: read_client(path, label) for path in paths})
+    headers = {path: read_header(path) for path in paths if not _is_npz(path)}
+    target = choose_target(headers, label)
+    rows = {path.stem: read_client(path, headers.get(path), target or label) for path in paths}
+    columns = agree_columns({name: mine.columns for name, mine in rows.items()})
+    clients = _same_kind({name: (_ordered(mine, columns), mine.y) for name, mine in rows.items()})
+    said = [*_say_target(target, label, clients), *_say_unread(unread_paths(folder))]
+    return Folder(clients, columns, target, "; ".join(said))
 
 
-def read_client(path: Path, label: str | None = None) -> Pair:
-    """Features and targets of one client's file."""
-    try:
-        if path.suffix == ".npz":
-            return _read_npz(path, label)
-        header, columns = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise DataError(f"client {path.stem!r}: {path.name} cannot be read ({error}).") from None
-    return _pair(path, header, columns, label)
-
-
-def _read_npz(path: Path, label: str | None) -> Pair:
-    with np.load(path, allow_pickle=False) as file:
-        target = label if label in file.files else "y"
-        if "x" not in file.files or target not in file.files:
+def choose_target(headers: Mapping[Path, Sequence[str]], label: str | None) -> str | None:
+    """The column that all tables have and that is predicted; None where there are no tables."""
+    if not headers:
+        return None
+    first = next(iter(headers.values()))
+    wanted = spell(label) if label is not None else _likely(first)
+    for path, header in headers.items():
+        if header and wanted not in header:
             raise DataError(
-                f"client {path.stem!r}: {path.name} has no arrays x and {target}; it has {file.files}."
+                f"client {path.stem!r}: {path.name} has no column {wanted!r}; it has {_listed(header)}."
             )
-        return file["x"], file[target]
+    return wanted
 
 
-def _read_csv(path: Path) -> tuple[list[str], list[Array]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if len(rows) < 2:
+def read_header(path: Path) -> list[str]:
+    """The names of all columns of a table."""
+    with reading(path):
+        names = parquet_header(path) if _is_parquet(path) else csv_header(path)
+    header = [spell(name) for name in names]
+    if not header:
         raise DataError(f"client {path.stem!r}: {path.name} needs a header and at least one row.")
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise DataError(f"client {path.stem!r}: {path.name} has rows with different numbers of columns.")
-    table = np.array(rows[1:])
-    return [name.strip() for name in rows[0]], list(table.T)
-
-
-def _read_parquet(path: Path) -> tuple[list[str], list[Array]]:
-    try:
-        from pyarrow import parquet
-    except ImportError:
+    if "" in header:
         raise DataError(
-            "reading .parquet files needs pyarrow; install it with pip install 'unalike[parquet]'."
-        ) from None
-    table = parquet.read_table(path)
-    return list(table.column_names), [_from_arrow(column) for column in table.columns]
-
-
-def _from_arrow(column: Any) -> Array:
-    values = column.to_numpy()
-    return values.astype(str) if values.dtype == object else values
-
-
-def _pair(path: Path, header: Sequence[str], columns: Sequence[Array], label: str | None) -> Pair:
-    target = _target_column(path, header, label)
-    features = [i for i in range(len(header)) if i != target]
-    if not features:
-        raise DataError(f"client {path.stem!r}: {path.name} has a target but no feature columns.")
-    x = np.stack([_numbers(path, header[i], columns[i]) for i in features], axis=1)
-    return x, _targets(columns[target])
-
-
-def _target_column(path: Path, header: Sequence[str], label: str | None) -> int:
-    if label is not None and label not in header:
-        raise DataError(
-            f"client {path.stem!r}: {path.name} has no column {label!r}; it has {', '.join(header)}."
+            f"client {path.stem!r}: column {header.index('') + 1} of {path.name} has no name; give it one, "
+            "or leave it out if it only counts the rows."
         )
-    wanted = _LABEL_NAMES if label is None else (label,)
-    return next((header.index(name) for name in wanted if name in header), len(header) - 1)
+    agree_columns({path.stem: header})
+    return header
 
 
-def _numbers(path: Path, name: str, values: Array) -> Array:
-    if values.dtype.kind == "U":
-        values = np.where(np.char.strip(values) == "", "nan", values)
-    try:
-        return values.astype(np.float64)
-    except ValueError:
+def read_client(path: Path, header: Sequence[str] | None, target: str | None) -> Rows:
+    """One client's file; `header` are the columns of a table, and `target` the one that is predicted."""
+    if header is None or target is None:
+        return _read_npz(path, target)
+    if len(header) < 2:
+        raise DataError(f"client {path.stem!r}: {path.name} has a target but no feature columns.")
+    with reading(path):
+        x, y = (read_parquet if _is_parquet(path) else read_csv)(path, header, header.index(target))
+    return Rows(x, y, tuple(name for name in header if name != target))
+
+
+def _read_npz(path: Path, label: str | None) -> Rows:
+    """Arrays x and y (or the label), and perhaps `columns`, the names of the features."""
+    target = "y" if label is None else label
+    with reading(path):
+        arrays = read_npz(path, ("x", target, "columns"))
+        if "x" not in arrays or target not in arrays:
+            has = _listed(npz_names(path)) or "none"
+            raise DataError(f"client {path.stem!r}: {path.name} has no arrays x and {target}; it has {has}.")
+    x, names = arrays["x"], arrays.get("columns")
+    if names is None:
+        return Rows(x, arrays[target], None)
+    columns = tuple(str(name) for name in names.ravel().tolist())
+    if x.ndim != 2 or len(columns) != x.shape[1]:
         raise DataError(
-            f"client {path.stem!r}: column {name!r} of {path.name} is not made of numbers."
-        ) from None
+            f"client {path.stem!r}: {path.name} has {len(columns)} names of columns but features of shape "
+            f"{x.shape}; give one name per column."
+        )
+    return Rows(x, arrays[target], columns)
 
 
-def _targets(values: Array) -> Array:
-    """Whole numbers where the text is whole numbers, floats where it is numbers, words otherwise."""
-    for kind in (np.int64, np.float64) if values.dtype.kind == "U" else ():
-        try:
-            return values.astype(kind)
-        except ValueError:
-            continue
-    return values
+def _is_npz(path: Path) -> bool:
+    return path.suffix.lower() == ".npz"
 
 
-def _same_kind(clients: dict[str, Pair]) -> dict[str, Pair]:
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _likely(header: Sequence[str]) -> str:
+    """The column that is called like a label, in whatever capitals, or the last one."""
+    lower = [name.casefold() for name in header]
+    return next((header[lower.index(name)] for name in LABEL_NAMES if name in lower), header[-1])
+
+
+def _ordered(rows: Rows, wanted: tuple[str, ...] | None) -> Array:
+    return rows.x if rows.columns is None or wanted is None else order_columns(rows.x, rows.columns, wanted)
+
+
+def _same_kind(clients: dict[str, tuple[Array, Array | Words]]) -> dict[str, tuple[Array, Array | Words]]:
     """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere."""
-    kinds = {y.dtype.kind for _, y in clients.values()}
+    kinds = {"words" if isinstance(y, Words) else y.dtype.kind for _, y in clients.values()}
     if "f" not in kinds or not kinds <= set("iuf"):
         return clients
-    return {name: (x, y.astype(np.float64)) for name, (x, y) in clients.items()}
+    return {name: (x, np.asarray(y, np.float64)) for name, (x, y) in clients.items()}
+
+
+def _say_target(
+    target: str | None, label: str | None, clients: Mapping[str, tuple[Array, Array | Words]]
+) -> list[str]:
+    """What is predicted and why."""
+    if target is None:
+        return []
+    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for _, y in clients.values())
+    kind = "a regression" if regression else "classes"
+    if label is not None:
+        return [f"target {target!r}, {kind}"]
+    if target.casefold() in LABEL_NAMES:
+        return [f"target {target!r} by its name, {kind}"]
+    return [f"target {target!r}, the last column, {kind} (--label COLUMN chooses another)"]
+
+
+def _say_unread(paths: Sequence[Path]) -> list[str]:
+    return [f"not read: {_listed([path.name for path in paths])}"] if paths else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(name[:40] for name in names[:10]) + more

@@ -17,7 +17,7 @@ from .agreement import Words, agree_labels, code_words, number_words
 from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
 from .splitting import PARTS, assign_parts
-from .validation import check_alike, check_client, check_names, validate
+from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
 Array = NDArray[Any]
 _UNDECIDED = -1
@@ -31,6 +31,7 @@ class _Piece(NamedTuple):
     part: int
     x: Array
     y: Array
+    label_names: tuple[str, ...] | None
 
 
 def gather_clients(
@@ -59,8 +60,12 @@ def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
     for client, (name, given) in enumerate(clients.items()):
         for part, pair in _parts_of(str(name), given):
             x, y = _pair(str(name), pair)
-            check_client(str(name), x, y)
-            yield _Piece(client, str(name), part, x, y)
+            words = _words(str(name), y)
+            codes = y if words is None else words.codes
+            check_client(str(name), x, np.asarray(codes))
+            yield _Piece(
+                client, str(name), part, x, np.asarray(codes), None if words is None else words.names
+            )
 
 
 def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
@@ -73,43 +78,49 @@ def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
     return [(PARTS.index(part), pair) for part, pair in given.items() if pair is not None]
 
 
-def _pair(name: str, pair: Any) -> tuple[Array, Array]:
+def _pair(name: str, pair: Any) -> tuple[Array, Array | Words]:
     try:
         x, y = pair
-        return np.asarray(x), np.asarray(y)
+        return np.asarray(x), y if isinstance(y, Words) else np.asarray(y)
     except (TypeError, ValueError):
         raise DataError(
             f"client {name!r} is not a pair of arrays (x, y); give features and targets."
         ) from None
 
 
+def _words(name: str, y: Array | Words) -> Words | None:
+    """Labels that are words, each kept once."""
+    if isinstance(y, Words):
+        return y
+    column = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    return code_words(name, column.tolist()) if column.dtype.kind == "U" and column.ndim == 1 else None
+
+
 def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
     """Labels that are words become numbers in alphabetical order, the same for every client."""
-    words = [_words(piece) for piece in pieces]
-    label_names = agree_labels(_names_by_client(pieces, words))
-    cleaned = [
-        piece._replace(
-            x=clean_features(piece.x),
-            y=clean_targets(piece.y if mine is None else number_words(mine, label_names or ()), classes),
-        )
-        for piece, mine in zip(pieces, words, strict=True)
-    ]
-    return cleaned, label_names
+    label_names = agree_labels(_names_by_client(pieces))
+    for piece in pieces if classes is None else ():
+        check_largest_label(piece.name, piece.y, len(pieces))
+    return [_cleaned(piece, label_names, classes) for piece in pieces], label_names
 
 
-def _words(piece: _Piece) -> Words | None:
-    return code_words(piece.name, piece.y.tolist()) if piece.y.dtype.kind == "U" else None
+def _cleaned(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:
+    y = piece.y
+    if piece.label_names is not None and label_names is not None:
+        y = number_words(Words(piece.label_names, y), label_names)
+    return piece._replace(x=clean_features(piece.x), y=clean_targets(y, classes))
 
 
-def _names_by_client(pieces: list[_Piece], words: list[Words | None]) -> dict[str, list[str] | None]:
+def _names_by_client(pieces: list[_Piece]) -> dict[str, list[str] | None]:
     """The labels that each client uses in all of its parts, or None for numbers."""
     names: dict[str, list[str] | None] = {}
-    for piece, mine in zip(pieces, words, strict=True):
+    for piece in pieces:
+        mine = piece.label_names
         before = names.setdefault(piece.name, None if mine is None else [])
         if (before is None) != (mine is None):
             raise DataError(f"client {piece.name!r} has words and numbers as labels; use one of the two.")
         if before is not None and mine is not None:
-            before += mine.names
+            before += mine
     return names
 
 

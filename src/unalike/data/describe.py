@@ -41,6 +41,8 @@ def describe(federation: Federation) -> dict[str, Any]:
             "max": int(sizes.max()),
         },
     }
+    if federation.target is not None:
+        facts["target"] = federation.target
     return facts | (_label_facts(federation) if federation.classes is not None else {})
 
 

@@ -235,19 +235,21 @@ class Federation:
     ) -> Federation:
         """From a folder with one `.npz`, `.csv` or `.parquet` file per client, named after the client.
 
-        An `.npz` holds arrays `x` and `y`; a table has a header, and its target is the column `label`, or the
-        column called label, y or target, or the last one.
+        An `.npz` holds arrays `x` and `y` (and perhaps `columns`, the names of features); a table has a
+        header, and its target is the column `label`, or the column called label, y or target, or the last
+        one of the first file. Columns are matched by name. The description says what was read.
         """
         from .client_files import read_folder
 
-        clients = read_folder(Path(path), label)
-        return cls.from_clients(
-            clients,
+        read = read_folder(Path(path), label)
+        federation = cls.from_clients(
+            read.clients,
             test_fraction=test_fraction,
             validation_fraction=validation_fraction,
             classes=classes,
             seed=seed,
         )
+        return replace(federation, columns=read.columns, target=read.target, description=read.said)
 
     def save(self, folder: str | Path) -> Path:
         """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""

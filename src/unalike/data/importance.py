@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
+from ..plain_files import check_plain_file
 
 POLICIES = ("data", "equal")
 
@@ -38,6 +39,7 @@ def importance_of(policy: str | ArrayLike, sizes: NDArray[np.int64]) -> NDArray[
 def read_importance(path: str | Path) -> NDArray[np.float64]:
     """Numbers from a text file, one per client, separated by commas, spaces or line ends."""
     try:
+        check_plain_file(Path(path))
         words = Path(path).read_text(encoding="utf-8").replace(",", " ").split()
     except (OSError, UnicodeDecodeError) as error:
         known = " or ".join(POLICIES)

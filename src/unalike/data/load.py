@@ -44,6 +44,7 @@ def load(
     skew: str | None = None,
     samples: int | None = None,
     path: str | Path | None = None,
+    label: str | None = None,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
 
@@ -56,6 +57,7 @@ def load(
     sizes: rows of every client, or a law of sizes (`lognormal:1`), for partitions that take sizes.
     samples: use only that many rows.
     path: a folder with the data sets' files, in place of the environment variable UNALIKE_DATA.
+    label: the column to predict, for a folder of tables.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
     >>> len(federation), federation.classes, federation.input_shape
@@ -63,7 +65,9 @@ def load(
     """
     folder = _folder(name, path)
     if folder is not None:
-        made: Source | Federation = _open(folder, test_fraction, validation_fraction, seed)
+        made: Source | Federation = _open(folder, label, test_fraction, validation_fraction, seed)
+    elif label is not None:
+        raise ConfigError(f"{name!r} is not a folder of tables with columns to choose from; leave out label.")
     else:
         context = {"clients": clients, "seed": seed, "samples": samples}
         with data_folder(path):
@@ -198,16 +202,28 @@ def _folder(name: str, path: str | Path | None) -> Path | None:
     return Path(name) if is_path else None
 
 
-def _open(folder: Path, test_fraction: float, validation_fraction: float, seed: int) -> Federation:
+def _open(
+    folder: Path, label: str | None, test_fraction: float, validation_fraction: float, seed: int
+) -> Federation:
     if not folder.is_dir():
         raise DataError(
             f"there is no folder {str(folder)!r}; give a saved federation or a folder of client files."
         )
     if (folder / MANIFEST).exists():
-        return Federation.load(folder)
+        return _with_target(Federation.load(folder), folder, label)
     return Federation.from_folder(
-        folder, seed=seed, test_fraction=test_fraction, validation_fraction=validation_fraction
+        folder, label=label, seed=seed, test_fraction=test_fraction, validation_fraction=validation_fraction
     )
+
+
+def _with_target(federation: Federation, folder: Path, label: str | None) -> Federation:
+    if label is not None and label != federation.target:
+        said = "" if federation.target is None else f" to predict {federation.target!r}"
+        raise ConfigError(
+            f"{str(folder)!r} is a federation that was saved{said}; leave out label, or give the folder of "
+            "tables."
+        )
+    return federation
 
 
 def _own_clients_only(

@@ -19,6 +19,8 @@ from .importance import check_importance
 from .splitting import PARTS
 
 Array = NDArray[Any]
+LARGEST_CLASSES = 1_000_000
+_CELLS = 1 << 28  # of a table of clients and classes
 _CHUNK = 1 << 22  # elements looked at together: a memory map much larger than memory can be checked
 
 
@@ -28,6 +30,7 @@ def validate(federation: Federation) -> Federation:
         raise DataError("there are no clients; give at least one client with training rows.")
     if federation.names is not None:
         check_names(federation.names)
+    _check_description(federation)
     for part in PARTS:
         _check_split(federation, part, getattr(federation, part))
     empty = np.flatnonzero(federation.train.sizes == 0)
@@ -39,6 +42,23 @@ def validate(federation: Federation) -> Federation:
     if federation.given_importance is not None:
         check_importance(federation.given_importance, len(federation))
     return federation
+
+
+def _check_description(federation: Federation) -> None:
+    """The number of classes and the names of labels and columns fit each other and the rows."""
+    classes, words, columns = federation.classes, federation.label_names, federation.columns
+    if classes is not None and not 0 <= classes <= most_classes(len(federation)):
+        raise DataError(
+            f"{classes} classes are not possible for {len(federation)} clients; there may be at most "
+            f"{most_classes(len(federation)):,}."
+        )
+    if words is not None and classes is not None and len(words) < classes:
+        raise DataError(f"there are {classes} classes but {len(words)} names of labels; name them all.")
+    if columns is not None and (len(columns),) != federation.input_shape:
+        raise DataError(
+            f"there are {len(columns)} names of columns for rows of shape {federation.input_shape}; give one "
+            "name per column."
+        )
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -78,6 +98,26 @@ def check_alike(name: str, x: Array, y: Array, first: str, x_first: Array, y_fir
                 f"client {name!r} has {what} of type {mine.dtype} but client {first!r} has {other.dtype}; "
                 "convert them to one type."
             )
+
+
+def check_largest_label(name: str, y: Array, clients: int) -> None:
+    """Whole numbers are classes, of which there are at most a million, or fewer for very many clients.
+
+    A model has an output for every number up to the largest, and a table of who has what one row per client:
+    a larger number is an identifier, or the target of a regression.
+    """
+    if y.dtype.kind not in "iu" or not y.size or int(y.max()) < most_classes(clients):
+        return
+    raise DataError(
+        f"client {name!r} has the label {int(y.max())}, but classes are numbered from 0 to at most "
+        f"{most_classes(clients) - 1:,}; write labels as words, or the targets of a regression as floats "
+        "(with a decimal point)."
+    )
+
+
+def most_classes(clients: int) -> int:
+    """How many classes so many clients can have."""
+    return min(LARGEST_CLASSES, _CELLS // max(clients, 1))
 
 
 def _check_split(federation: Federation, part: str, split: Split) -> None:

@@ -39,7 +39,12 @@ class Block:
     def number(self, key: str) -> float | None:
         """The same, where it is a number."""
         value = self.get(key)
-        return float(value) if isinstance(value, int | float) else None
+        if not isinstance(value, int | float):
+            return None
+        try:
+            return float(value)
+        except OverflowError:
+            raise DataError(f"the GML file has a {key} that is too large to compute with.") from None
 
     def blocks(self, key: str) -> list[Block]:
         """All lists of a key."""

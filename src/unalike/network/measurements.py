@@ -35,7 +35,10 @@ def read_measurements(
     """A network from a CSV file of measured pairs (from, to, latency_ms, bandwidth_mbps)."""
     file = Path(path)
     text = read_text(file, "file of measurements", "the columns " + ", ".join(COLUMNS))
-    rows = list(csv.DictReader(text.splitlines()))
+    try:
+        rows = list(csv.DictReader(text.splitlines()))
+    except csv.Error as error:
+        raise DataError(f"{file.name} cannot be read as CSV ({error}).") from None
     if not rows or any(column not in rows[0] for column in COLUMNS):
         raise DataError(f"{file.name} needs rows with the columns {', '.join(COLUMNS)}.")
     names = tuple(dict.fromkeys(_name(row, side) for row in rows for side in ("from", "to")))
