@@ -66,6 +66,8 @@ def train(
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
     if rounds is None and until == math.inf:
         raise ConfigError("say how many rounds to train, or until when.")
+    if engine == "flower":
+        raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
     if per_round is not None:
         check_per_round(per_round, len(federation))
     if resume and out is None:

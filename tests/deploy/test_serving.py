@@ -229,6 +229,12 @@ def test_the_engine_needs_real_clients(federation):
         run_experiment(experiment(engine="flower"), federation=federation)
 
 
+def test_python_says_where_real_clients_are_trained_with(federation):
+    task = make_task(experiment(), federation)
+    with pytest.raises(unalike.ConfigError, match="real clients train by `unalike serve` and `unalike join`"):
+        unalike.train(federation, task, unalike.FedAvg(), rounds=1, engine="flower")
+
+
 @pytest.mark.parametrize("name", ["mocha", "clustered-fl"])
 def test_methods_that_would_show_clients_what_is_not_theirs_are_refused(village, tmp_path, name):
     with pytest.raises(unalike.ConfigError, match=f"{name} would send all clients what belongs to single"):

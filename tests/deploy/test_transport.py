@@ -32,6 +32,7 @@ from flwr.proto.fleet_pb2 import ActivateNodeRequest, PullMessagesRequest, Regis
 from flwr.proto.node_pb2 import Node
 from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 
+from unalike.deploy import control
 from unalike.deploy.gate import HEADER, fingerprint
 from unalike.deploy.wire import fleet
 
@@ -85,7 +86,6 @@ class Deployment:
         self.keys = {name: make_node_key(self.certificates, name)[0] for name in NAMES}
         self.allowed = read_allowed(self.certificates)
         self.nodes = []
-        self.open()
 
     def open(self):
         folder = self.base / "link"
@@ -140,6 +140,7 @@ def there(deployment):
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory):
     deployment = Deployment(tmp_path_factory.mktemp("deployment"))
+    deployment.open()
     try:
         for name in NAMES:
             deployment.join(name, deployment.keys[name])
@@ -386,6 +387,26 @@ def test_a_killed_supernode_comes_back_under_its_name_but_not_while_it_is_shut_o
     until(lambda: node.logs("connected to"))
     assert deployment.post.nodes() == before
     assert [arrival.error for arrival in deployment.ask("echo", [before["bert"]])] == [None]
+
+
+def test_nodes_that_come_before_the_link_knows_them_wait_at_the_door(tmp_path, monkeypatch):
+    register, late = control.register, Deployment(tmp_path)
+
+    def slow(*arguments):
+        time.sleep(4)  # longer than a node waits between two attempts
+        return register(*arguments)
+
+    monkeypatch.setattr(control, "register", slow)
+    node = late.join("anna", late.keys["anna"])
+    try:
+        until(lambda: node.logs(f"nobody listens at {late.address}; the server may not have been started"))
+        late.open()
+        until(lambda: node.logs("connected to"))
+        assert late.link.refusals() == []
+        assert not node.logs("started again")
+    finally:
+        node.end()
+        late.link.close()
 
 
 def test_two_links_cannot_share_a_folder_or_an_address(deployment):

@@ -15,6 +15,7 @@ from ..errors import UnalikeError
 from .advise import advise
 from .compare import compare
 from .deploy import AT_THE_NODES, DATA, certs, join, serve
+from .interrupted import after_interruption
 from .network import network
 from .options import FIELDS, with_experiment
 from .reproduce import reproduce
@@ -76,7 +77,7 @@ def main() -> None:
     except BrokenPipeError:
         os._exit(0)
     if code == INTERRUPTED:
-        errors.print(_after_interruption(sys.argv[1:2]), soft_wrap=True)
+        errors.print(escape(after_interruption()), soft_wrap=True, highlight=False)
     sys.exit(code)
 
 
@@ -86,18 +87,6 @@ def _refuse(sentence: str) -> int:
     else:
         errors.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
     return 2
-
-
-def _after_interruption(command: list[str]) -> str:
-    """What Ctrl-C leaves behind.
-
-    >>> _after_interruption(["serve"])
-    'interrupted; what is finished is saved, go on with `unalike serve --resume FOLDER`.'
-    """
-    again = {"run": "resume FOLDER", "resume": "resume FOLDER", "serve": "serve --resume FOLDER"}
-    if not command or command[0] not in again:
-        return "interrupted."
-    return f"interrupted; what is finished is saved, go on with `unalike {again[command[0]]}`."
 
 
 def _for_machines() -> bool:

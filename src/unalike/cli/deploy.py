@@ -6,8 +6,10 @@ import dataclasses
 import signal
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from rich.markup import escape
 
 from ..config import Experiment, make_experiment
 from ..errors import ConfigError, RunError, unknown
+from .interrupted import can_go_on
 from .run import conclude, free_folder
 from .screen import LiveRounds, console
 
@@ -135,27 +138,29 @@ def serve(
         )
         log(f"listening on {address}{' without encryption' if insecure else ''} for `unalike join`.")
 
-        def doorman() -> list[str]:
+        def doorman(say: Callable[[str], None]) -> list[str]:
             lines = link.refusals()
             for line in lines:
-                log(line.partition(" ")[2])  # without its own time
+                say(line.partition(" ")[2])  # without its own time
             return lines
 
-        with link.open() as post, LiveRounds(quiet or json) as progress:
-            told = introductions(post, clients, wait, log, doorman)
+        with link.open() as post:
+            told = introductions(post, clients, wait, log, partial(doorman, log))
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             folder = make_folder(experiment, path, resume is not None, overwrite)
-            run, engine = train_nodes(
-                experiment,
-                post,
-                told,
-                folder,
-                patience=patience,
-                resume=resume is not None,
-                observer=progress,
-                doorman=doorman,
-                protection=protection,
-            )
+            can_go_on("unalike serve --resume", path)
+            with LiveRounds(quiet or json) as progress:
+                run, engine = train_nodes(
+                    experiment,
+                    post,
+                    told,
+                    folder,
+                    patience=patience,
+                    resume=resume is not None,
+                    observer=progress,
+                    doorman=partial(doorman, _silence if json else lambda line: progress.say(_dated(line))),
+                    protection=protection,
+                )
             log(f"{engine.farewell(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
     conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
@@ -249,7 +254,11 @@ def _words(listed: str | None) -> list[str]:
 
 
 def _say(line: str) -> None:
-    console.print(f"{datetime.now():%H:%M:%S}  {escape(line)}", soft_wrap=True, highlight=False)
+    console.print(_dated(line), soft_wrap=True, highlight=False)
+
+
+def _dated(line: str) -> str:
+    return f"{datetime.now():%H:%M:%S}  {escape(line)}"
 
 
 def _silence(line: str) -> None:

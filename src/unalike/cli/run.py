@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from ..config import Experiment, make_experiment
 from ..errors import RunError
+from .interrupted import can_go_on
 from .said import say_data
 from .screen import LiveRounds, console, errors, print_json, show_summary, summary
 
@@ -38,6 +39,7 @@ def run(
     folder = out or free_folder(experiment)
     federation = make_federation(experiment)
     say_data(experiment, federation, quiet or json)
+    can_go_on("unalike resume", folder)
     with LiveRounds(quiet or json) as progress:
         finished = run_experiment(
             experiment, folder, federation=federation, overwrite=overwrite, observer=progress
@@ -70,6 +72,7 @@ def resume(
         experiment = experiment.model_copy(update={"rounds": rounds})
     from ..experiment import run_experiment
 
+    can_go_on("unalike resume", folder)
     with LiveRounds(quiet or json) as progress:
         finished = run_experiment(experiment, opened, resume=True, observer=progress)
     conclude(finished, json)

@@ -72,6 +72,11 @@ class LiveRounds:
         )
         self._progress.update(self._task, total=rounds, completed=report.round, words=words)
 
+    def say(self, words: str) -> None:
+        """Print a line above the bar; on another console it would be printed into it."""
+        live = not self._progress.disable and console.is_terminal
+        (self._progress.console if live else console).print(words, soft_wrap=True, highlight=False)
+
     def rename(self, title: str) -> None:
         """Start again under another title."""
         self._latest = {}

@@ -21,6 +21,8 @@ from .parcels import Parcel
 
 PAUSE = 0.1
 """Seconds between two looks at what has arrived."""
+SELDOM = 0.5
+"""Seconds between two looks at who has come."""
 LONGEST_REASON = 500
 """Letters of what a node says that are recorded."""
 
@@ -114,7 +116,7 @@ class Courier:
             if not gone:
                 self._events.append({"kind": "everyone away"})
             gone = True
-            self.pause(10 * PAUSE)
+            self.pause(SELDOM)
 
     def collect(self) -> list[Answer]:
         """What has come since last time, and what will not come any more."""
@@ -227,7 +229,7 @@ def meet(
             return names[:clients]
         if time.monotonic() > deadline:
             raise RunError(f"only {len(names)} of {clients} nodes came in {patience:g} s.")
-        time.sleep(10 * PAUSE)
+        time.sleep(SELDOM)
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

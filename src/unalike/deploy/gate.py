@@ -27,7 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 HEADER = "unalike-secret"
-SECRET, REFUSALS, GUESTS = "secret", "refusals.log", "allowed"
+SECRET, REFUSALS, GUESTS, CLOSED = "secret", "refusals.log", "allowed", "closed"
 _FLEET = "/v1/fleet/"
 _QUIET_SECONDS = 30.0
 _LARGEST_NOTEBOOK = 5_000_000
@@ -85,6 +85,20 @@ def write_guests(path: Path, keys: Iterable[bytes] | None) -> None:
     temporary.replace(path)
 
 
+class Door:
+    """Nodes are asked to come back a moment later while a file is there: Flower ends a node that comes before
+    it knows the node's key."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened = False
+
+    def closed(self) -> bool:
+        """Whether the link does not know its nodes yet; once open, it stays so."""
+        self._opened = self._opened or not self._path.exists()
+        return not self._opened
+
+
 class TooLargeError(Exception):
     """A request body that grows over the limit."""
 
@@ -93,9 +107,16 @@ class Gate:
     """An ASGI application that stands in front of Flower's."""
 
     def __init__(
-        self, app: Application, notes: Notebook, guests: GuestList, secret: bytes, largest: int, version: str
+        self,
+        app: Application,
+        notes: Notebook,
+        guests: GuestList,
+        door: Door,
+        secret: bytes,
+        largest: int,
+        version: str,
     ) -> None:
-        self._app, self._notes, self._guests, self._secret = app, notes, guests, secret
+        self._app, self._notes, self._guests, self._door, self._secret = app, notes, guests, door, secret
         self._largest, self._version = largest, version
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -110,7 +131,10 @@ class Gate:
         key = _key(headers)
         who = f"{(scope.get('client') or ('somebody',))[0]} {_with(key)}"
         if objection := self._objection(scope["path"], headers) or self._unknown(scope["path"], key):
-            return await self._refuse(who, *objection, send)
+            self._notes.note(who, objection[1])
+            return await _refuse(*objection, send)
+        if self._door.closed():
+            return await _refuse(503, "the link is being opened", send)
         return await self._pass(who, scope, receive, send)
 
     def _objection(self, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
@@ -133,13 +157,6 @@ class Gate:
 
     def _too_large(self) -> str:
         return f"it sent a request of more than {self._largest} bytes"
-
-    async def _refuse(self, who: str, status: int, why: str, send: Send) -> None:
-        self._notes.note(who, why)
-        body = json.dumps({"code": status, "detail": why}).encode()
-        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
 
     async def _pass(self, who: str, scope: Message, receive: Receive, send: Send) -> None:
         with suppress(TooLargeError):
@@ -167,6 +184,13 @@ class Gate:
             await send(message)
 
         return watching
+
+
+async def _refuse(status: int, why: str, send: Send) -> None:
+    body = json.dumps({"code": status, "detail": why}).encode()
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def notice_handshakes(notes: Notebook) -> None:

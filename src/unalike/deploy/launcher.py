@@ -11,15 +11,19 @@ entry point.
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import signal
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+_SOON = 0.2  # seconds between two looks for messages while they come
+_AT_ONCE = 0.05  # and between two looks for what this machine is about to have
+_LONGEST_RETRY = 5  # seconds between two attempts to reach a link that does not answer
 
 
 def follow_owner() -> None:
@@ -52,12 +56,13 @@ def superlink(folder: str, largest: str, version: str) -> None:
 
     gate, place = _gate(), Path(folder)
     notebook, guests = gate.Notebook(place / gate.REFUSALS), gate.GuestList(place / gate.GUESTS)
+    door = gate.Door(place / gate.CLOSED)
     gate.notice_handshakes(notebook)
     create_app = main.create_app
     secret = (place / gate.SECRET).read_bytes()
 
     def guarded(*arguments: Any) -> Any:
-        return gate.Gate(create_app(*arguments), notebook, guests, secret, int(largest), version)
+        return gate.Gate(create_app(*arguments), notebook, guests, door, secret, int(largest), version)
 
     main.create_app = guarded  # type: ignore[assignment]
     flower_superlink()
@@ -66,15 +71,26 @@ def superlink(folder: str, largest: str, version: str) -> None:
 class Impatient:
     """The module `time` of a SuperNode, which naps between two looks for messages and while its app works.
 
-    The first nap is a request to the link each time; the second only a look into its own memory.
+    The first nap is a request to the link each time; the second only a look into its own memory. Messages
+    come in quick succession while a training goes on: the next look is after a tenth of the time in which
+    nothing came, so that the waiting adds little to what was waited for, and idle nodes ask seldom.
     """
 
     def __init__(self, between_pulls: float) -> None:
         self._between_pulls = between_pulls
+        self._latest = -math.inf
+
+    def message_came(self) -> None:
+        """The next messages are looked for soon."""
+        self._latest = time.monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Sleep, but not as long."""
-        time.sleep(min(seconds, self._between_pulls) if seconds > 1 else 0.05)
+        time.sleep(min(seconds, self.between_looks()) if seconds > 1 else _AT_ONCE)
+
+    def between_looks(self) -> float:
+        """Seconds until messages are looked for again."""
+        return min(max(_SOON, (time.monotonic() - self._latest) / 10), self._between_pulls)
 
     def __getattr__(self, name: str) -> Any:
         """Everything else of the module."""
@@ -82,15 +98,23 @@ class Impatient:
 
 
 def supernode(seconds: str) -> None:
-    """Flower's SuperNode, looking for messages this often (by itself it would sleep for three seconds)."""
+    """Flower's SuperNode, looking for messages at least this often (by itself it would sleep for three
+    seconds)."""
     from flwr.supercore.inflatable.inflatable_utils import pull_objects
+    from flwr.supercore.retry import http_retry
     from flwr.supernode import start_client_internal
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
-    pause = float(seconds)
-    start_client_internal.time = Impatient(pause)  # type: ignore[assignment]
-    # A message is announced before all its parts are there; then, too, Flower would wait for a second.
-    start_client_internal.pull_objects = partial(pull_objects, initial_backoff=min(1.0, pause))
+    impatient = Impatient(float(seconds))
+
+    def pull_soon(*arguments: Any, **options: Any) -> Any:
+        # A message is announced before all its parts are there; then, too, Flower would wait for a second.
+        impatient.message_came()
+        return pull_objects(*arguments, **options, initial_backoff=_AT_ONCE)
+
+    start_client_internal.time = impatient  # type: ignore[assignment]
+    start_client_internal.pull_objects = pull_soon
+    http_retry.MAX_RETRY_DELAY = _LONGEST_RETRY
     flower_supernode()
 
 

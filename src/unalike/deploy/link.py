@@ -21,7 +21,7 @@ from ..errors import ConfigError, RunError
 from ..runs.lock import locked
 from .certificates import AllowedNode
 from .flower import SUPPORTED, check_flower, own_address, split_address
-from .gate import GUESTS, HEADER, REFUSALS, SECRET, write_guests
+from .gate import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_guests
 from .processes import Child, Follower, new_secret, private_folder
 
 if TYPE_CHECKING:
@@ -123,9 +123,11 @@ class Link:
         from .control import stop_runs
 
         self._invite(self._allowed)
+        (self._folder / CLOSED).touch()
         self._launch()
         if self._allowed is not None:
             self.allow(self._allowed)
+        (self._folder / CLOSED).unlink()
         with closing(self._endpoint.control()) as client:
             stop_runs(client)
 

@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from .certificates import check_private_key
 from .flower import check_flower, free_port, split_address
 from .parcels import DEFAULT_LIMIT, Parcel, pack, unpack
+from .probe import explain_silence
 from .processes import Child, new_secret, private_folder
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ _OFTEN, _SELDOM = 0.05, 2.0
 _LONGEST_PAUSE = 60.0
 _NUMBER = re.compile(r"SuperNode ID: (\d+)")
 _GIVEN_UP = "SSL/TLS handshake error detected"
+_SILENT = "Connection attempt failed"
 _NEWS = {
-    "Connection attempt failed": "the link does not answer; trying again.",
     "Connection successful after": "the link answers again.",
     "Failed to send message": "an answer could not be sent.",
 }
@@ -78,9 +79,9 @@ def serve_node(
 
     `app` is Flower's `ClientApp` or any such function (see `parcel_app`); it runs in this process, one
     message at a time. Without a root certificate the connection is plain HTTP; a key needs one. The folder
-    keeps the SuperNode's log. The link is asked for messages every `pull_every` seconds. A SuperNode that
-    ended is started again after `pause` seconds, and after twice as many each time that it does not reach the
-    link at all, up to a minute.
+    keeps the SuperNode's log. The link is asked for messages at least every `pull_every` seconds, and more
+    often while messages come. A SuperNode that ended is started again after `pause` seconds, and after twice
+    as many each time that it does not reach the link at all, up to a minute.
     """
     check_flower()
     place = _place(link, root_certificate, key, Path(folder), pull_every)
@@ -132,7 +133,7 @@ def _work(place: _Place, child: Child, executor: Executor, stop: threading.Event
     while not stop.is_set():
         expected = listener.listen()
         if listener.broken:
-            return log("a connection broke while it was being made; the SuperNode is started again.")
+            return listener.explain()
         if not child.alive():
             return log(f"the SuperNode ended and will be started again: {child.last_words()}")
         if expected or time.monotonic() > next_look:
@@ -159,6 +160,8 @@ class _Listener:
         """Read what the SuperNode printed; returns whether it says that a message came."""
         lines = self._child.news.lines()
         self.broken = self.broken or any(_GIVEN_UP in line for line in lines)
+        if any(_SILENT in line for line in lines):
+            self.explain()
         for line in lines:
             if found := _NUMBER.search(line):
                 (self._place.folder / "number").write_text(found[1])
@@ -167,6 +170,10 @@ class _Listener:
                 if words in line:
                     self._tell(meaning)
         return any("Received successfully" in line for line in lines)
+
+    def explain(self) -> None:
+        """Tell why there is no connection; it is tried again in any case."""
+        self._tell(f"{explain_silence(self._place.link, self._place.root)} Trying again.")
 
     def _tell(self, words: str) -> None:
         if words != self._last:
