@@ -69,7 +69,9 @@ def _read_member(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> 
 def _check_size(file: IO[bytes], held: int) -> None:
     declared = read_declaration(file)
     if declared.start + declared.size != held:
-        raise ValueError(f"its header declares {declared.size:,} bytes of values, which its length is not")
+        raise ValueError(
+            f"its length does not fit its header, which declares {declared.size:,} bytes of values"
+        )
 
 
 def read_declaration(file: IO[bytes]) -> Declared:

@@ -122,6 +122,7 @@ def most_classes(clients: int) -> int:
 
 def _check_split(federation: Federation, part: str, split: Split) -> None:
     _check_table(part, split)
+    _check_rows(part, split, federation.train)
     for what, array in (("feature", split.x), ("target", split.y)):
         row = _first_bad_row(array)
         if row is not None:
@@ -130,6 +131,15 @@ def _check_split(federation: Federation, part: str, split: Split) -> None:
                 f"in its {part} rows; fill it in or drop the row."
             )
     _check_labels(federation, part, split)
+
+
+def _check_rows(part: str, split: Split, train: Split) -> None:
+    for what, mine, other in (("features", split.x, train.x), ("targets", split.y, train.y)):
+        if mine.shape[1:] != other.shape[1:]:
+            raise DataError(
+                f"the {part} rows have {what} of shape {mine.shape[1:]} but the train rows {other.shape[1:]};"
+                " give all parts the same columns."
+            )
 
 
 def _check_table(part: str, split: Split) -> None:
