@@ -102,6 +102,15 @@ def test_a_torn_federation_is_split_by_kind_and_each_half_settles_on_its_mean():
     assert (unalike.newcomers.evaluate_newcomers(run, newcomers)["loss"] < 0.1).all()
 
 
+@pytest.mark.parametrize(("tol1", "clusters"), [(0.5, 1), (0.7, 2)])
+def test_a_split_asks_for_the_plain_mean_change_whatever_clients_count(tol1, clusters):
+    """Changes are 1, 1, -2 and 2.4: their mean is 0.6, and 0.2 where the third counts most."""
+    federation, task = quadratics([10.0], [10.0], [-20.0], [24.0])
+    federation = federation.with_importance([0.2, 0.2, 0.4, 0.2])
+    method = ClusteredFL(tol1=tol1, tol2=2.0, work=LocalWork(steps=1, batch_size=0), optimizer=RATE)
+    assert int(train(federation, task, method, 1).state["count"]) == clusters
+
+
 def test_nobody_is_split_off_while_somebody_is_missing():
     federation, task = quadratics(*TWO_KINDS)
     run = train(federation, task, ClusteredFL(tol1=99.0, tol2=0.0, work=WORK), 5, per_round=4)

@@ -1,6 +1,7 @@
 """Is FedEM without a server the recursion of its paper, and FedEM itself where everyone hears everyone?"""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ import unalike
 from unalike import ConfigError, trees
 from unalike.algorithms import FedEM, LocalWork, Optimizer
 from unalike.algorithms.dfedem import DFedEM
+from unalike.engine import Setting, engines
 from unalike.network import disagreement, graph_of, mixing_of
 from unalike.timing.gossip import Gossip
 
@@ -65,6 +67,18 @@ def test_rounds_on_a_path_equal_the_recursion_written_with_loops(federation, tas
     for t in range(4):
         np.testing.assert_allclose(flat(run.state["params"], t), theta[t], atol=2e-5)
     np.testing.assert_allclose(run.memories.gather(np.arange(4))[0]["weights"], shares, atol=2e-5)
+
+
+def test_a_tiny_clients_training_loss_is_the_mean_over_its_rows(task):
+    """Its rows weigh less than one row together, which makes its steps short but not its loss small."""
+    federation = naive.federation([1, 40, 40])
+    method = DFedEM(**STEP).prepare(task, federation)
+    engine = engines.make("debug", setting=Setting(federation, task, method, 0))
+    starts = [task.init(jax.random.key(0))] * 2
+    for t in range(3):
+        data = engine._data(0, t, method.work)
+        reply = method.client(task, starts, {"weights": jnp.full(2, 0.5)}, data, data.key)
+        assert float(reply.report["train_loss"]) == pytest.approx(np.log(naive.CLASSES), rel=1e-5)
 
 
 def test_one_step_where_everyone_hears_everyone_is_fedem(federation, task):

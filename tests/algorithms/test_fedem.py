@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax import lax
 
@@ -95,6 +96,24 @@ def test_clients_predict_with_the_mixture_of_probabilities(federation, trained):
         assert accuracy[t] == pytest.approx(np.mean(mixed.argmax(1) == y))
 
 
+def test_a_loss_of_optax_is_mixed_as_ours(federation, trained):
+    ours = naive.task()
+    loss = optax.softmax_cross_entropy_with_integer_labels
+    theirs = Task.custom(ours.model.init, ours.model.apply, loss, ours.metrics)
+    run = naive.train(federation, theirs, FedEM(components=2, work=WORK), 3, seed=4)
+    for metric in ("loss", "accuracy"):
+        np.testing.assert_allclose(
+            run.evaluate("test")[metric], trained.evaluate("test")[metric], rtol=1e-4, atol=1e-5
+        )
+
+
+def test_a_loss_that_does_not_tell_what_it_takes_is_refused_before_training(federation):
+    task = replace(naive.task(), sample_loss=lambda outputs, y: outputs[:, 0] - y)
+    with pytest.raises(ConfigError, match="predictions cannot be mixed"):
+        FedEM(components=2).prepare(task, federation)
+    assert FedEM(components=2).prepare(replace(task, outputs="values"), federation).components == 2
+
+
 @pytest.mark.parametrize("server", [Optimizer("sgd", 1.0), Optimizer("adam", 0.01)])
 def test_one_component_is_federated_averaging_to_the_bit(federation, server):
     settings = {"work": LocalWork(epochs=2, batch_size=4), "server_optimizer": server}
@@ -103,6 +122,25 @@ def test_one_component_is_federated_averaging_to_the_bit(federation, server):
         for method in (FedEM(components=1, **settings), FedAvg(**settings))
     )
     assert trees.largest_difference(one.state["params"][0], average.state["params"]) == 0.0
+
+
+def test_every_component_is_clipped_for_itself(federation, trained):
+    """However long another one's gradient is: against a step written by hand."""
+    rate, clip, start = 0.1, 0.05, trained.history.state(0)["params"]
+    method = FedEM(
+        components=2, work=LocalWork(steps=1, batch_size=0), optimizer=Optimizer("sgd", rate, clip=clip)
+    )
+    run = naive.train(federation, naive.task(), method, 1, seed=4)
+    theta = np.stack([as_matrix(one) for one in start])
+    new = np.zeros_like(theta)
+    for t, share in enumerate(np.array(SIZES) / sum(SIZES)):
+        x, y = federation.train.client(t)
+        chance = np.exp(-np.stack([naive_losses(one, x, y) for one in theta], 1))
+        chance /= chance.sum(1, keepdims=True)
+        for m, one in enumerate(theta):
+            slope = naive_gradient(one, x, y, chance[:, m])
+            new[m] += share * (one - rate * slope * min(1.0, clip / np.linalg.norm(slope)))
+    np.testing.assert_allclose([as_matrix(one) for one in run.state["params"]], new, atol=1e-6)
 
 
 def test_the_first_component_gets_the_noise_that_a_model_alone_would_get():

@@ -15,6 +15,7 @@ from unalike.errors import ConfigError
 from unalike.memorisation import GRID, memorise, search
 from unalike.memorisation.compiled import Places, ask_own, nearest
 from unalike.memorisation.rule import Rule
+from unalike.memorisation.search import search_others
 from unalike.models import Model, Task, mlp
 from unalike.trees import largest_difference
 
@@ -109,6 +110,12 @@ def test_a_part_of_the_rows_is_remembered_and_asked_as_the_library_would(federat
     assert np.allclose(said, memory.predict(3, x), atol=1e-5)
 
 
+@pytest.mark.parametrize(("capacity", "rows"), [(1, 1), (1.0, 30), (20, 20), (500, 30), (0, 0)])
+def test_capacity_means_the_same_as_in_the_library(federation, task, plain, capacity, rows):
+    made = predictor(federation, task, plain, 3, capacity=capacity, choose=0.5)
+    assert int(made["store"].kept.sum()) == len(memorise(plain, capacity=capacity).stores[3]) == rows
+
+
 def test_clients_with_few_rows_do_not_choose(federation, task, plain):
     shares = [float(predictor(federation, task, plain, client)["share"]) for client in (1, 4)]
     assert shares == pytest.approx([0.3, 0.3])
@@ -178,6 +185,21 @@ def test_the_compiled_search_is_the_search(seed):
     assert np.isinf(distances[:, there:]).all()
 
 
+@pytest.mark.parametrize(("rows", "width"), [(100, 64), (300, 3)])
+def test_neighbours_in_groups_that_are_far_apart_are_those_of_double_precision(rows, width):
+    """Two clouds at -100 and 100, whose rows are 0.05 apart: products of single precision cannot tell."""
+    rng = np.random.default_rng(0)
+    sides = np.where(rng.random((rows + 20, 1)) < 0.5, -100.0, 100.0)
+    points = (sides + 0.05 * rng.normal(size=(rows + 20, width))).astype(np.float32)
+    keys, queries = points[:rows], points[rows:]
+    exact = np.linalg.norm(queries[:, None].astype(np.float64) - keys.astype(np.float64), axis=2)
+    distances, found = nearest(jnp.asarray(keys), jnp.ones(rows, bool), jnp.asarray(queries), 10)
+    np.testing.assert_array_equal(found, np.argsort(exact, axis=1)[:, :10])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :10], rtol=1e-5)
+    mine = nearest(jnp.asarray(keys), jnp.ones(rows, bool), jnp.asarray(keys), 5, own=jnp.arange(rows))[1]
+    np.testing.assert_array_equal(mine, search_others(keys, 5).rows)
+
+
 def test_rows_are_asked_about_in_blocks_without_themselves():
     rng = np.random.default_rng(0)
     task = Task.classification(Model(lambda key: {}, lambda params, x: x), 3)
@@ -197,6 +219,7 @@ def test_rows_are_asked_about_in_blocks_without_themselves():
         ({"sigma": "median"}, "sigma must be a number here"),
         ({"kernel": "euclids"}, "did you mean 'euclid'"),
         ({"capacity": 1.5}, "capacity must be"),
+        ({"capacity": True}, "capacity must be"),
         ({"choose": "looo"}, "did you mean 'loo'"),
         ({"choose": 2.0}, "between 0 and 1"),
     ],

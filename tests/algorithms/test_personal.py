@@ -54,6 +54,14 @@ def test_clients_that_train_alone_predict_with_their_own_model(federation, alone
         assert found["loss"][client] == pytest.approx(expected, abs=1e-5)
 
 
+def test_rows_that_are_not_shuffled_are_tuned_on_in_their_order(federation, task):
+    run = naive.train(federation, task, FedAvgPlus(work=WORK, tune_epochs=2), 0)
+    found = run.evaluate("test")["loss"]
+    for client in range(3):
+        expected = naive.loss(own_model(federation, client, 1), *federation.test.client(client))
+        assert found[client] == pytest.approx(expected, abs=1e-5)
+
+
 @pytest.mark.parametrize(("epochs", "rate"), [(1, None), (2, 0.05), (0, None)])
 def test_a_tuned_predictor_is_some_epochs_of_descent_from_the_global_model(federation, task, epochs, rate):
     algorithm = FedAvgPlus(work=LocalWork(batch_size=3), tune_epochs=epochs, tune_learning_rate=rate)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 import unalike
@@ -115,6 +116,21 @@ def test_shares_are_chosen_by_each_client(run, choose):
     assert np.array_equal(memory.shares, memorise(run, choose=choose).shares)
 
 
+@pytest.mark.parametrize(
+    ("capacity", "rows"),
+    [
+        (5, [5, 1, 5, 5]),
+        (0.0, [0, 0, 0, 0]),
+        (0, [0, 0, 0, 0]),
+        (0.5, [8, 0, 5, 17]),
+        ([3, 1, 0.5, 1.0], [3, 1, 5, 35]),
+    ],
+)
+def test_capacity_holds_for_training_and_validation_rows_together(run, capacity, rows):
+    memory = memorise(run, capacity=capacity, choose="validation")
+    assert [len(store) for store in memory.stores] == rows
+
+
 def test_validation_rows_are_remembered_once_lambda_is_chosen(run, federation):
     sizes = [len(store) for store in memorise(run, choose="validation").stores]
     assert sizes == [a + b for a, b in zip(SIZES, VALIDATION, strict=True)]
@@ -209,6 +225,13 @@ def test_keys_in_half_precision_hardly_matter(run):
     assert packed.memory()["bytes"] < memory.memory()["bytes"]
 
 
+def test_a_loss_of_optax_is_memorised_as_ours(run, federation, task):
+    theirs = Task(task.model, optax.softmax_cross_entropy_with_integer_labels, task.metrics)
+    ours, same = memorise(run), memorise((theirs, run.message), federation)
+    assert np.array_equal(same.shares, ours.shares)
+    assert np.allclose(same.evaluate()["loss"], ours.evaluate()["loss"], rtol=1e-6, equal_nan=True)
+
+
 def test_a_representation_can_be_given(run, federation):
     memory = memorise(run, k=1, choose=1.0, features=lambda params, x: x)
     assert np.array_equal(memory.stores[0].keys, federation.train.client(0)[0])
@@ -220,8 +243,10 @@ def test_a_model_without_representation_or_with_odd_labels_is_refused(federation
     with pytest.raises(ConfigError, match="no `features`"):
         memorise((bare, params), federation)
     strange = Task(task.model, lambda outputs, y: outputs[:, 0])
-    with pytest.raises(ConfigError, match="cross-entropy"):
+    with pytest.raises(ConfigError, match="outputs='logits'"):
         memorise((strange, params), federation)
+    with pytest.raises(ConfigError, match="cross-entropy"):
+        memorise((replace(strange, outputs="values"), params), federation)
     with pytest.raises(ConfigError, match="need the federation"):
         memorise((task, params))
 

@@ -91,10 +91,13 @@ def bound(**changes):
     return Bound(**{**options, **changes})
 
 
-def test_the_bound_is_the_published_formula():
-    b = bound(best_loss=0.05, gamma1=0.5, gamma2=0.2)
+@pytest.mark.parametrize("complexity", [1, 3, 30])
+def test_the_bound_is_the_published_formula(complexity):
+    """With delta_2 = max(16 / d, 1): the printed 4 / sqrt(d) is too small for d below 16."""
+    b = bound(best_loss=0.05, gamma1=0.5, gamma2=0.2, complexity=complexity)
     r = 2**0.5 / 500 ** (1 / 3)
-    estimation = (30 / 20_000) ** 0.5 * (max(4 / 30**0.5, 1) + np.log(20_000 / 30)) ** 0.5
+    share_of_rows = complexity / 20_000
+    estimation = (share_of_rows * (max(16 / complexity, 1) - np.log(share_of_rows))) ** 0.5
     for share in (0.0, 0.3, 1.0):
         expected = (
             (1 + share) * 0.05

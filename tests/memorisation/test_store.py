@@ -70,7 +70,7 @@ def test_capacity_is_a_part_or_a_number(capacity, rows):
     assert rows_kept(capacity, 100) == rows
 
 
-@pytest.mark.parametrize("capacity", [-0.1, -3, 1.5, float("nan")])
+@pytest.mark.parametrize("capacity", [-0.1, -3, 1.5, float("nan"), True])
 def test_a_capacity_that_makes_no_sense_is_an_error(capacity):
     with pytest.raises(ConfigError, match="capacity must be"):
         rows_kept(capacity, 10)

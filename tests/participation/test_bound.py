@@ -46,14 +46,14 @@ def test_every_term_equals_its_formula_written_out():
     assert bound.orders.local_noise == pytest.approx(0.01**2 * 3 * 3.0)
     assert bound.orders.sampled_noise == pytest.approx(rate * (variance + squares) * 3.0)
     assert bound.orders.client_drift == pytest.approx(0.01**2 * 4 * 3 * 5.0)
-    assert bound.orders.sampling_and_heterogeneity == pytest.approx(rate * gamma * (3 * 3.0 + 4 * 5.0))
+    assert bound.orders.sampling_and_heterogeneity == pytest.approx(rate * gamma * (3 / 4 * 3.0 + 4 * 5.0))
     omega = 1.5 * 2 * rate * 4 * gamma * 1.25
     total = (
         4 * 7 / (rate * 4 * 200)
         + 2 * 2 * rate * (variance + squares) * 3
         + 3 * 0.01**2 * 2**2 * 3 * 3
         + 6 * 0.01**2 * 2**2 * 4 * 3 * 5
-        + 3 * 2 * rate * 3 * gamma * 3
+        + 3 * 2 * rate * 3 / 4 * gamma * 3
         + 6 * 2 * rate * 4 * gamma * 5
     ) / (1 - omega)
     assert bound.omega == pytest.approx(omega)

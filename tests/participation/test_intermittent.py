@@ -273,6 +273,21 @@ def test_given_beliefs_that_are_estimated_serve_a_second_run_as_they_served_the_
     assert all(map(same, cohorts(participation, 0, 9), first))
 
 
+def test_what_was_seen_before_a_run_is_believed_in_it():
+    """And the run does not teach the beliefs that were given: a second one starts where the first did."""
+    before = Estimated(6, forgetting=0.9)
+    for _ in range(50):
+        before.see(np.arange(6) < 3)
+    known = before.active.copy()
+    participation = Intermittent(chain(), Unbiased(), beliefs=before)
+    participation.check(6, 9)
+    np.testing.assert_array_equal(participation.beliefs.active, known)
+    first = cohorts(participation, 0, 9)
+    np.testing.assert_array_equal(before.active, known)
+    participation.check(6, 9)
+    assert all(map(same, cohorts(participation, 0, 9), first))
+
+
 # What it asks, and what it refuses.
 
 

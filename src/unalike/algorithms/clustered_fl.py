@@ -6,7 +6,7 @@ under Privacy Constraints, 2020).
     server:     for each cluster c:
                     if |mean_{t in c} D_t| < tol1  and  max_{t in c} |D_t| > tol2  and  |c| > 2:
                         split c in two by complete linkage on 1 - cos(D_s, D_t)
-                theta_c <- theta_c + mean_{t in c} D_t
+                theta_c <- theta_c + sum_{t in c} importance_t D_t / sum_{t in c} importance_t
 
 Clusters are split only in rounds in which everyone takes part. All models go down in the simulation, and
 every client reads its own; only that one is counted. A client that joins later takes the model of least loss
@@ -118,7 +118,7 @@ class ClusteredFL(Algorithm):
 
         def look(c: jax.Array, state: Tree) -> Tree:
             member = (state["cluster"] == c) & (weights > 0)
-            share = member * weights / jnp.maximum((member * weights).sum(), 1e-30)
+            share = member / jnp.maximum(member.sum(), 1)  # all clients alike: importance counts below only
             settled = jnp.linalg.norm(share @ changes) < self.tol1
             torn = jnp.max(jnp.where(member, lengths, 0.0)) > self.tol2
             room = (member.sum() > 2) & (state["count"] < self.most)

@@ -32,8 +32,10 @@ from .mixture import (
     mean_posterior,
     mixture_task,
     negative_log_likelihood,
+    per_component,
     posterior,
     unlike_starts,
+    weighted_mean,
 )
 from .optimizers import Optimizer
 from .solvers import make_solver, solved
@@ -82,6 +84,7 @@ class FedEM(FedAvg):
             raise ConfigError(
                 f"{self.components} components need as many clients, but there are {len(federation)}."
             )
+        task.kind()  # refuses here, not after the first round
         return self
 
     @property
@@ -100,7 +103,7 @@ class FedEM(FedAvg):
         chances = self._chances(losses, memory["weights"], rows)
         weights = mean_posterior(posterior(losses, memory["weights"], self.temperature), rows, self.smoothing)
         trained, told = self._maximised(task, message, data.weighted(chances * rows[:, None]))
-        likelihood = rows @ negative_log_likelihood(losses, memory["weights"]) / jnp.maximum(rows.sum(), 1.0)
+        likelihood = weighted_mean(negative_log_likelihood(losses, memory["weights"]), rows)
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
         return Reply(trained, {"weights": weights}, {"train_loss": likelihood, **shares, **told})
 
@@ -123,7 +126,8 @@ class FedEM(FedAvg):
     def _maximised(self, task: Task, start: Tree, data: ClientData) -> tuple[Tree, dict[str, jax.Array]]:
         """All components after local work on rows weighted by their chances."""
         if self.solver == "sgd":
-            return local_sgd(mixture_task(task, self.components), start, data, self.optimizer).params, {}
+            joint = mixture_task(task, self.components)
+            return local_sgd(joint, start, data, per_component(self.optimizer)).params, {}
         kinds = [f"guarded:{kind}" for kind in self.solver.split("|")]
         chances = data.own_weights
         assert chances is not None

@@ -41,7 +41,7 @@ class FedAvgPlus(FedAvg):
 
     @property
     def evaluation_work(self) -> LocalWork:
-        return LocalWork(epochs=self.tune_epochs, batch_size=self.work.batch_size)
+        return replace(self.work, epochs=self.tune_epochs, steps=None)
 
     @property
     def _tuning(self) -> Optimizer:

@@ -45,7 +45,7 @@ class KNNPer(FedAvg):
     """The kernel's scale: a small one counts the nearest row alone."""
     kernel: str = "euclid"
     capacity: float = 1.0
-    """The part of its rows that a client remembers, drawn at random."""
+    """What a client remembers of its rows, drawn at random: a part (0.5), or a whole number of rows (200)."""
     choose: str | float = "loo"
     """How lambda is found: every row among the others (`loo`), a fifth of them (`holdout`), or a number."""
     features: Callable[[Tree, jax.Array], jax.Array] | None = None
@@ -58,7 +58,7 @@ class KNNPer(FedAvg):
     def __post_init__(self) -> None:
         if isinstance(self._rule.sigma, str):
             raise ConfigError("sigma must be a number here; only memorise() finds a median.")
-        rows_kept(float(self.capacity), 1)
+        rows_kept(self.capacity, 1)
         check_choice(self.choose, ("loo", "holdout"))
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
@@ -98,7 +98,7 @@ class KNNPer(FedAvg):
         seen = data.per_row(both)
         found, said = jnp.split(seen, [keys.shape[1]], axis=1)
         real = (data.row_weights() > 0) & jnp.isfinite(found).all(axis=1)
-        sizes = jnp.asarray([rows_kept(float(self.capacity), n) for n in range(data.capacity + 1)])
+        sizes = jnp.asarray([rows_kept(self.capacity, n) for n in range(data.capacity + 1)])
         kept = draw_rows(real, sizes[real.sum()], key)
         labels = data.per_row(lambda x, y: y)
         return Places(jnp.where(kept[:, None], found, 0), labels, said.reshape(-1, *common.shape[1:]), kept)

@@ -12,12 +12,15 @@ so the M-step of all components is one descent on a loss with one weight per sam
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from ..models import Model, Task
 from ..trees import Tree
+from .optimizers import Optimizer
 
 TINY = 1e-12
 """The smallest weight inside a logarithm; a weight of zero stays (nearly) zero for ever."""
@@ -59,6 +62,29 @@ def mean_posterior(chances: jax.Array, row_weights: jax.Array, smoothing: float 
     total = row_weights @ chances + smoothing
     rows = jnp.sum(row_weights) + smoothing * components
     return jnp.where(rows > 0, total / jnp.where(rows > 0, rows, 1.0), 1.0 / components)
+
+
+def weighted_mean(values: jax.Array, row_weights: jax.Array) -> jax.Array:
+    """The mean over rows; zero where there is none. Weights may sum to less than one row."""
+    total = jnp.sum(row_weights)
+    return row_weights @ values / jnp.where(total > 0, total, 1.0)
+
+
+def per_component(optimizer: Optimizer) -> Optimizer:
+    """The optimiser on each component for itself, as if it were alone: one's gradient clips no other's."""
+    inner = optimizer.build()
+
+    def init(params: Components) -> list[Tree]:
+        return [inner.init(one) for one in params]
+
+    def update(
+        gradients: Components, memories: Components, params: Components | None = None
+    ) -> tuple[list[Tree], list[Tree]]:
+        own = [None] * len(gradients) if params is None else params
+        moves = [inner.update(*parts) for parts in zip(gradients, memories, own, strict=True)]
+        return [move for move, _ in moves], [memory for _, memory in moves]
+
+    return replace(optimizer, clip=None, custom=optax.GradientTransformation(init, update))
 
 
 def mixture_task(task: Task, components: int) -> Task:

@@ -79,7 +79,8 @@ class SurrogateOptimizer(FedAvg):
         anchor = surrogate.build(task, message, memory, data)
         private = surrogate.best(task, anchor, message, data)
         slope = Slope(partial(surrogate.loss, task, anchor))
-        trained = local_sgd(slope, message, surrogate.weighed(anchor, data), self.optimizer)  # type: ignore[arg-type]
+        optimizer = surrogate.stepping(self.optimizer)
+        trained = local_sgd(slope, message, surrogate.weighed(anchor, data), optimizer)  # type: ignore[arg-type]
         report = {"train_loss": trained.loss, "private_change": surrogate.distance(memory, private)}
         return Reply(trained.params, private, report)
 

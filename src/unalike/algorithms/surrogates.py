@@ -26,9 +26,11 @@ from .mixture import (
     mean_posterior,
     mixture_task,
     negative_log_likelihood,
+    per_component,
     posterior,
     unlike_starts,
 )
+from .optimizers import Optimizer
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class Surrogate:
     def loss(self, task: Task, anchor: Tree, shared: Tree, batch: Batch) -> jax.Array:
         """What a mini-batch says of g as a function of the shared variables, up to a constant."""
         return task.loss(shared, batch)
+
+    def stepping(self, optimizer: Optimizer) -> Optimizer:
+        """The optimiser as it steps over the shared variables."""
+        return optimizer
 
     def best(self, task: Task, anchor: Tree, shared: Tree, data: ClientData) -> Tree:
         """The private variables that minimise g."""
@@ -142,6 +148,9 @@ class MixtureBound(Surrogate):
 
     def loss(self, task: Task, anchor: Tree, shared: Tree, batch: Batch) -> jax.Array:
         return mixture_task(task, self.components).loss(shared, batch)
+
+    def stepping(self, optimizer: Optimizer) -> Optimizer:
+        return per_component(optimizer)
 
     def best(self, task: Task, anchor: Tree, shared: Tree, data: ClientData) -> Tree:
         return {"weights": mean_posterior(anchor, data.row_weights())}

@@ -4,7 +4,7 @@ Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Me
 expected loss of a client that mixes the nearest neighbour (k = 1, share lambda) with the global model,
 
     (1 + lambda) L* + (1 - lambda) (c1 disc + c3 G) + lambda r (c2 (disc + 1) + c5 G)
-    r = sqrt(p) / n_t^(1 / (p + 1)),     G = sqrt(d_H / n) sqrt(c4 + log(n / d_H))
+    r = sqrt(p) / n_t^(1 / (p + 1)),     G = sqrt(d_H / n) sqrt(c4 + log(n / d_H)),     c4 = max(16 / d_H, 1)
 
 where disc is how far the client's data are from everybody's, L* the best loss of the model's class, p the
 length of a key, n_t and n the client's and all rows, and d_H the complexity of the class. It is linear in
@@ -55,7 +55,7 @@ class Bound:
     @property
     def estimation(self) -> float:
         """G: what the global model loses because all rows together are finite."""
-        ratio, delta2 = self.all_rows / self.complexity, max(4 / math.sqrt(self.complexity), 1.0)
+        ratio, delta2 = self.all_rows / self.complexity, max(16 / self.complexity, 1.0)
         return math.sqrt((delta2 + math.log(ratio)) / ratio)
 
     @property

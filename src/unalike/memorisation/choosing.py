@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, unknown
 from ..models import Task
-from ..models.losses import cross_entropy, logistic
 from ..random import generator
 from .embedding import Embedded
 from .rule import Rule
@@ -55,9 +54,9 @@ def scores(
 
 
 def _score(task: Task, mixed: Floats, labels: NDArray[Any]) -> float:
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return float((mixed.argmax(axis=-1) == labels).sum())
-    if task.sample_loss is logistic:
+    if task.kind() == "logit":
         return float(((mixed.reshape(labels.shape) > 0.5) == (labels > 0)).sum())
     return -float(((mixed.reshape(labels.shape) - labels) ** 2).sum(dtype=np.float64))
 

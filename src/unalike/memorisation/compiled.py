@@ -1,7 +1,8 @@
 """How is a memory asked inside a compiled program?
 
 The same search, vote and choice as in `search.py`, `vote.py` and `choosing.py`, as ordinary JAX for stores of
-a fixed number of places, of which some are taken (`kept`).
+a fixed number of places, of which some are taken (`kept`). The search is exact, too: a matrix product names
+candidates, and where its rounding could have missed one, all distances are computed from differences.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..models import Task
-from ..models.losses import cross_entropy, logistic
 from .choosing import GRID, middle_of_best
 from .kernels import kernels
 from .rule import Rule
+from .search import UNIT
 
 SPARE = 8
 """Candidates beyond k whose distances are computed exactly."""
@@ -46,16 +47,47 @@ def nearest(
     width, k = min(k + SPARE, len(keys)), min(k, len(keys))
     centre = kept @ keys / jnp.maximum(kept.sum(), 1)
     near, far = keys - centre, queries - centre
-    squares = jnp.sum(near * near, axis=1) - 2 * far @ near.T
+    lengths = jnp.sum(near * near, axis=1)
+    squares = lengths - 2 * far @ near.T
     allowed = jnp.broadcast_to(kept, squares.shape)
     if own is not None:
         allowed = allowed & (own[:, None] != jnp.arange(len(keys)))
-    _, rows = lax.top_k(jnp.where(allowed, -squares, -jnp.inf), width)
+    far_off = jnp.where(allowed, squares, jnp.inf)
+    _, candidates = lax.top_k(-far_off, width)
     # By differences: the product loses digits where rows are near.
-    gaps = jnp.sqrt(jnp.sum((keys[rows] - queries[:, None]) ** 2, axis=2))
-    gaps = jnp.where(jnp.take_along_axis(allowed, rows, axis=1), gaps, jnp.inf)
-    gaps, rows = lax.sort((gaps, rows), num_keys=2)
-    return gaps[:, :k], rows[:, :k]
+    gaps = jnp.sqrt(jnp.sum((keys[candidates] - queries[:, None]) ** 2, axis=2))
+    gaps = jnp.where(jnp.take_along_axis(allowed, candidates, axis=1), gaps, jnp.inf)
+    gaps, rows = lax.sort((gaps, candidates), num_keys=2)
+    gaps, rows = gaps[:, :k], rows[:, :k]
+    if width == len(keys):
+        return gaps, rows
+    longest = jnp.sqrt(jnp.max(jnp.where(kept, lengths, 0.0))) + jnp.linalg.norm(far, axis=1)
+    slack = (keys.shape[1] + 8) * UNIT * longest**2
+    # The last candidate is no farther than the k-th could be: then there may be more that were not looked at.
+    # (Taken by place, because XLA sorts everything where only a part of the values of `top_k` is used.)
+    found = jnp.take_along_axis(far_off, candidates, axis=1)
+    doubtful = jnp.isfinite(found[:, -1]) & (found[:, -1] <= found[:, k - 1] + 2 * slack)
+    return _searched_again(keys, allowed, queries, doubtful, gaps, rows)
+
+
+def _searched_again(
+    keys: jax.Array,
+    allowed: jax.Array,
+    queries: jax.Array,
+    doubtful: jax.Array,
+    gaps: jax.Array,
+    rows: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """What was found, but from all differences for queries where rounding may have hidden a candidate."""
+    first = jnp.argsort(~doubtful)  # the doubtful ones, in a loop of just as many turns as there are
+
+    def again(turn: jax.Array, found: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        i = first[turn]
+        exact = jnp.sqrt(jnp.sum((keys - queries[i]) ** 2, axis=1))
+        near, places = lax.top_k(jnp.where(allowed[i], -exact, -jnp.inf), gaps.shape[1])  # ties go by place
+        return found[0].at[i].set(-near), found[1].at[i].set(places)
+
+    return lax.fori_loop(0, doubtful.sum(), again, (gaps, rows))
 
 
 def ask(
@@ -64,7 +96,7 @@ def ask(
     """What the neighbours of some queries say, in the form of the global model's predictions (`common`)."""
     distances, rows = nearest(store.keys, store.kept, queries, rule.k, own)
     counted, labels = _weights(rule, distances, queries.shape[1]), store.labels[rows]
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return jnp.einsum("qk,qkc->qc", counted, jax.nn.one_hot(labels, common.shape[-1]))
     return jnp.einsum("qk,qk...->q...", counted, labels).reshape(common.shape)
 
@@ -97,9 +129,9 @@ def best_share(
 
 def _score(task: Task, mixed: jax.Array, labels: jax.Array, asked: jax.Array) -> jax.Array:
     """Rows that are right, or minus the summed squared error."""
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return jnp.sum(asked & (jnp.argmax(mixed, axis=-1) == labels))
-    if task.sample_loss is logistic:
+    if task.kind() == "logit":
         return jnp.sum(asked & ((mixed.reshape(labels.shape) > 0.5) == (labels > 0)))
     gaps = (mixed.reshape(labels.shape) - labels) ** 2
     return -jnp.sum(asked * gaps.reshape(len(labels), -1).sum(axis=1))

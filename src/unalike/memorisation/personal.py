@@ -139,7 +139,7 @@ class Personal:
 
     def with_capacity(self, capacity: PerClient, seed: int = 0) -> Personal:
         """The same clients, of whose memories a random part is left."""
-        parts = _each(capacity, len(self.stores)).tolist()
+        parts = _capacities(capacity, len(self.stores))
         return self._with_stores([s.subsample(parts[i], seed, i) for i, s in enumerate(self.stores)])
 
     def packed(self, precision: str) -> Personal:
@@ -205,7 +205,8 @@ def memorise(
     trained: a run of any algorithm with one model for all, or a task and parameters.
     federation: the run's own when not given; others are newcomers.
     k, capacity: for everybody, or one for each client; capacity is a part (0.5) or a number (200) of rows.
-    choose: `loo`, `holdout`, `kfold`, `validation` (those rows are then remembered too), or the share itself.
+    choose: `loo`, `holdout`, `kfold`, `validation`, or the share itself. Validation rows are remembered once
+        lambda is chosen, as training rows are and within the same capacity.
     """
     task, params = trained if isinstance(trained, tuple) else (trained.setting.task, trained.message)
     who = _federation(trained, federation)
@@ -220,7 +221,9 @@ def memorise(
     memory.projection, memory._seen = _projection(memory, projection, seed), {}
     memory.stores = _stores(memory, "train")
     tuned = memory.with_capacity(capacity, seed).tune(choose, seed=seed)
-    return _with_validation(tuned) if choose == "validation" else tuned
+    if choose != "validation":
+        return tuned
+    return _with_validation(replace(tuned, stores=memory.stores)).with_capacity(capacity, seed)
 
 
 def _federation(trained: Run | tuple[Task, Tree], federation: Federation | None) -> Federation:
@@ -261,6 +264,13 @@ def _with_validation(memory: Personal) -> Personal:
     mine = (rows.client(i) for i in range(len(memory.stores)))
     pairs = zip(memory.stores, mine, strict=True)
     return memory._with_stores([store.add(part.keys, part.labels, time=0) for store, part in pairs])
+
+
+def _capacities(capacity: PerClient, clients: int) -> list[Any]:
+    """One capacity per client; in a list, parts stay parts and whole numbers stay numbers of rows."""
+    if isinstance(capacity, list | tuple) and len(capacity) == clients:
+        return list(capacity)
+    return _each(capacity, clients).tolist()
 
 
 def _each(value: PerClient, clients: int) -> NDArray[Any]:

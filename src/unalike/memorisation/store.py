@@ -224,8 +224,11 @@ def rows_kept(capacity: float, rows: int) -> int:
     (29, 7, 1, 7)
     """
     whole = isinstance(capacity, int | np.integer)
-    if capacity < 0 or not (whole or capacity <= 1):
-        raise ConfigError(f"capacity must be a part from 0.0 to 1.0 or a number of rows, but is {capacity}.")
+    if isinstance(capacity, bool | np.bool_) or not (capacity >= 0 and (whole or capacity <= 1)):
+        raise ConfigError(
+            "capacity must be a part from 0.0 to 1.0 or a whole number of rows (1 is one row, 1.0 all of "
+            f"them), but is {capacity}."
+        )
     # A fraction such as 0.29 of 100 is a little less than 29 in binary.
     return min(int(capacity), rows) if whole else int(np.floor(capacity * rows + 1e-9))
 

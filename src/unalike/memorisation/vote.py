@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
 from ..models import Task
-from ..models.losses import cross_entropy, logistic
 
 Floats = NDArray[np.float32]
 TINY = 1e-12
@@ -28,28 +27,28 @@ TINY = 1e-12
 
 def check_labels(task: Task, labels: NDArray[Any]) -> None:
     """Whether neighbours can vote with these labels: one class per row, or the targets of a regression."""
-    if task.sample_loss is cross_entropy or task.sample_loss is logistic:
+    if task.kind() != "values":
         if labels.ndim != 1:
             raise ConfigError(f"memorisation needs one label per row, but labels have shape {labels.shape}.")
     elif labels.dtype.kind != "f":
         raise ConfigError(
-            "memorisation of class labels needs the cross-entropy or the logistic loss; others are taken "
-            "for regressions, whose targets are floats."
+            "memorisation of class labels needs a loss of logits, such as cross-entropy; others predict "
+            "values, whose targets are floats."
         )
 
 
 def predictions(task: Task, outputs: jax.Array) -> jax.Array:
     """Probabilities of classes (or of class 1), or the prediction of a regression."""
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return jax.nn.softmax(outputs)
-    return jax.nn.sigmoid(outputs) if task.sample_loss is logistic else outputs
+    return jax.nn.sigmoid(outputs) if task.kind() == "logit" else outputs
 
 
 def outputs(task: Task, predictions: jax.Array) -> jax.Array:
     """What the task's loss and metrics take, for given predictions."""
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return jnp.log(jnp.maximum(predictions, TINY))
-    if task.sample_loss is logistic:
+    if task.kind() == "logit":
         yes, no = jnp.maximum(predictions, TINY), jnp.maximum(1 - predictions, TINY)
         return jnp.log(yes) - jnp.log(no)
     return predictions
@@ -78,7 +77,7 @@ def mean_target(weights: Floats, targets: NDArray[Any]) -> Floats:
 
 def neighbours_say(task: Task, weights: Floats, labels: NDArray[Any], like: Floats) -> Floats:
     """The neighbours' prediction, in the form of the global model's (`like`)."""
-    if task.sample_loss is cross_entropy:
+    if task.kind() == "logits":
         return votes(weights, labels, like.shape[-1])
     return mean_target(weights, labels).reshape(like.shape)
 

@@ -8,13 +8,18 @@ log-likelihoods up to a constant, which is what mixtures of models rely on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from ..registry import Registry
 
 Loss = Callable[[jax.Array, jax.Array], jax.Array]
+Outputs = Literal["logits", "logit", "values"]
+"""What a loss takes a model's outputs for: logits of classes, of which one happens (softmax); logits of yes,
+each for itself (sigmoid); or values, such as the prediction of a regression."""
 losses: Registry[Loss] = Registry("loss")
 
 
@@ -54,6 +59,32 @@ def _like(predictions: jax.Array, targets: jax.Array) -> jax.Array:
 
 def _sum_rows(values: jax.Array) -> jax.Array:
     return values.reshape(values.shape[0], -1).sum(-1)
+
+
+OUTPUTS: dict[Loss, Outputs] = {
+    cross_entropy: "logits",
+    optax.softmax_cross_entropy_with_integer_labels: "logits",
+    optax.softmax_cross_entropy: "logits",
+    logistic: "logit",
+    optax.sigmoid_binary_cross_entropy: "logit",
+    squared_error: "values",
+    absolute_error: "values",
+    huber: "values",
+    optax.l2_loss: "values",
+    optax.squared_error: "values",
+    optax.huber_loss: "values",
+    optax.log_cosh: "values",
+}
+"""What the losses that everybody knows take outputs for."""
+
+
+def outputs_for(loss: Loss) -> Outputs | None:
+    """What a loss takes outputs for, or None where it is a user's own, which does not say.
+
+    >>> outputs_for(optax.softmax_cross_entropy), outputs_for(lambda outputs, y: outputs - y)
+    ('logits', None)
+    """
+    return next((kind for known, kind in OUTPUTS.items() if known is loss), None)
 
 
 for _name, _loss in {

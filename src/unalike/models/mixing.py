@@ -13,20 +13,20 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from .losses import Loss, cross_entropy, logistic
+from .losses import Outputs
 
 
-def mixture(loss: Loss, outputs: jax.Array, weights: jax.Array) -> jax.Array:
+def mixture(kind: Outputs, outputs: jax.Array, weights: jax.Array) -> jax.Array:
     """Mix outputs of shape (models, rows, ...) with one weight per model, or one per model and row.
 
     >>> certain, shares = jnp.array([[[99.0, 0.0]], [[0.0, 99.0]]]), jnp.array([0.25, 0.75])
-    >>> jnp.exp(mixture(cross_entropy, certain, shares)).tolist()
+    >>> jnp.exp(mixture("logits", certain, shares)).tolist()
     [[0.25, 0.75]]
     """
     shares = weights.reshape(*weights.shape, *(1,) * (outputs.ndim - weights.ndim))
-    if loss is cross_entropy:
+    if kind == "logits":
         return mixed_logits(jax.nn.log_softmax(outputs), shares)
-    if loss is logistic:
+    if kind == "logit":
         yes, no = (mixed_logits(jax.nn.log_sigmoid(sign * outputs), shares) for sign in (1.0, -1.0))
         return yes - no
     return jnp.sum(shares * outputs, axis=0)

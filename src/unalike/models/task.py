@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 
+from ..errors import ConfigError, unknown
 from ..trees import Tree
 from .convolutions import canonical
-from .losses import Loss, cross_entropy, squared_error
+from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
 from .metrics import Metric, metrics_for
 from .mixing import mixture
 
@@ -69,8 +70,14 @@ class Task:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     l2: float = 0.0
     """Adds l2/2 times the squared norm of the parameters to the loss."""
+    outputs: Outputs | None = None
+    """What the model's outputs are; known without being said for the losses of :mod:`.losses` and Optax."""
 
     __hash__ = object.__hash__
+
+    def __post_init__(self) -> None:
+        if self.outputs is not None and self.outputs not in get_args(Outputs):
+            raise unknown("kind of outputs", str(self.outputs), get_args(Outputs))
 
     @classmethod
     def classification(cls, model: Model, classes: int, l2: float = 0.0) -> Task:
@@ -89,9 +96,14 @@ class Task:
         apply: Callable[[Tree, jax.Array], jax.Array],
         loss: Loss,
         metrics: Mapping[str, Metric] | None = None,
+        outputs: Outputs | None = None,
     ) -> Task:
-        """A task from a user's own two functions and loss per sample."""
-        return cls(Model(init, apply), loss, metrics or {})
+        """A task from a user's own two functions and loss per sample.
+
+        Methods that mix predictions ask what the `outputs` are: "logits" of classes, a "logit" of yes, or
+        "values". For well-known losses they need not be told.
+        """
+        return cls(Model(init, apply), loss, metrics or {}, outputs=outputs)
 
     def init(self, key: jax.Array) -> Tree:
         """Fresh parameters."""
@@ -121,7 +133,17 @@ class Task:
     def mixture(self, outputs: jax.Array, weights: jax.Array) -> jax.Array:
         """The prediction of several models together, from each one's outputs (leading axis) and weights that
         sum to one: probabilities are mixed, not logits."""
-        return mixture(self.sample_loss, outputs, weights)
+        return mixture(self.kind(), outputs, weights)
+
+    def kind(self) -> Outputs:
+        """What the outputs are: as the task says, or as its loss takes them; refused where neither tells."""
+        found = self.outputs or outputs_for(self.sample_loss)
+        if found is None:
+            raise ConfigError(
+                "predictions cannot be mixed, because this loss does not tell what the model's outputs are; "
+                "say it, such as Task.custom(init, apply, loss, outputs='logits'), 'logit' or 'values'."
+            )
+        return found
 
     def measure(self, outputs: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
         """Loss and metrics, one number per row."""

@@ -6,7 +6,7 @@ variance s2, and sum_i p_i ||grad L_i||^2 <= b2 ||grad L||^2 + k2, the mean squa
 at most of the order of
 
     1 / (eta K T) + eta_l^2 (K-1) s2 + eta (Sigma + sum_i p_i^2) s2 + eta_l^2 K (K-1) k2
-                  + eta gamma ((K-1) s2 + K k2).
+                  + eta gamma ((K-1) / K s2 + K k2).
 
 Constants are those of FedAvg; all terms are divided by 1 - Omega, Omega = 1.5 L eta K gamma b2.
 """
@@ -142,7 +142,7 @@ def _orders(statistics: WeightStatistics, gamma: float, problem: Problem) -> Ter
         local_noise=problem.learning_rate**2 * (steps - 1) * noise,
         sampled_noise=problem.step * (statistics.total_variance + squares) * noise,
         client_drift=problem.learning_rate**2 * steps * (steps - 1) * unlike,
-        sampling_and_heterogeneity=problem.step * gamma * ((steps - 1) * noise + steps * unlike),
+        sampling_and_heterogeneity=problem.step * gamma * ((steps - 1) / steps * noise + steps * unlike),
     )
 
 
@@ -150,7 +150,7 @@ def _with_constants(orders: Terms, omega: float, gamma: float, problem: Problem)
     if omega >= 1:
         return Terms(*[math.inf] * 5)
     smooth, steps, scale = problem.smoothness, problem.local_steps, 1 / (1 - omega)
-    mixed = 3 * (steps - 1) * problem.gradient_variance + 6 * steps * problem.dissimilarity
+    mixed = 3 * (steps - 1) / steps * problem.gradient_variance + 6 * steps * problem.dissimilarity
     return Terms(
         scale * 4 * problem.initial_gap * orders.initial_error,
         scale * 3 * smooth**2 * orders.local_noise,

@@ -7,6 +7,7 @@ without clients is recorded and changes nothing.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,8 @@ from .strategies import Situation, Strategy, WhoIsThere
 class Intermittent(Participation):
     """Clients that are there, weighted by a strategy, some of them drawn by a sampler.
 
-    Beliefs about availability are estimated online, in every run anew, unless given (:class:`Known`).
+    Beliefs about availability are estimated online, in every run anew. Where some are given, every run starts
+    from those: from the truth (:class:`Known`), or from what was seen before (:class:`Estimated`).
 
     >>> from unalike.participation import Intermittent, Markov, Unbiased
     >>> chain = Markov(np.full(4, 0.5), np.full(4, 0.9))
@@ -43,7 +45,7 @@ class Intermittent(Participation):
         self.availability, self.strategy = availability, strategy or WhoIsThere()
         self.sampler = sampler
         self.beliefs = beliefs or Estimated(len(availability.active))
-        self._given = beliefs is not None
+        self._given = beliefs
         self.asks = (*self.strategy.asks, *(sampler.asks if sampler else ()))
         self.watches = sampler.watches if sampler else ()
 
@@ -55,14 +57,12 @@ class Intermittent(Participation):
         for part in (self.availability, self.strategy, self.sampler):
             if part is not None:
                 part.check(clients, rounds)
-        if not self._given:
-            self.beliefs = Estimated(clients)
+        # A copy, so that one run does not teach the next.
+        self.beliefs = Estimated(clients) if self._given is None else copy.deepcopy(self._given)
         if len(self.beliefs.active) != clients:
             raise ConfigError(
                 f"beliefs speak of {len(self.beliefs.active)} clients, but there are {clients}."
             )
-        if isinstance(self.beliefs, Estimated):
-            self.beliefs = Estimated(clients, self.beliefs.prior, self.beliefs.forgetting)
 
     def cohort(self, turn: Turn) -> Cohort:
         here = self.availability.present(turn.number, turn.generator("availability"))
