@@ -1,5 +1,7 @@
 """Generated data follow the law that they name."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ from unalike.data import load, sources
 from unalike.data.sources.leaf import _client
 from unalike.data.sources.mixture import draw_mixture
 from unalike.data.sources.quadratic import quadratic_truth, weighted_optimum
-from unalike.errors import UnalikeError
+from unalike.data.sources.source import some_rows
+from unalike.errors import ConfigError, UnalikeError
 
 GENERATED = ["synthetic:0.5,0.5", "synthetic_iid", "gaussians", "mixture:2,10", "quadratic"]
 
@@ -108,3 +111,25 @@ def test_the_weighted_optimum_is_that_of_all_rows_together():
     np.testing.assert_allclose(weighted_optimum(truth), pooled, atol=1e-5)
     equal = quadratic_truth(5, 1, 1, clients=9)
     np.testing.assert_allclose(weighted_optimum(equal), equal.optima.mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["synthetic:0.5,0.5", "synthetic_iid"])
+def test_some_rows_of_synthetic_clients_are_rows_of_all(name):
+    whole, some = sources.make(name, clients=9, seed=3), sources.make(name, clients=9, seed=3, samples=500)
+    kept = some_rows(len(whole.y), 500, 3)
+    np.testing.assert_array_equal(some.x, whole.x[kept])
+    np.testing.assert_array_equal(some.y, whole.y[kept])
+    np.testing.assert_array_equal(some.owners, whole.owners[kept])
+
+
+def test_too_many_rows_are_refused_before_they_are_drawn(monkeypatch):
+    with pytest.raises(ConfigError, match=r"100000 clients have 4.* rows of .* GiB; .* --samples 5000000"):
+        load("synthetic", clients=100_000)
+    monkeypatch.setattr(sys.modules["unalike.data.sources.source"], "free_memory", lambda: 1 << 20)
+    with pytest.raises(ConfigError, match=r"3,000 rows of 703.1 KiB do not fit twice into the 1.0 MiB"):
+        load("synthetic", clients=100, samples=3000)
+
+
+def test_data_made_in_any_number_are_asked_for_more():
+    with pytest.raises(ConfigError, match=r"100000 clients cannot share 10000 rows; .* --samples 1000000"):
+        load("gaussians", clients=100_000)

@@ -25,6 +25,7 @@ from .partitions import partitions
 from .skews import skews
 from .sources import Source, sources
 from .sources.files import data_folder
+from .sources.source import some_rows
 from .store import MANIFEST
 
 Array = NDArray[Any]
@@ -75,6 +76,7 @@ def load(
     if isinstance(made, Federation):
         federation = _own_clients_only(made, name, partition, sizes, clients, samples, seed)
     else:
+        _check_enough_rows(made, name, clients)
         federation = deal(
             made,
             partition,
@@ -103,7 +105,7 @@ def deal(
 ) -> Federation:
     """The rows of a source dealt to clients by a partition."""
     x, y = source.pooled()
-    rows = _some_rows(len(y), samples, seed)
+    rows = some_rows(len(y), samples, seed)
     spec = partition or ("iid" if source.owners is None else "natural")
     names: list[str] | None = None
     if spec == "natural":
@@ -127,6 +129,16 @@ def deal(
         description=f"{source.description}; {spec}" if source.description else spec,
         seed=seed,
     )
+
+
+def _check_enough_rows(source: Source, name: str, clients: int | None) -> None:
+    """Data that are made in any number are asked for more, not shared by fewer clients."""
+    made = source.owners is None and "samples" in inspect.signature(sources[parse_spec(name)[0]]).parameters
+    if made and clients is not None and clients > len(source.y):
+        raise ConfigError(
+            f"{clients} clients cannot share {len(source.y)} rows; ask for more rows, such as "
+            f"--samples {10 * clients}."
+        )
 
 
 def _partition(
@@ -161,14 +173,6 @@ def _labels(y: Array, classes: int | None) -> Array:
         return y
     target = y if y.ndim == 1 else y[:, 0]
     return np.searchsorted(np.quantile(target, np.arange(1, _BINS) / _BINS), target)
-
-
-def _some_rows(total: int, samples: int | None, seed: int) -> NDArray[np.int64]:
-    if samples is None or samples >= total:
-        return np.arange(total)
-    if samples < 1:
-        raise ConfigError(f"{samples} samples is not possible; ask for at least 1.")
-    return np.sort(generator(seed, "samples").choice(total, samples, replace=False))
 
 
 def _some_owners(

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import ConfigError
+from ...plain_files import free_memory, in_words
+from ...random import generator
 from ...registry import Registry
 from ..federation import Federation
 
@@ -45,7 +48,40 @@ class Source:
         return np.concatenate([self.x, self.x_test]), np.concatenate([self.y, self.y_test])
 
 
+MOST_ROWS = 5_000_000
+"""Generated rows without being asked for: more than a gigabyte of sixty numbers each."""
+
 sources: Registry[Source | Federation] = Registry("data set")
+
+
+def some_rows(total: int, samples: int | None, seed: int) -> NDArray[np.int64]:
+    """All rows, or so many of them drawn at random, in order."""
+    if samples is None or samples >= total:
+        return np.arange(total)
+    if samples < 1:
+        raise ConfigError(f"{samples} samples is not possible; ask for at least 1.")
+    return np.sort(generator(seed, "samples").choice(total, samples, replace=False))
+
+
+def check_rows(rows: int, row_bytes: int, clients: int, samples: int | None) -> None:
+    """Refuse generated rows that nobody asked for in so many words, or that do not fit.
+
+    A number of clients is quickly typed, and a few more digits are gigabytes: beyond 5 million rows, say with
+    `samples` how many to keep. They are held twice while they are dealt.
+    """
+    kept = rows if samples is None else min(samples, rows)
+    size = in_words(kept * row_bytes)
+    if samples is None and rows > MOST_ROWS:
+        fitting = clients * MOST_ROWS // rows
+        raise ConfigError(
+            f"{clients} clients have {rows:,} rows of {size}; ask for about {fitting} clients, or keep "
+            f"fewer rows of each with --samples {MOST_ROWS}."
+        )
+    if 2 * kept * row_bytes > free_memory():
+        raise ConfigError(
+            f"{kept:,} rows of {size} do not fit twice into the {in_words(free_memory())} that are free; ask "
+            "for fewer samples."
+        )
 
 
 def standardise(x: Array) -> Array:
