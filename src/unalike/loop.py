@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -50,8 +49,6 @@ Observer = Callable[[RoundReport, int], None]
 """Called after every round with what happened and the total number of rounds."""
 
 
-Out = str | Path | RunFolder | Callable[[], RunFolder] | None
-"""Where a run is written; a function makes the folder when everything else is known to be right."""
 MOST_TOGETHER, MOST_KEPT = 256, 32 << 20
 """Clients whose results are computed together before the server takes them one by one, and bytes of these."""
 ENDLESS = 2**62
@@ -154,7 +151,8 @@ class Training:
 
     def _go(self, interrupts: Interrupts) -> None:
         self.at_once = self._at_once()
-        self.blocks = Blocks(self._room(), self._due)
+        # Not a method: a training that knows itself would keep its rows until the garbage collector comes.
+        self.blocks = Blocks(self._room(), partial(_is_due, self.schedule, self.rounds))
         if self.done == 0:
             self._write(RoundReport(0, {}), evaluate=True)
         waiting: list[Done] = []
@@ -171,7 +169,7 @@ class Training:
             last = now
             asked = interrupts.asked  # once: between two readings the signal may arrive
             self.blocks.hurried = asked
-            if self._due(self.done) or asked:
+            if _is_due(self.schedule, self.rounds, self.done) or asked:
                 waiting = self._finish(waiting)
                 last = time.perf_counter()
             if asked and self.done < self.rounds and not self.blocks.holds_a_step:
@@ -333,10 +331,6 @@ class Training:
     def _forget(self, steps: list[Step]) -> None:
         self.history.forget(version for step in steps for version in step.done_with.tolist())
 
-    def _due(self, done: int) -> bool:
-        every = (self.schedule.evaluate_every, self.schedule.checkpoint_every)
-        return done == self.rounds or any(_falls_on(done, n) for n in every)
-
     def _finish(self, rounds: list[Done]) -> list[Done]:
         """Write rounds down, evaluate and save where that is due; nothing is waiting after that."""
         schedule = self.schedule
@@ -384,6 +378,13 @@ class Training:
 def _gist(event: Mapping[str, Any]) -> dict[str, Any]:
     """What makes an event that event, whenever it happened: its words and whole numbers."""
     return {k: v for k, v in event.items() if k != "round" and isinstance(v, str | int)}
+
+
+def _is_due(schedule: Schedule, rounds: int, done: int) -> bool:
+    """Whether a run looks at itself or saves itself after `done` rounds."""
+    return done == rounds or any(
+        _falls_on(done, n) for n in (schedule.evaluate_every, schedule.checkpoint_every)
+    )
 
 
 def _falls_on(round: int, every: int) -> bool:

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pixels import as_floats
 from ..models import Batch
 
 Carry = TypeVar("Carry")
@@ -73,7 +74,7 @@ class ClientData:
 
         def turn(s: jax.Array, c: Carry) -> Carry:
             key = jax.random.fold_in(self.key, s)
-            return step(c, Batch(self.x[rows[s]], self.y[rows[s]], weights[s], sizes[s], key))
+            return step(c, Batch(as_floats(self.x[rows[s]]), self.y[rows[s]], weights[s], sizes[s], key))
 
         return lax.fori_loop(0, self.steps, turn, carry)
 
@@ -133,7 +134,7 @@ class ClientData:
 
     def _take(self, positions: jax.Array) -> Batch:
         rows, weights, size = self._look_up(positions)
-        return Batch(self.x[rows], self.y[rows], weights, size)
+        return Batch(as_floats(self.x[rows]), self.y[rows], weights, size)
 
     def _look_up(self, positions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Row numbers, weights (0 for padding) and, along the last axis, the number of real rows."""

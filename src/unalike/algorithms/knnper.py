@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import jax
 import jax.numpy as jnp
 
+from ..core.pixels import as_floats
 from ..errors import ConfigError
 from ..memorisation.choosing import BEFORE_ENOUGH, ENOUGH, FOLDS, check_choice
 from ..memorisation.compiled import Places, ask, ask_own, best_share, draw_rows, mix
@@ -94,7 +95,7 @@ class KNNPer(FedAvg):
         def both(x: jax.Array, y: jax.Array) -> jax.Array:
             return jnp.concatenate([part.reshape(len(x), -1) for part in self._see(task, params, x)], axis=1)
 
-        keys, common = jax.eval_shape(lambda: self._see(task, params, data.x[:1]))
+        keys, common = jax.eval_shape(lambda: self._see(task, params, as_floats(data.x[:1])))
         seen = data.per_row(both)
         found, said = jnp.split(seen, [keys.shape[1]], axis=1)
         real = (data.row_weights() > 0) & jnp.isfinite(found).all(axis=1)

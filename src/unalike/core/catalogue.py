@@ -78,7 +78,7 @@ def explain(kind: str) -> dict[str, str]:
     """Each name with its one-line explanation.
 
     >>> explain("skews")["rotation"]
-    'Client i sees images turned by its own angle, up to `degrees` either way.'
+    "Each client's images turned by an angle of its own, uniform between minus and plus `degrees`."
     """
     where = KINDS[kind]
     made = sys.modules.get(f"unalike.{where.module}")

@@ -1,8 +1,8 @@
 """Which types do we compute with?
 
-Features are 32-bit floats, or 32-bit integers where they are symbols (characters, tokens); labels are
-32-bit integers, and targets of a regression 32-bit floats. Everything a user gives is brought to these
-once, at the door.
+Features are 32-bit floats, or 32-bit integers where they are symbols (characters, tokens); images may stay
+bytes, a quarter of the memory, and models see them as floats in [0, 1]. Labels are 32-bit integers, and
+targets of a regression 32-bit floats. Everything a user gives is brought to these once, at the door.
 """
 
 from __future__ import annotations
@@ -14,22 +14,53 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+ALIGNMENT = 64
+"""Bytes; XLA uses a host array in place if it starts at a multiple of it."""
+_CHUNK = 8 << 20
+"""Bytes that are gathered at a time."""
 
 
 def clean_features(x: Array) -> Array:
-    """Features as float32, or int32 for symbols; `uint8` images become floats in [0, 1].
+    """Features as float32, int32 for symbols, or uint8 for images.
 
-    >>> clean_features(np.full((1, 2, 2), 255, np.uint8)).max(), clean_features(np.array([[3, 4]])).dtype
-    (np.float32(1.0), dtype('int32'))
+    >>> clean_features(np.full((1, 2, 2), 255, np.uint8)).dtype, clean_features(np.array([[3, 4]])).dtype
+    (dtype('uint8'), dtype('int32'))
     """
+    return _converted(x, _feature_type(x))
+
+
+def gather_features(x: Array, rows: NDArray[np.int64]) -> Array:
+    """Clean features of some rows, where every device of a CPU can use them without a copy of its own."""
+    kind = _feature_type(x)
+    gathered = aligned_empty((len(rows), *x.shape[1:]), kind)
+    at_once = max(1, _CHUNK // max(1, x[:1].nbytes))
+    for first in range(0, len(rows), at_once):  # so that what is converted never takes much room
+        gathered[first : first + at_once] = _converted(x[rows[first : first + at_once]], kind)
+    return gathered
+
+
+def aligned_empty(shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+    """Room for an array that starts at a multiple of 64 bytes, which XLA uses in place.
+
+    >>> aligned_empty((3, 5), np.dtype(np.float32)).ctypes.data % ALIGNMENT
+    0
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % ALIGNMENT
+    return room[first : first + size].view(kind).reshape(shape)
+
+
+def _feature_type(x: Array) -> np.dtype[Any]:
     if x.dtype == np.uint8 and x.ndim >= 3:
-        return x.astype(np.float32) / np.float32(255)
-    if x.dtype.kind in "iu" and (x.size == 0 or (x.min() >= _LOWEST and x.max() <= _HIGHEST)):
-        return x.astype(np.int32, copy=False)
-    with np.errstate(
-        over="ignore"
-    ):  # a number too large for 32 bits becomes infinite and is reported as such
-        return x.astype(np.float32, copy=False)
+        return x.dtype
+    whole = x.dtype.kind in "iu" and (x.size == 0 or (x.min() >= _LOWEST and x.max() <= _HIGHEST))
+    return np.dtype(np.int32 if whole else np.float32)
+
+
+def _converted(x: Array, kind: np.dtype[Any]) -> Array:
+    with np.errstate(over="ignore"):  # what is too large for 32 bits becomes infinite, and is reported so
+        return x.astype(kind, copy=False)
 
 
 def clean_targets(y: Array, classes: int | None = None) -> Array:

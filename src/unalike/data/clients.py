@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pixels import as_floats
 from ..errors import DataError
 from .agreement import Words, agree_labels, code_words, number_words
 from .arrays import clean_features, clean_targets, infer_classes
@@ -101,7 +102,10 @@ def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], t
     label_names = agree_labels(_names_by_client(pieces))
     for piece in pieces if classes is None else ():
         check_largest_label(piece.name, piece.y, len(pieces))
-    return [_cleaned(piece, label_names, classes) for piece in pieces], label_names
+    cleaned = [_cleaned(piece, label_names, classes) for piece in pieces]
+    if len({piece.x.dtype for piece in cleaned}) > 1:  # images as bytes here and as floats there
+        cleaned = [piece._replace(x=as_floats(piece.x)) for piece in cleaned]
+    return cleaned, label_names
 
 
 def _cleaned(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:

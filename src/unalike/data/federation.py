@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from .arrays import clean_features, clean_targets, infer_classes
+from .arrays import clean_targets, gather_features, infer_classes
 from .importance import importance_of
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
@@ -281,8 +281,7 @@ def assemble(
         members = members[np.argsort(mine, kind="stable")]
         chosen = members if rows is None else rows[members]
         offsets = _offsets(np.bincount(mine, minlength=clients))
-        # Gathering before converting keeps large images in one byte per pixel for as long as possible.
-        splits.append(Split(clean_features(x[chosen]), y[chosen], offsets))
+        splits.append(Split(gather_features(x, chosen), y[chosen], offsets))
     return splits[0], splits[1], splits[2]
 
 

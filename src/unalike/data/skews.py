@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pixels import as_floats
 from ..errors import ConfigError
 from ..random import generator
 from ..registry import Registry
@@ -53,16 +54,16 @@ def client_angles(degrees: float, clients: int, seed: int) -> NDArray[np.float64
 def _rotate(split: Split, angles: NDArray[np.float64]) -> Array:
     from scipy.ndimage import rotate
 
-    x = np.array(split.x)
+    x = np.array(as_floats(split.x))
     for i in np.flatnonzero(split.sizes):
         rows = slice(split.offsets[i], split.offsets[i + 1])
-        x[rows] = rotate(split.x[rows], angles[i], axes=(2, 1), reshape=False, order=1)
+        x[rows] = rotate(x[rows], angles[i], axes=(2, 1), reshape=False, order=1)
     return x
 
 
 def _add_noise(split: Split, levels: Array, rng: np.random.Generator) -> Array:
     scale = levels[split.owners].reshape(-1, *[1] * (split.x.ndim - 1))
-    return split.x + scale * rng.standard_normal(split.x.shape, dtype=np.float32)
+    return as_floats(split.x) + scale * rng.standard_normal(split.x.shape, dtype=np.float32)
 
 
 def _change(federation: Federation, change: Callable[[str, Split], Array]) -> Federation:
@@ -72,5 +73,5 @@ def _change(federation: Federation, change: Callable[[str, Split], Array]) -> Fe
 
 
 def _require_floats(federation: Federation, skew: str) -> None:
-    if federation.train.x.dtype.kind != "f":
+    if as_floats(federation.train.x[:1]).dtype.kind != "f":
         raise ConfigError(f"skew {skew!r} needs numbers as features, not symbols such as characters.")

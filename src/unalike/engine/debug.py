@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .. import trees
 from ..algorithms import ClientData, LocalWork, Mixed, Reply
+from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
@@ -143,7 +144,7 @@ class DebugEngine(OneProcess):
         predictor = algorithm.predictor(task, told, memory, data, data.key)
         if not len(x):
             return {"samples": 0.0, **dict.fromkeys(("loss", *task.metrics), float("nan"))}
-        values = task.measure(algorithm.predict(task, predictor, jnp.asarray(x)), jnp.asarray(y))
+        values = task.measure(algorithm.predict(task, predictor, as_floats(jnp.asarray(x))), jnp.asarray(y))
         return {"samples": float(len(x)), **{name: float(value.mean()) for name, value in values.items()}}
 
     def _data(self, round: int, client: int, work: Any, job: int | None = None) -> ClientData:

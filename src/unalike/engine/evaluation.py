@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding
 from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
+from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..models import Task
 from ..trees import Tree
@@ -26,9 +27,6 @@ from .batches import rounded_up
 from .devices import everywhere
 from .program import ALL, HERE
 from .rows import whole
-
-if TYPE_CHECKING:
-    pass
 
 BLOCK = 256
 """Rows evaluated at a time on each core."""
@@ -73,7 +71,11 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[...
     def walk(message: Tree, x: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
         cut = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
-        values = lax.map(lambda b: task.measure(algorithm.predict(task, predictor, b[0]), b[1]), cut)
+
+        def measure(block: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
+            return task.measure(algorithm.predict(task, predictor, as_floats(block[0])), block[1])
+
+        values = lax.map(measure, cut)
         return jax.tree.map(lambda v: v.reshape(-1), values)
 
     return jax.jit(

@@ -8,20 +8,18 @@ from round to round, needs. In both, a client's rows are contiguous.
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 from numpy.typing import NDArray
 
+from ..data.arrays import ALIGNMENT, aligned_empty
 from ..data.federation import Split
 from .batches import rounded_up
 from .devices import everywhere
 from .layout import Layout
-
-ALIGNMENT = 64
-"""Bytes; XLA uses a host array in place if it starts at a multiple of it."""
 
 
 class Selection(NamedTuple):
@@ -56,7 +54,7 @@ class Resident:
 
     def __init__(self, split: Split, mesh: Mesh) -> None:
         self._offsets = split.offsets
-        self._x, self._y = _on_devices(split, mesh)
+        self._x, self._y = (on_devices(array, mesh) for array in (split.x, split.y))
 
     def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
         """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
@@ -89,14 +87,17 @@ class Gathered:
         return Placed(self._split.x[rows], self._split.y[rows], weights, starts)
 
 
-_PLACED: WeakKeyDictionary[Split, tuple[Mesh, Any]] = WeakKeyDictionary()
+_PLACED: dict[tuple[int, Mesh], Any] = {}
+"""Arrays that lie on devices, by what they are copies of, for as long as that lives."""
 
 
-def _on_devices(split: Split, mesh: Mesh) -> Any:
-    """The split's rows on all devices; trainings on the same federation share them."""
-    if split not in _PLACED or _PLACED[split][0] != mesh:
-        _PLACED[split] = (mesh, jax.device_put((aligned(split.x), aligned(split.y)), everywhere(mesh)))
-    return _PLACED[split][1]
+def on_devices(array: NDArray[Any], mesh: Mesh) -> jax.Array:
+    """The array on all devices; trainings on the same array share it."""
+    name = (id(array), mesh)
+    if name not in _PLACED:
+        _PLACED[name] = jax.device_put(aligned(array), everywhere(mesh))
+        finalize(array, _PLACED.pop, name, None)
+    return _PLACED[name]
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
@@ -104,9 +105,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     each."""
     if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
         return array
-    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    first = -room.ctypes.data % ALIGNMENT
-    copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 

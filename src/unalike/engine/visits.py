@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .. import trees
 from ..algorithms import Algorithm
+from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..models import Task
 from ..trees import Tree
@@ -125,7 +126,8 @@ def _summed(
         place = number * width + jnp.arange(width)
         real = place < size
         at = jnp.where(real, start + place, 0)
-        return {name: jnp.sum(jnp.where(real, v, 0.0)) for name, v in measure(rows.x[at], rows.y[at]).items()}
+        values = measure(as_floats(rows.x[at]), rows.y[at])
+        return {name: jnp.sum(jnp.where(real, v, 0.0)) for name, v in values.items()}
 
     zero = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(block, 0))
     return lax.fori_loop(0, -(-size // width), lambda b, total: trees.add(total, block(b)), zero)

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..errors import ConfigError
 from ..models import Task
@@ -61,7 +62,7 @@ def _program(task: Task, features: Features) -> Callable[[Tree, Any], tuple[jax.
     # Compiled together, the layers that outputs and features share are computed once.
     def both(params: Tree, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         said = predictions(task, task.apply(params, x))
-        return said, features(params, x).reshape(len(x), -1).astype("float32")
+        return said, features(params, as_floats(x)).reshape(len(x), -1).astype("float32")
 
     return jax.jit(both)
 

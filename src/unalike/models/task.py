@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 import jax
 import jax.numpy as jnp
 
+from ..core.pixels import as_floats
 from ..errors import ConfigError, unknown
 from ..trees import Tree
 from .convolutions import canonical
@@ -110,8 +111,8 @@ class Task:
         return self.model.init(key)
 
     def apply(self, params: Tree, x: jax.Array) -> jax.Array:
-        """Predictions (logits for a classification) for a batch of rows."""
-        return self.model.apply(params, x)
+        """Predictions (logits for a classification) for a batch of rows; images may be bytes."""
+        return self.model.apply(params, as_floats(x))
 
     def losses(self, params: Tree, x: jax.Array, y: jax.Array) -> jax.Array:
         """One loss per row, without any noise of training."""
@@ -120,7 +121,7 @@ class Task:
     def loss(self, params: Tree, batch: Batch) -> jax.Array:
         """The weighted sum of losses divided by the number of rows (not by the sum of weights)."""
         if self.model.apply_noisy is not None and batch.key is not None:
-            outputs = self.model.apply_noisy(params, batch.x, batch.key)
+            outputs = self.model.apply_noisy(params, as_floats(batch.x), batch.key)
         else:
             outputs = self.apply(params, batch.x)
         mean = jnp.sum(batch.weight * self.sample_loss(outputs, batch.y)) / jnp.maximum(batch.size, 1.0)

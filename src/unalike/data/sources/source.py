@@ -25,7 +25,7 @@ Array = NDArray[Any]
 class Source:
     """Rows with labels; `owners` are numbers from 0 for data with clients of its own, called `owner_names`.
 
-    Images are bytes here and floats in [0, 1] in a federation. `ordered` rows are a text or a series: they
+    Images are bytes, and floats in [0, 1] when a model sees them. `ordered` rows are a text or a series: they
     are cut into train and test in time, not at random.
     """
 

@@ -1,0 +1,87 @@
+"""Rows are in memory once, as they are stored, and no longer than they are needed."""
+
+import gc
+import weakref
+
+import jax
+import numpy as np
+import pytest
+
+import unalike
+from unalike import FedAvg, Federation, LocalWork, Task
+from unalike.data.arrays import ALIGNMENT
+from unalike.data.federation import Split
+from unalike.engine.devices import mesh
+from unalike.engine.rows import _PLACED, on_devices
+
+WORK = LocalWork(steps=3, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Three clients' images as bytes."""
+    rng = np.random.default_rng(0)
+    return {str(i): (rng.integers(0, 256, (20, 6, 6, 1), np.uint8), np.arange(20) % 3) for i in range(3)}
+
+
+def as_floats(images):
+    return {name: (x.astype(np.float32) / np.float32(255), y) for name, (x, y) in images.items()}
+
+
+@pytest.mark.parametrize("engine", ["local", "debug"])
+@pytest.mark.parametrize("method", ["fedavg", "knnper", "fedem", "ditto"])
+def test_images_that_stay_bytes_train_and_predict_as_floats_do(images, method, engine):
+    algorithm = unalike.algorithms.algorithms.make(method, work=WORK)
+    task = Task.classification(unalike.models.mlp(8, input_shape=(6, 6, 1), outputs=3), 3)
+    stored, converted = (Federation.from_clients(given, seed=1) for given in (images, as_floats(images)))
+    assert stored.train.x.dtype == np.uint8
+    assert converted.train.x.dtype == np.float32
+    runs = [unalike.train(f, task, algorithm, rounds=3, engine=engine) for f in (stored, converted)]
+    for a, b in zip(*(jax.tree.leaves(run.state) for run in runs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+    losses = [run.client_metrics()["test_loss"] for run in runs]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
+def test_images_of_bytes_and_of_floats_may_meet(images):
+    mixed = {**images, "0": as_floats(images)["0"]}
+    federation, other = Federation.from_clients(mixed), Federation.from_clients(as_floats(images))
+    np.testing.assert_array_equal(federation.train.x, other.train.x)
+
+
+def test_a_skew_turns_bytes_into_floats(images):
+    federation = Federation.from_clients(images)
+    turned = unalike.data.skews.make("rotation:0", federation=federation, seed=0)
+    np.testing.assert_allclose(turned.train.x, federation.train.x / np.float32(255), atol=1e-6)
+
+
+def test_rows_of_a_federation_lie_where_devices_use_them_in_place():
+    federation = unalike.load("digits", clients=7)
+    assert federation.train.x.ctypes.data % ALIGNMENT == 0
+    placed = on_devices(federation.train.x, mesh(1))
+    assert placed.unsafe_buffer_pointer() == federation.train.x.ctypes.data
+
+
+def test_trainings_on_the_same_arrays_share_one_copy_which_ends_with_them():
+    x, y = np.ones((9, 4), np.float32)[1:], np.zeros(8, np.int32)
+    offsets, device = np.array([0, 8]), mesh(1)
+    once, twice = (on_devices(split.x, device) for split in (Split(x, y, offsets), Split(x, y, offsets)))
+    assert once is twice
+    name = (id(x), device)
+    assert name in _PLACED
+    del x, once, twice
+    gc.collect()
+    assert name not in _PLACED
+
+
+def test_a_finished_run_is_freed_without_the_garbage_collector():
+    federation = unalike.load("digits", clients=5)
+    model = unalike.models.linear(input_shape=(8, 8, 1), outputs=10)
+    gc.disable()
+    try:
+        run = unalike.train(federation, Task.classification(model, 10), FedAvg(work=WORK), rounds=2)
+        engine = weakref.ref(run.engine)
+        del run
+        assert engine() is None
+    finally:
+        gc.enable()
