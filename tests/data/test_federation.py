@@ -1,12 +1,13 @@
 """Flat arrays with offsets: nothing is lost, doubled or padded."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from unalike.core.pixels import as_floats
-from unalike.data import Federation, Split
+from unalike.data import Federation, Split, load
 from unalike.errors import DataError
 
 
@@ -134,3 +135,19 @@ def test_a_million_clients_are_quick():
     assert len(federation) == 1_000_000
     assert federation.name(999_999) == "999999"
     assert time.perf_counter() - start < 5  # about half a second on a free core
+
+
+def test_a_federation_is_shown_in_a_few_lines():
+    digits = repr(load("digits", clients=50))
+    assert digits.startswith("Federation of 50 clients\n  rows: ")
+    assert "target: 10 classes" in digits
+    long = ["a name that goes on and on" * 9] * 300
+    clients = {f"{name} {i}": (np.ones((3, 300)), ["ill", "well", "ill"]) for i, name in enumerate(long)}
+    wordy = replace(
+        Federation.from_clients(clients), columns=tuple(long), target="t" * 999, description="d" * 99
+    )
+    for shown in (digits, repr(wordy)):
+        assert len(shown) < 500
+        assert shown.count("\n") < 8
+    assert len(digits) < 400
+    assert "target: a regression" in repr(load("diabetes", clients=3))

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
 from ..errors import DataError
-from .agreement import Words, agree_labels, code_words, number_words
+from .agreement import Words, agree_columns, agree_labels, code_words, number_words, order_columns
 from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
+from .foreign import check_mapping, column_names, is_foreign, is_missing, refuse
 from .splitting import PARTS, assign_parts
 from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
@@ -33,6 +34,7 @@ class _Piece(NamedTuple):
     x: Array
     y: Array
     label_names: tuple[str, ...] | None
+    columns: tuple[str, ...] | None
 
 
 def gather_clients(
@@ -43,18 +45,20 @@ def gather_clients(
     seed: int,
 ) -> Federation:
     """A checked federation of these clients; see :meth:`Federation.from_clients`."""
+    check_mapping(clients)
     if not clients:
         raise DataError("there are no clients; give at least one client with training rows.")
     names = [str(name) for name in clients]
     check_names(names)
-    pieces, label_names = _encoded(list(_pieces(clients)), classes)
+    given, columns = _with_same_columns(list(_pieces(clients)))
+    pieces, label_names = _encoded(given, classes)
     for piece in pieces[1:]:
         check_alike(piece.name, piece.x, piece.y, pieces[0].name, pieces[0].x, pieces[0].y)
     owners, parts = _decide(pieces, len(names), test_fraction, validation_fraction, seed)
     x, y = np.concatenate([p.x for p in pieces]), np.concatenate([p.y for p in pieces])
     train, validation, test = assemble(x, y, owners, parts, len(names))
     known = classes if classes is not None else infer_classes(y)
-    return validate(Federation(train, validation, test, known, tuple(names), label_names))
+    return validate(Federation(train, validation, test, known, tuple(names), label_names, columns=columns))
 
 
 def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
@@ -64,9 +68,9 @@ def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
             words = _words(str(name), y)
             codes = y if words is None else words.codes
             check_client(str(name), x, np.asarray(codes))
-            yield _Piece(
-                client, str(name), part, x, np.asarray(codes), None if words is None else words.names
-            )
+            label_names = None if words is None else words.names
+            columns = column_names(pair[0])
+            yield _Piece(client, str(name), part, x, np.asarray(codes), label_names, columns)
 
 
 def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
@@ -80,6 +84,8 @@ def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
 
 
 def _pair(name: str, pair: Any) -> tuple[Array, Array | Words]:
+    if is_foreign(pair):
+        raise refuse(pair, f"client {name!r}:")
     try:
         x, y = pair
         return np.asarray(x), y if isinstance(y, Words) else np.asarray(y)
@@ -89,12 +95,24 @@ def _pair(name: str, pair: Any) -> tuple[Array, Array | Words]:
         ) from None
 
 
+def _with_same_columns(pieces: list[_Piece]) -> tuple[list[_Piece], tuple[str, ...] | None]:
+    """Tables of other libraries have names of columns, by which they are matched."""
+    keys = [p.name if p.part == _UNDECIDED else f"{p.name}, {PARTS[p.part]}" for p in pieces]
+    columns = agree_columns({key: piece.columns for key, piece in zip(keys, pieces, strict=True)})
+    if columns is None:
+        return pieces, None
+    return [p._replace(x=order_columns(p.x, p.columns or columns, columns)) for p in pieces], columns
+
+
 def _words(name: str, y: Array | Words) -> Words | None:
     """Labels that are words, each kept once."""
     if isinstance(y, Words):
         return y
     column = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    return code_words(name, column.tolist()) if column.dtype.kind == "U" and column.ndim == 1 else None
+    if column.ndim != 1 or column.dtype.kind not in "UOT":
+        return None
+    words = ["" if is_missing(word) else word for word in column.tolist()]
+    return code_words(name, words) if all(isinstance(word, str) for word in words) else None
 
 
 def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:

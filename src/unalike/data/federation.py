@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError
 from .arrays import clean_targets, gather_features, infer_classes
 from .importance import importance_of
+from .shown import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 Array = NDArray[Any]
@@ -57,7 +58,7 @@ class Split:
         return Split(self.x[rows], self.y[rows], offsets)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Federation:
     """Clients with train, validation and test rows.
 
@@ -87,6 +88,9 @@ class Federation:
 
     def __len__(self) -> int:
         return len(self.train.offsets) - 1
+
+    def __repr__(self) -> str:
+        return show_federation(self)
 
     def name(self, i: int) -> str:
         """What client i is called."""

@@ -21,6 +21,7 @@ from ..errors import ConfigError, DataError
 from ..random import generator
 from ..registry import parse_spec
 from .federation import Federation
+from .foreign import refuse
 from .partitions import partitions
 from .skews import skews
 from .sources import Source, sources
@@ -34,7 +35,7 @@ _BINS = 10
 
 
 def load(
-    name: str,
+    name: str | os.PathLike[str],
     *,
     partition: str | None = None,
     clients: int | None = None,
@@ -64,6 +65,7 @@ def load(
     >>> len(federation), federation.classes, federation.input_shape
     (10, 10, (8, 8, 1))
     """
+    name = _as_name(name)
     folder = _folder(name, path)
     if folder is not None:
         made: Source | Federation = _open(folder, label, test_fraction, validation_fraction, seed)
@@ -194,6 +196,12 @@ def _some_clients(total: int, clients: int | None, seed: int) -> NDArray[np.int6
     if clients < 1:
         raise ConfigError(f"{clients} clients is not possible; ask for at least 1.")
     return np.sort(generator(seed, "clients").choice(total, clients, replace=False))
+
+
+def _as_name(given: Any) -> str:
+    if isinstance(given, str | os.PathLike):
+        return str(os.fspath(given))
+    raise refuse(given, "load takes the name of a data set or the path of a folder:")
 
 
 def _folder(name: str, path: str | Path | None) -> Path | None:

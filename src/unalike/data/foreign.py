@@ -1,0 +1,69 @@
+"""What is this object from another library, and how does it become clients?
+
+Nothing is imported to find out: an object's class says which library it is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import DataError
+
+_FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask")
+_ADVICE = {
+    "torch": "draw all rows at once, x, y = next(iter(DataLoader(data, batch_size=len(data)))), and give "
+    "{name: (x.numpy(), y.numpy())}",
+    "datasets": "take columns as arrays, {name: (np.array(data['x']), np.array(data['y']))}",
+    "tensorflow": "take all rows as NumPy arrays and give {name: (x, y)}",
+    "jax": "give a dictionary of pairs, {name: (x, y)}",
+}
+_TABLE = "give a pair per client, {name: (rows[columns], rows['label']) for name, rows in frame.groupby(...)}"
+_PAIRS = "give a dictionary of pairs, {name: (x, y)}"
+
+
+def library(given: Any) -> str:
+    """The package that defines an object's class, or one of its bases, if it is a known one; else ''."""
+    roots = [kind.__module__.partition(".")[0] for kind in type(given).__mro__]
+    return next((root for root in roots if root in _ADVICE or root in _FRAMES), "")
+
+
+def is_foreign(given: Any) -> bool:
+    """Whether it is an object of another library that is neither an array nor a pair of arrays."""
+    root = library(given)
+    return root in _FRAMES or (root != "" and not hasattr(given, "__array__"))
+
+
+def refuse(given: Any, where: str) -> DataError:
+    """The error for something that is not clients, with what to do."""
+    kind, root = type(given).__name__, library(given)
+    if root in _FRAMES:
+        return DataError(f"{where} a {kind} is one table, not clients; {_TABLE}.")
+    if root:
+        return DataError(f"{where} a {kind} of {root} is not clients; {_ADVICE[root]}.")
+    if isinstance(given, list | tuple):
+        return DataError(
+            f"{where} a {kind} has no names of clients; give a dictionary, such as "
+            "{str(i): pair for i, pair in enumerate(pairs)}."
+        )
+    return DataError(f"{where} a {kind} is not clients; {_PAIRS}.")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for one that is not known, in the ways of Python, NumPy and pandas."""
+    unknown = isinstance(value, float) and value != value
+    return value is None or unknown or type(value).__name__ in ("NAType", "NaTType")
+
+
+def check_mapping(clients: Any) -> None:
+    """Clients come by name."""
+    if not isinstance(clients, Mapping):
+        raise refuse(clients, "from_clients:")
+
+
+def column_names(x: Any) -> tuple[str, ...] | None:
+    """The names of a table's columns, where features are a table of another library."""
+    if library(x) not in _FRAMES:
+        return None
+    names = getattr(x, "column_names", None) or getattr(x, "columns", None)
+    return None if names is None else tuple(str(name) for name in names)
