@@ -80,6 +80,8 @@ SERVER_MISTAKES = [
     (("--importance", "file.csv"), "importance = 'file.csv' is not possible with real clients"),
     (("--timing", "gossip:ring"), "needs a server"),
     (("--data", "digits"), "No such option"),
+    (("--label", "ill"), "No such option"),
+    (("--test-fraction", "1.5"), "test_fraction"),
     (("--wait", "0"), "--wait"),
     (("--patience", "-1"), "--patience"),
     (("--resume", "nowhere"), "nowhere"),

@@ -12,9 +12,10 @@ import pytest
 import unalike
 from unalike.deploy import contract as contract_module
 from unalike.deploy import serving as serving_module
-from unalike.deploy.contract import Contract, Rows
+from unalike.deploy.contract import PROTOCOL, Contract, Rows
 from unalike.deploy.courier import Courier
 from unalike.deploy.memory_files import MemoryFiles
+from unalike.deploy.own_rows import as_agreed
 from unalike.deploy.parcels import Parcel, ParcelError
 from unalike.deploy.serving import check_servable, introductions, make_folder, real_timing, train_nodes
 from unalike.deploy.worker import Worker
@@ -608,15 +609,32 @@ def contract(**changes):
         {"experiment": {"learning_rate": "fast"}},
         {"experiment": []},
         {"experiment": "fedavg"},
+        {"classes": 2},
+        {"classes": 0, "label_names": ()},
+        {"label_names": tuple("abcdefghij")},
+        {"label_names": ("a",) * 10},
+        {"label_names": tuple("abc")},
+        {"label_names": 10},
+        {"label_names": (1,) * 10},
+        {"label_names": ("x" * 201, *"bcdefghij")},
+        {"columns": ("age",)},
+        {"columns": ("\x1b[2J",)},
+        {"columns": ("x" * 1001,)},
+        {"columns": {"age": 1}},
     ],
-    ids=str,
+    ids=lambda changes: str(changes)[:60],
 )
 def test_a_node_refuses_an_impossible_contract(village, changes):
     worker = village.workers["node-0"]
-    numbers = {"contract": contract(**changes).write(), "round": 0, "last": -1, "protocol": 1}
+    numbers = {"contract": contract(**changes).write(), "round": 0, "last": -1, "protocol": PROTOCOL}
     answer = worker.answer(Parcel("evaluate", {**numbers, "split": "test"}))
     assert answer.kind == "refusal"
     assert not (worker.folder / "memories").exists()
+
+
+def test_a_node_does_what_a_possible_contract_says(village):
+    mine = village.workers["node-0"].federation
+    assert as_agreed(mine, Contract.read(contract().write()), uncut=False).classes == 10
 
 
 def test_a_node_does_not_make_room_for_billions_of_clients():
@@ -626,12 +644,19 @@ def test_a_node_does_not_make_room_for_billions_of_clients():
 
 @pytest.mark.parametrize("split", ["", "all", "../train", "x", "train.x"])
 def test_a_node_knows_only_its_splits(village, split):
-    errand = Parcel("evaluate", {"contract": contract().write(), "split": split, "protocol": 1})
+    errand = Parcel("evaluate", {"contract": contract().write(), "split": split, "protocol": PROTOCOL})
     assert "there is no split" in village.workers["node-0"].answer(errand).numbers["reason"]
 
 
 def test_a_node_refuses_a_model_that_the_contract_does_not_have(village):
-    numbers = {"contract": contract().write(), "round": 0, "job": 0, "last": -1, "keep": -1, "protocol": 1}
+    numbers = {
+        "contract": contract().write(),
+        "round": 0,
+        "job": 0,
+        "last": -1,
+        "keep": -1,
+        "protocol": PROTOCOL,
+    }
     arrays = {"message/w": np.zeros((10, 10_000), np.float32)}
     answer = village.workers["node-0"].answer(Parcel("train", numbers, arrays))
     assert answer.kind == "refusal"
@@ -639,7 +664,14 @@ def test_a_node_refuses_a_model_that_the_contract_does_not_have(village):
 
 @pytest.mark.parametrize("missing", ["round", "job", "last", "keep"])
 def test_a_job_must_say_everything(village, missing):
-    numbers = {"contract": contract().write(), "round": 0, "job": 0, "last": -1, "keep": -1, "protocol": 1}
+    numbers = {
+        "contract": contract().write(),
+        "round": 0,
+        "job": 0,
+        "last": -1,
+        "keep": -1,
+        "protocol": PROTOCOL,
+    }
     del numbers[missing]
     answer = village.workers["node-0"].answer(Parcel("train", numbers))
     assert answer.kind == "refusal"

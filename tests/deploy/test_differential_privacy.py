@@ -71,7 +71,7 @@ def village(federation, tmp_path):
 def served(village, folder, privacy, timing=None, participation=None, **values):
     described = experiment(**values)
     told = introductions(village, 3, 5.0, lambda line: None)
-    federation = gathered(told)
+    federation = gathered(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     opened = make_folder(described, folder, False)
     setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)
@@ -293,7 +293,7 @@ def test_what_cannot_be_protected_is_refused_before_anybody_comes(protection, se
 def made(village, protection, folder, resume=False):
     described = experiment()
     told = introductions(village, 3, 5.0, lambda line: None)
-    federation = gathered(told)
+    federation = gathered(told, described)
     opened = make_folder(described, folder, resume)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     setting = Setting(federation, task, algorithm, described.seed)

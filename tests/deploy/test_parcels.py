@@ -129,7 +129,7 @@ def test_arrays_that_take_the_place_of_a_forgotten_one_are_not_mistaken_for_it()
         ({"x": b"bytes"}, "'x' is a bytes"),
         ({"x": 2**63}, "'x' does not fit in 64 bits"),
         ({"x": "\ud800"}, "cannot be sent"),
-        ({"x": "y" * 10**6}, "at most 100000 characters"),
+        ({"x": "y" * 10**7}, "at most 4000000 characters"),
         ({3: 1}, "must be a text"),
     ],
 )

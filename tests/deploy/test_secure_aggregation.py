@@ -125,7 +125,7 @@ def expected(federation, nodes):
 def served(town, folder, patience=5.0, privacy=None, **values):
     described = experiment(**values)
     told = introductions(town, len(town.workers), 5.0, lambda line: None)
-    federation = unalike.deploy.serving.gathered(told)
+    federation = unalike.deploy.serving.gathered(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     who = make_participation(described, federation, task)
     check_secure(described.algorithm, algorithm, who, described.timing, len(federation))

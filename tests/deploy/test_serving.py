@@ -224,6 +224,12 @@ def test_everyone_gets_the_model(village, tmp_path):
         assert largest_difference(unalike.runs.restore(run.message, tensors), run.message) == 0
 
 
+def test_the_record_says_that_data_were_the_nodes_own_and_who_they_were(village, tmp_path):
+    run = served(village, tmp_path / "run", rounds=1, data="digits")
+    assert (run.folder.config["data"], run.folder.config["engine"]) == ("nodes", "flower")
+    assert run.setting.federation.names == ("node-0", "node-1", "node-2", "node-3")
+
+
 def test_the_engine_needs_real_clients(federation):
     with pytest.raises(unalike.ConfigError, match="unalike serve"):
         run_experiment(experiment(engine="flower"), federation=federation)

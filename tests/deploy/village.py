@@ -22,7 +22,17 @@ class Village:
 
     def __init__(self, federation, folder):
         names = [f"node-{i}" for i in range(len(federation))]
-        self.workers = {name: Worker(federation.subset([i]), folder / name) for i, name in enumerate(names)}
+        self._open({name: Worker(federation.subset([i]), folder / name) for i, name in enumerate(names)})
+
+    @classmethod
+    def of(cls, workers):
+        """Nodes that were made elsewhere, by name."""
+        village = cls.__new__(cls)
+        village._open(workers)
+        return village
+
+    def _open(self, workers):
+        self.workers = workers
         self.away, self.mischief, self.errands = set(), {}, []
         self._mail = {}
 

@@ -20,6 +20,7 @@ from ..config import Experiment, make_experiment
 from ..errors import ConfigError, RunError, unknown
 from .interrupted import can_go_on
 from .run import conclude, free_folder
+from .said import say_data
 from .screen import LiveRounds, console
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ AT_THE_NODES = (
     "partition",
     "samples",
     "skew",
-    "test_fraction",
-    "validation_fraction",
     "engine",
     "devices",
 )
@@ -190,11 +189,12 @@ def join(
     Example: unalike join --server fl.example.org:9092 --certificate ca.pem --key ann.key --data my-rows,
     where my-rows is a folder with one file (.npz, .csv or .parquet). To try it out with data that come along:
     unalike join --key certs/nodes/ann.key --data digits --clients 2 --client 0. Rows never leave this
-    machine.
+    machine. The server says which rows of a file are for testing, unless you do (--test-fraction, --seed).
     """
     from ..deploy import check_flower, serve_node
 
     check_flower()
+    from ..deploy.own_rows import is_uncut, without_cut
     from ..deploy.private_node import local_privacy, private_answers
     from ..deploy.secure_node import secure_app
     from ..deploy.worker import Worker
@@ -205,14 +205,17 @@ def join(
         raise ConfigError(
             "a node needs its key, such as --key certs/nodes/ann.key (made by `unalike certs`)."
         )
-    own = own_rows(make_federation(experiment), client)
+    uncut = is_uncut(experiment, client)
+    own = own_rows(make_federation(without_cut(experiment) if uncut else experiment), client)
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
-    worker = Worker(own, place, _say)
+    worker = Worker(own, place, _say, uncut=uncut)
     stop = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    _say(f"{name}: {len(own.train.y)} training rows, which stay here; joining {server} (Ctrl-C to leave).")
+    say_data(experiment, own, silent=False)
+    rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
+    _say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
     app = secure_app(answers, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)

@@ -2,8 +2,8 @@
 
 A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
 its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
-largest of them. These words go with every errand, so a node that was started again needs no memory of the
-run.
+largest of them. It is also told what all clients call their labels and columns, in which order. These words
+go with every errand, so a node that was started again needs no memory of the run.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from ..engine import WATCHED
 from ..errors import ConfigError
 from ..experiment import make_algorithm, make_task
 from ..models import Task
+from .names import LONGEST_COLUMN, Names, read_name, read_names
 from .parcels import ParcelError, declared_bytes
 
 SPLITS = ("train", "validation", "test")
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised when errands change so that old nodes cannot run them."""
 TOLD = (
     *("model", "l2", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
     *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
+    *("test_fraction", "validation_fraction"),
 )
 """What a node is told of the experiment."""
 MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
@@ -39,7 +41,8 @@ MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
 
 @dataclass(frozen=True)
 class Rows:
-    """What a node tells of its rows: how many, of what shape and type; never the rows."""
+    """What a node tells of its rows: how many, of what shape and type, and what they are called; never the
+    rows."""
 
     train: int
     validation: int
@@ -49,15 +52,22 @@ class Rows:
     shape: tuple[int, ...]
     target: tuple[int, ...]
     types: tuple[str, str]
+    label_names: Names | None = None
+    columns: Names | None = None
+    target_name: str | None = None
+    uncut: bool = False
+    """Whether all rows are counted as training rows, for the server to say how they are cut."""
 
     @classmethod
-    def of(cls, federation: Federation) -> Rows:
+    def of(cls, federation: Federation, uncut: bool = False) -> Rows:
         """Of a node's own federation, which has one client."""
         train = federation.train
-        sizes = [len(getattr(federation, split).y) for split in SPLITS]
+        sizes = len(train.y), len(federation.validation.y), len(federation.test.y)
         types = (train.x.dtype.name, train.y.dtype.name)
         shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
-        return cls(sizes[0], sizes[1], sizes[2], federation.classes or 0, *shapes, types)
+        labels, columns = federation.label_names, federation.columns
+        counts = (*sizes, len(labels or ()) or federation.classes or 0)
+        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut)
 
     @classmethod
     def read(cls, words: str) -> Rows:
@@ -67,6 +77,9 @@ class Rows:
             train, validation, test, classes = (_count(given[name]) for name in (*SPLITS, "classes"))
             shape, target = (tuple(_count(n) for n in given[name]) for name in ("shape", "target"))
             x, y = (str(name) for name in given["types"])
+            labels, columns = read_names(given["label_names"], "labels"), _read_columns(given["columns"])
+            name, uncut = given["target_name"], given["uncut"] is True
+            predicted = None if name is None else read_name(name, "target")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ParcelError(f"what the node says of its rows cannot be read ({error}).") from None
         if not train:
@@ -74,11 +87,17 @@ class Rows:
         largest = max(declared_bytes("row", x, shape), declared_bytes("target", y, target))
         if classes > MOST_CLASSES or largest > LARGEST_ROW:
             raise ParcelError(f"{classes} classes and rows of {largest} bytes are more than a node can have.")
-        return cls(train, validation, test, classes, shape, target, (x, y))
+        if labels is not None and len(labels) != classes:
+            raise ParcelError(f"{classes} classes cannot have {len(labels)} names.")
+        if columns is not None and shape != (len(columns),):
+            raise ParcelError(f"rows of shape {shape} cannot have {len(columns)} names of columns.")
+        if uncut and (validation or test):
+            raise ParcelError("rows that are not cut cannot be for validation or for testing.")
+        return cls(train, validation, test, classes, shape, target, (x, y), labels, columns, predicted, uncut)
 
     def write(self) -> str:
         """As words."""
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -94,17 +113,26 @@ class Contract:
     largest: int
     classes: int
     watch: tuple[str, ...] = ()
+    label_names: Names | None = None
+    """What label 0, label 1, ... mean."""
+    columns: Names | None = None
+    """What the features are called, in order."""
 
     def write(self) -> str:
         """As words."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
     def read(cls, words: str) -> Contract:
         """From what :meth:`write` wrote; anything else is refused."""
         try:
             given = json.loads(words)
-            made = cls(**{**given, "watch": tuple(given["watch"]), "experiment": {**given["experiment"]}})
+            names = {
+                "label_names": read_names(given["label_names"], "labels"),
+                "columns": _read_columns(given["columns"]),
+            }
+            told = {**given["experiment"]}
+            made = cls(**{**given, **names, "watch": tuple(given["watch"]), "experiment": told})
             strange = sorted(set(made.experiment) - set(TOLD) | set(made.watch) - set(WATCHED))
             places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
             possible = places[0] < places[1] <= MOST_CLIENTS and 0 <= made.importance <= 1
@@ -118,6 +146,12 @@ class Contract:
             raise ParcelError("a run must be called by letters and digits.")
         if not possible or not places[2] or places[3] > MOST_CLASSES:
             raise ParcelError("the errand gives this node an impossible place among the clients.")
+        for what in ("label_names", "columns"):
+            names = getattr(made, what)
+            if names is not None and len(set(names)) < len(names):
+                raise ParcelError(f"the errand's {what.replace('_', ' ')} are not all different.")
+        if made.label_names is not None and len(made.label_names) != made.classes:
+            raise ParcelError("the errand has another number of labels than of classes.")
         return made
 
     def made(self, federation: Federation) -> tuple[Task, Algorithm, int]:
@@ -163,6 +197,10 @@ def _zeros(sizes: NDArray[np.int64], like: Rows) -> Split:
         for kind, shape in zip(like.types, (like.shape, like.target), strict=True)
     )
     return Split(x, y, offsets)
+
+
+def _read_columns(given: Any) -> Names | None:
+    return read_names(given, "columns", LONGEST_COLUMN)
 
 
 def _count(value: Any) -> int:

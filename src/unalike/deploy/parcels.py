@@ -32,7 +32,7 @@ MOST_NUMBERS = 10_000
 DEFAULT_LIMIT = 2**30
 _MOST_AXES = 32
 _LONGEST_NAME = 1_000
-_LONGEST_WORDS = 100_000
+_LONGEST_WORDS = 4_000_000
 _TYPES = {
     name: np.dtype(name)
     for name in (

@@ -1,6 +1,6 @@
 """How does one train with clients who keep their data?  (The server's side, from an experiment to a run.)
 
-meet the nodes        who is there, with how many rows of what shape
+meet the nodes        who is there, with how many rows of what shape, and what their labels mean
 train                 the same loop, algorithm and timing as in a simulation
 say farewell          everyone gets the model
 """
@@ -17,7 +17,7 @@ from typing import Any
 from ..config import DEFAULT_ROUNDS, Experiment
 from ..data import Federation
 from ..engine import WATCHED, Setting, message_template, reply_template
-from ..errors import ConfigError, DataError, RunError
+from ..errors import ConfigError, RunError
 from ..experiment import make_algorithm, make_task
 from ..participating import make_participation, make_sampler
 from ..run import Run
@@ -28,6 +28,7 @@ from ..trees import nbytes
 from .contract import PROTOCOL, Contract, Rows, far_federation, told_of
 from .courier import Courier, Post, meet
 from .engine import FlowerEngine
+from .gathering import gathered, in_order, keep_their_own
 from .parcels import Parcel, ParcelError
 from .private_run import Protection
 
@@ -93,7 +94,7 @@ def introductions(
         everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
         found, _ = courier.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
         if len(found) == clients:
-            return {name: _introduced(name, found[i]) for i, name in enumerate(names)}
+            return in_order({name: _introduced(name, found[i]) for i, name in enumerate(names)})
         for event in courier.events():
             words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
             if event["kind"] == "refused errand" or time.monotonic() > deadline:
@@ -118,19 +119,6 @@ def _rows(numbers: Any) -> Rows:
     return Rows.read(str(numbers.get("rows")))
 
 
-def gathered(told: dict[str, Rows]) -> Federation:
-    """The federation of some nodes; their rows must be of one kind."""
-    first = next(iter(told))
-    for name, rows in told.items():
-        for what in ("shape", "target", "types"):
-            ours, theirs = getattr(told[first], what), getattr(rows, what)
-            if ours != theirs:
-                raise DataError(f"node {name} has rows of {what} {theirs}, but node {first} of {ours}.")
-        if bool(rows.classes) != bool(told[first].classes):
-            raise DataError(f"node {name} and node {first} differ: one has classes, the other numbers.")
-    return far_federation([*told.values()], names=tuple(told))
-
-
 def train_nodes(
     experiment: Experiment,
     post: Post,
@@ -144,7 +132,7 @@ def train_nodes(
     protection: Protection = Protection(),
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves."""
-    federation = gathered(told).with_importance(experiment.importance)
+    federation = gathered(told, experiment).with_importance(experiment.importance)
     task = make_task(experiment, federation)
     real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
     who = make_participation(real, federation, task)
@@ -161,6 +149,8 @@ def train_nodes(
     contracts = make_contracts(experiment, federation, run_name(folder), watch)
     courier = Courier(post, list(told))
     engine = protection.engine(setting, courier, contracts, patience, doorman, folder.record)
+    for name in keep_their_own(told):
+        courier.note("own split", list(told).index(name), reason="it cut its rows by itself")
     run = train(
         federation,
         task,
@@ -192,8 +182,9 @@ def make_contracts(
 ) -> list[Contract]:
     """What each node is told."""
     largest, count = int(federation.train.sizes.max()), len(federation)
+    told, names = told_of(experiment), (federation.label_names, federation.columns)
     return [
-        Contract(run, told_of(experiment), i, count, float(share), largest, federation.classes or 0, watch)
+        Contract(run, told, i, count, float(share), largest, federation.classes or 0, watch, *names)
         for i, share in enumerate(federation.importance)
     ]
 
@@ -223,4 +214,5 @@ def make_folder(experiment: Experiment, out: Path, resume: bool, overwrite: bool
     """The run folder: a new one, or one to go on with, of the same clients and settings."""
     if resume:
         return RunFolder.open(out)
-    return RunFolder.create(out, {**experiment.model_dump(), "engine": "flower"}, overwrite)
+    # By its engine a report knows that rows are elsewhere and that time is real.
+    return RunFolder.create(out, {**experiment.model_dump(), "data": "nodes", "engine": "flower"}, overwrite)

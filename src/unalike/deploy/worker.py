@@ -1,6 +1,6 @@
 """What does a node do with an errand?
 
-    introduce                   -> how many rows it has, of what shape
+    introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports
     evaluate (model, contract)  -> its metrics on a split
     finish   (model, contract)  -> keeps the model in its own folder
@@ -27,6 +27,7 @@ from ..timing import Step
 from ..trees import Tree
 from .contract import PROTOCOL, Contract, Rows
 from .memory_files import MemoryFiles
+from .own_rows import as_agreed
 from .parcels import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
 
 ME = np.array([0])
@@ -44,10 +45,12 @@ class Worker:
         folder: Path,
         log: Callable[[str], None] = lambda line: None,
         devices: int | None = None,
+        uncut: bool = False,
     ) -> None:
         if len(federation) != 1:
             raise ParcelError(f"a node is one client, but there are {len(federation)}.")
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
+        self.uncut = uncut
         self._desk: tuple[str, Desk] | None = None
 
     def answer(self, errand: Parcel) -> Parcel:
@@ -72,8 +75,12 @@ class Worker:
             return Parcel("refusal", {"reason": str(error), "protocol": PROTOCOL})
 
     def _introduce(self, errand: Parcel) -> Parcel:
-        self.log("told the server how many rows there are")
-        return Parcel("introduction", {"rows": Rows.of(self.federation).write(), "protocol": PROTOCOL})
+        rows = Rows.of(self.federation, self.uncut)
+        names = (
+            "" if rows.label_names is None and rows.columns is None else ", and the names of their columns"
+        )
+        self.log(f"told the server how many rows there are{names}")
+        return Parcel("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
 
     def _train(self, errand: Parcel) -> Parcel:
         desk, began = self._at_desk(errand), perf_counter()
@@ -102,7 +109,9 @@ class Worker:
     def _at_desk(self, errand: Parcel) -> Desk:
         words = str(errand.numbers.get("contract"))
         if self._desk is None or self._desk[0] != words:
-            self._desk = (words, Desk(Contract.read(words), self.federation, self.folder, self.devices))
+            contract = Contract.read(words)
+            rows = as_agreed(self.federation, contract, self.uncut)
+            self._desk = (words, Desk(contract, rows, self.folder, self.devices))
         return self._desk[1]
 
 
