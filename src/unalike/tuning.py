@@ -1,22 +1,28 @@
 """Which settings suit each method, without a look at the test rows?
 
-Every method gets the same number of trials. A trial trains on the training rows and is judged by the
-validation rows of the same clients; the best settings of each method are then trained on both, and only those
-are tested.
+Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
+does worse on validation rows than not tuning. The others are drawn jointly over all of a method's settings,
+so that a method with two settings sees as many learning rates as one with none. A trial trains on the
+training rows and is judged by the validation rows of the same clients; the best settings of each method are
+then trained on both, and only those are tested.
 
-    grid      learning rates evenly spaced on a logarithmic scale, times the method's own values
-    random    the same ranges, drawn at random: logarithmically for learning rates and other positive numbers
+    quasi-random    points that fill the ranges evenly: u_k = frac(u_0 + k a), a_j = g^-j, g^(d+1) = g + 1
+    random          points drawn independently
+
+Learning rates and other positive fractions are drawn on a logarithmic scale. The sequence is Roberts' "The
+Unreasonable Effectiveness of Quasirandom Sequences", 2018.
 """
 
 from __future__ import annotations
 
-import itertools
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .algorithms import algorithms
 from .comparing import judge
@@ -31,6 +37,7 @@ from .training import Observer
 
 RATES = (10**-2.5, 10**0.0)
 """The smallest and the largest learning rate that is tried."""
+SEARCHES = ("quasi-random", "random")
 VALIDATION = 0.2
 """The part of each client's rows that judges trials, unless the experiment says otherwise."""
 
@@ -50,7 +57,7 @@ def tune(
     variants: Mapping[str, Experiment],
     *,
     budget: int = 12,
-    search: str = "grid",
+    search: str = SEARCHES[0],
     rates: tuple[float, float] = RATES,
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
@@ -85,17 +92,45 @@ def tune(
 
 
 def candidates(
-    experiment: Experiment, budget: int, search: str = "grid", rates: tuple[float, float] = RATES
+    experiment: Experiment, budget: int, search: str = SEARCHES[0], rates: tuple[float, float] = RATES
 ) -> list[Settings]:
-    """The settings that are tried: at most `budget`, the same for every method."""
-    if search not in ("grid", "random"):
-        raise ConfigError(f"search must be grid or random, not {search!r}.")
+    """The settings that are tried, as many for every method: its defaults, then points of its ranges."""
+    if search not in SEARCHES:
+        raise ConfigError(f"search must be {' or '.join(SEARCHES)}, not {search!r}.")
     if budget < 1 or not 0 < rates[0] <= rates[1] < math.inf:
         raise ConfigError("tuning needs a budget of at least 1 trial, and positive learning rates in order.")
-    maker = algorithms[experiment.algorithm]
-    own = {k: v for k, v in getattr(maker, "grid", {}).items() if k not in experiment.options}
+    ranges = search_space(experiment, rates)
     rng = generator(experiment.seed, f"tuning {experiment.algorithm}")
-    return _grid(own, budget, rates, rng) if search == "grid" else _drawn(own, budget, rates, rng)
+    draw = _spread if search == SEARCHES[0] else _scattered
+    drawn = [
+        {name: _value(values, u) for (name, values), u in zip(ranges.items(), point, strict=True)}
+        for point in draw(budget - 1, len(ranges), rng)
+    ]
+    return [_defaults(experiment, ranges), *drawn]
+
+
+def search_space(experiment: Experiment, rates: tuple[float, float] = RATES) -> Mapping[str, Sequence[Any]]:
+    """What is searched for a method: learning rates, and values of its own settings that are not given."""
+    own = getattr(algorithms[experiment.algorithm], "grid", {})
+    given = {**experiment.model_dump(exclude_none=True), **experiment.options}
+    return {"learning_rate": rates, **{name: values for name, values in own.items() if name not in given}}
+
+
+def at_the_edge(found: Sequence[Trial], space: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The settings of the best trial beyond which nothing was tried, though something could be.
+
+    >>> trials = [Trial("m", {"learning_rate": rate}, -abs(rate - 0.9)) for rate in (0.8, 0.3, 0.1)]
+    >>> at_the_edge(trials, {"learning_rate": (0.003, 1.0)})
+    ['learning_rate 0.8 is the largest that was tried']
+    """
+    best, words = found[0].settings, []
+    for name in space:
+        tried = sorted({trial.settings[name] for trial in found if name in trial.settings})
+        if len(tried) < 3 or best.get(name) not in (tried[0], tried[-1]):
+            continue
+        end = "largest" if best[name] == tried[-1] else "smallest"
+        words.append(f"{name} {best[name]:.4g} is the {end} that was tried")
+    return words
 
 
 def applied(experiment: Experiment, settings: Settings) -> Experiment:
@@ -130,53 +165,33 @@ def without_validation(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"validation_fraction": 0.0})
 
 
-def _grid(
-    own: Mapping[str, Sequence[Any]], budget: int, rates: tuple[float, float], rng: np.random.Generator
-) -> list[Settings]:
-    """Every rate with every combination of own values where that leaves three rates at least; else as many
-    rates as trials, each with another combination."""
-    combinations = [dict(zip(own, values, strict=True)) for values in itertools.product(*own.values())]
-    each = budget // len(combinations)
-    if each >= 3 and each * len(combinations) == budget:
-        return [{"learning_rate": rate, **rest} for rate in _spaced(rates, each) for rest in combinations]
-    order = itertools.cycle(rng.permutation(len(combinations)))
-    return [
-        {"learning_rate": rate, **combinations[k]}
-        for rate, k in zip(_spaced(rates, budget), order, strict=False)
-    ]
+def _spread(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """So many points that fill the unit cube evenly, from a random first one."""
+    root = 2.0
+    for _ in range(60):  # g^(d+1) = g + 1
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = root ** -np.arange(1.0, dimensions + 1)
+    return (rng.random(dimensions) + np.arange(count)[:, None] * steps) % 1.0
 
 
-def _drawn(
-    own: Mapping[str, Sequence[Any]], budget: int, rates: tuple[float, float], rng: np.random.Generator
-) -> list[Settings]:
-    return [
-        {
-            "learning_rate": _between(rates, rng),
-            **{name: _some(values, rng) for name, values in own.items()},
-        }
-        for _ in range(budget)
-    ]
+def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """So many points of the unit cube, drawn independently."""
+    return rng.random((count, dimensions))
 
 
-def _some(values: Sequence[Any], rng: np.random.Generator) -> Any:
-    """A value between the smallest and the largest where they are positive fractions, else one of them."""
-    continuous = all(isinstance(value, float) and value > 0 for value in values)
-    if continuous:
-        return _between((min(values), max(values)), rng)
-    return values[int(rng.integers(len(values)))]
+def _value(values: Sequence[Any], u: float) -> Any:
+    """The value at u in [0, 1): between the ends where all are positive fractions, else one of them."""
+    if all(isinstance(value, float) and value > 0 for value in values):
+        low, high = math.log10(min(values)), math.log10(max(values))
+        return float(f"{10 ** (low + u * (high - low)):.4g}")
+    return values[int(u * len(values))]
 
 
-def _between(ends: tuple[float, float], rng: np.random.Generator) -> float:
-    low, high = map(math.log10, ends)
-    return _short(10 ** rng.uniform(low, high))
-
-
-def _spaced(ends: tuple[float, float], count: int) -> list[float]:
-    low, high = map(math.log10, ends)
-    # A single rate is the middle one; otherwise both ends are tried.
-    powers = [(low + high) / 2] if count == 1 else np.linspace(low, high, count)
-    return [_short(10**power) for power in powers]
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+def _defaults(experiment: Experiment, names: Iterable[str]) -> Settings:
+    """What the experiment does without tuning; a setting that follows another has no value of its own."""
+    parameters = inspect.signature(algorithms[experiment.algorithm]).parameters
+    values = {name: parameters[name].default for name in names if name in parameters}
+    values["learning_rate"] = experiment.learning_rate
+    if "server_learning_rate" in names:
+        values["server_learning_rate"] = parameters["server_optimizer"].default.learning_rate
+    return {name: values[name] for name in names if values.get(name) is not None}

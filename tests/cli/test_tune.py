@@ -40,7 +40,7 @@ def test_all_trials_are_listed_and_the_best_are_compared_and_written_ready_to_ru
     assert [trial["method"] for trial in trials] == ["fedavg"] * 2 + ["ditto"] * 2
     for pair in (trials[:2], trials[2:]):
         assert pair[0]["score"] >= pair[1]["score"]
-        assert {trial["learning_rate"] for trial in pair} == {0.003162, 1.0}
+        assert {trial["learning_rate"] for trial in pair} >= {0.1}  # the default comes first
     assert {path.name for path in Path("out").iterdir()} == {
         *("fedavg.toml", "ditto.toml", "fedavg-seed0", "ditto-seed0"),
     }
@@ -71,7 +71,7 @@ def test_a_plain_run_trains_on_validation_rows_as_the_compared_one_did(unalike):
         (("--rates", "1,0"), "positive learning rates in order"),
         (("--rates", "1"), "not of the form smallest,largest"),
         (("--rates", "a,b"), "not of the form smallest,largest"),
-        (("--search", "foo"), "search must be grid or random, not 'foo'"),
+        (("--search", "foo"), "search must be quasi-random or random, not 'foo'"),
         (("--unseen", "1"), "unseen = 1.0 is not possible"),
         (("--restarts", "0"), "restarts = 0 is not possible"),
         (("--validation-fraction", "0.9"), "leave nothing to train on"),

@@ -10,7 +10,7 @@ from .dpasgd import DPASGD
 from .fedavg import FedAvg
 from .fedbn import FedBN
 from .fedem import FedEM
-from .fedopt import fedadagrad, fedadam, fedavgm, fedyogi
+from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
@@ -39,13 +39,17 @@ __all__ = [
     "DFedEM",
     "DecentralisedSurrogate",
     "Ditto",
+    "FedAdagrad",
+    "FedAdam",
     "FedAvg",
+    "FedAvgM",
     "FedAvgPlus",
     "FedBN",
     "FedEM",
     "FedPer",
     "FedProx",
     "FedRep",
+    "FedYogi",
     "KNNPer",
     "Local",
     "LocalWork",
@@ -61,10 +65,6 @@ __all__ = [
     "SurrogateOptimizer",
     "Trained",
     "algorithms",
-    "fedadagrad",
-    "fedadam",
-    "fedavgm",
-    "fedyogi",
     "local_sgd",
     "optimizer_names",
     "schedules",

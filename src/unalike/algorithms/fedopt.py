@@ -8,44 +8,59 @@ Classification", 2019. Reddi et al., "Adaptive Federated Optimization", 2021.
 
 from __future__ import annotations
 
-from .base import LocalWork, algorithms
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .base import algorithms
 from .fedavg import FedAvg
 from .optimizers import Optimizer
 
-WORK, CLIENTS = LocalWork(), Optimizer()
 MOMENTUM = Optimizer.of("sgd", 1.0, {"momentum": 0.9})
 ADAM = Optimizer.of("adam", 0.01, {"b2": 0.99, "eps": 1e-3})
 YOGI = Optimizer.of("yogi", 0.01, {"b2": 0.99, "eps": 1e-3})
 ADAGRAD = Optimizer.of("adagrad", 0.03, {"eps": 1e-3})
+RATES = {"server_learning_rate": (1.0, 0.1, 0.01, 0.001)}
 
 
 @algorithms.add("fedavgm")
-def fedavgm(
-    work: LocalWork = WORK, optimizer: Optimizer = CLIENTS, server_optimizer: Optimizer = MOMENTUM
-) -> FedAvg:
+@dataclass(frozen=True, kw_only=True)
+class FedAvgM(FedAvg):
     """FedAvg with momentum at the server (Hsu et al., 2019)."""
-    return FedAvg(work=work, optimizer=optimizer, server_optimizer=server_optimizer)
+
+    server_optimizer: Optimizer = MOMENTUM
+
+    name: ClassVar[str] = "fedavgm"
+    grid: ClassVar = RATES
 
 
 @algorithms.add("fedadam")
-def fedadam(
-    work: LocalWork = WORK, optimizer: Optimizer = CLIENTS, server_optimizer: Optimizer = ADAM
-) -> FedAvg:
+@dataclass(frozen=True, kw_only=True)
+class FedAdam(FedAvg):
     """FedAvg with Adam at the server (Reddi et al., 2021)."""
-    return FedAvg(work=work, optimizer=optimizer, server_optimizer=server_optimizer)
+
+    server_optimizer: Optimizer = ADAM
+
+    name: ClassVar[str] = "fedadam"
+    grid: ClassVar = RATES
 
 
 @algorithms.add("fedyogi")
-def fedyogi(
-    work: LocalWork = WORK, optimizer: Optimizer = CLIENTS, server_optimizer: Optimizer = YOGI
-) -> FedAvg:
+@dataclass(frozen=True, kw_only=True)
+class FedYogi(FedAvg):
     """FedAvg with Yogi at the server (Reddi et al., 2021)."""
-    return FedAvg(work=work, optimizer=optimizer, server_optimizer=server_optimizer)
+
+    server_optimizer: Optimizer = YOGI
+
+    name: ClassVar[str] = "fedyogi"
+    grid: ClassVar = RATES
 
 
 @algorithms.add("fedadagrad")
-def fedadagrad(
-    work: LocalWork = WORK, optimizer: Optimizer = CLIENTS, server_optimizer: Optimizer = ADAGRAD
-) -> FedAvg:
+@dataclass(frozen=True, kw_only=True)
+class FedAdagrad(FedAvg):
     """FedAvg with Adagrad at the server (Reddi et al., 2021)."""
-    return FedAvg(work=work, optimizer=optimizer, server_optimizer=server_optimizer)
+
+    server_optimizer: Optimizer = ADAGRAD
+
+    name: ClassVar[str] = "fedadagrad"
+    grid: ClassVar = RATES

@@ -28,6 +28,7 @@ class FedProx(FedAvg):
     mu: float = 0.1
 
     name: ClassVar[str] = "fedprox"
+    grid: ClassVar = {"mu": (1.0, 0.1, 0.01, 0.001)}
 
     def __post_init__(self) -> None:
         if self.mu < 0:

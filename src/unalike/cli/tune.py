@@ -26,7 +26,7 @@ def tune_methods(
         "fedavg,fedavg+,fedem,ditto,local", help="Algorithms, separated by commas."
     ),
     budget: int = typer.Option(12, min=1, help="Trials of every method."),
-    search: str = typer.Option("grid", help="How settings are chosen: grid or random."),
+    search: str = typer.Option("quasi-random", help="How settings are chosen: quasi-random or random."),
     rates: str = typer.Option("0.003162,1", help="Smallest and largest learning rate to try."),
     seeds: int = typer.Option(3, min=1, help="Seeds of the comparison with the chosen settings."),
     out: Path = typer.Option(Path("runs/tuning"), help="Folder for the chosen experiments, runs and report."),
@@ -45,7 +45,7 @@ def tune_methods(
     from ..comparing import check_metric, check_options, check_variants, compare_experiments, variant
     from ..experiment import check
     from ..report import report_tuning
-    from ..tuning import applied, final_federation, tune, without_validation
+    from ..tuning import applied, at_the_edge, final_federation, search_space, tune, without_validation
 
     variants = {name: variant(experiment, name) for name in names}
     check_options(experiment, list(variants))
@@ -89,6 +89,8 @@ def tune_methods(
     for name, found in trials.items():
         if math.isnan(found[0].score):
             errors.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
+        for edge in at_the_edge(found, search_space(variants[name], _pair(rates))):
+            errors.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
     show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
     show_rows(answer.readable(), over_seeds(decisive, seeds))
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
