@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import tarfile
 
 import numpy as np
@@ -67,6 +68,30 @@ def test_pickled_images_are_refused(tmp_path):
     np.savez(tmp_path / "mnist.npz", x_train=np.array([{}], dtype=object), y_train=[0])
     with pytest.raises(DataError, match=r"mnist.npz cannot be read"):
         load("mnist", path=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("mnist", "mnist.npz", b"no zip"),
+        ("mnist", "mnist.npz", b""),
+        ("shakespeare", "shakespeare_roles.json.gz", b"no gzip"),
+        ("shakespeare", "shakespeare_roles.json.gz", gzip.compress(b"[" * 100_000)),
+        ("shakespeare", "shakespeare_roles.json.gz", gzip.compress(b"[1]")[:-9]),
+        ("heart_disease", "heart_disease/processed.cleveland.data", b"a,b,c\n"),
+        ("heart_disease", "heart_disease/processed.cleveland.data", b"\xff\xfe" * 99),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_sentence(tmp_path, name, file, content):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=f"{path.name} cannot be read .* it must hold "):
+        load(name, path=tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="it is a pipe, not a file"):
+        load(name, path=tmp_path)
 
 
 def test_no_file_and_no_network_says_what_to_do(tmp_path, monkeypatch):

@@ -126,8 +126,22 @@ def test_too_many_rows_are_refused_before_they_are_drawn(monkeypatch):
     with pytest.raises(ConfigError, match=r"100000 clients have 4.* rows of .* GiB; .* --samples 5000000"):
         load("synthetic", clients=100_000)
     monkeypatch.setattr(sys.modules["unalike.data.sources.source"], "free_memory", lambda: 1 << 20)
-    with pytest.raises(ConfigError, match=r"3,000 rows of 703.1 KiB do not fit twice into the 1.0 MiB"):
+    with pytest.raises(ConfigError, match=r"these data need 1.4 MiB but 1.0 MiB are free; ask for"):
         load("synthetic", clients=100, samples=3000)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gaussians", {"samples": 10**13}),
+        ("gaussians:10,100000000000", {}),
+        ("mixture:3,1000000000", {"clients": 10}),
+        ("quadratic:1000000", {}),
+    ],
+)
+def test_data_beyond_memory_are_refused_before_they_are_made(name, options):
+    with pytest.raises(ConfigError, match=r"these data need .*iB but .* are free"):
+        load(name, **options)
 
 
 def test_data_made_in_any_number_are_asked_for_more():

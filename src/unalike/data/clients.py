@@ -64,12 +64,11 @@ def gather_clients(
 def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
     for client, (name, given) in enumerate(clients.items()):
         for part, pair in _parts_of(str(name), given):
-            x, y = _pair(str(name), pair)
+            x, y, columns = _pair(str(name), pair)
             words = _words(str(name), y)
             codes = y if words is None else words.codes
             check_client(str(name), x, np.asarray(codes))
             label_names = None if words is None else words.names
-            columns = column_names(pair[0])
             yield _Piece(client, str(name), part, x, np.asarray(codes), label_names, columns)
 
 
@@ -83,12 +82,12 @@ def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
     return [(PARTS.index(part), pair) for part, pair in given.items() if pair is not None]
 
 
-def _pair(name: str, pair: Any) -> tuple[Array, Array | Words]:
+def _pair(name: str, pair: Any) -> tuple[Array, Array | Words, tuple[str, ...] | None]:
     if is_foreign(pair):
         raise refuse(pair, f"client {name!r}:")
     try:
         x, y = pair
-        return np.asarray(x), y if isinstance(y, Words) else np.asarray(y)
+        return np.asarray(x), y if isinstance(y, Words) else np.asarray(y), column_names(x)
     except (TypeError, ValueError):
         raise DataError(
             f"client {name!r} is not a pair of arrays (x, y); give features and targets."

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
+from ...errors import DataError, UnalikeError
+from ...plain_files import check_plain_file
 
 VARIABLE = "UNALIKE_DATA"
 _folder: ContextVar[Path | None] = ContextVar("data folder", default=None)
@@ -57,6 +58,18 @@ def require_local(name: str, where: str) -> Path:
     if path is None:
         raise DataError(f"{name} was not found; set {VARIABLE} to a folder that holds it ({where}).")
     return path
+
+
+@contextmanager
+def reading(path: Path, needs: str) -> Iterator[None]:
+    """Whatever is wrong with a file becomes one sentence that says what the file `needs`."""
+    try:
+        check_plain_file(path, None)
+        yield
+    except UnalikeError:
+        raise
+    except Exception as error:  # parsers of damaged files fail in ways of their own
+        raise DataError(f"{path.name} cannot be read ({_short(error)}); it must hold {needs}.") from None
 
 
 def download(remote: Remote, wanted: str) -> Path:

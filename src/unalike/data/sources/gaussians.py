@@ -11,7 +11,7 @@ import numpy as np
 
 from ...random import generator
 from ..sizes import whole
-from .source import Source, sources
+from .source import Source, check_memory, sources
 
 
 @sources.add("gaussians")
@@ -20,6 +20,7 @@ def gaussians(
 ) -> Source:
     """Gaussian clouds, one per class; `gaussians:10,20,3` has 10 classes in 20 dimensions, 3 apart."""
     whole(classes, "the number of classes"), whole(dimension, "the dimension")
+    check_memory(2 * 4 * dimension * samples)
     rng = generator(seed, "gaussians")
     centres = rng.standard_normal((classes, dimension), dtype=np.float32)
     centres *= separation / np.linalg.norm(centres, axis=1, keepdims=True)

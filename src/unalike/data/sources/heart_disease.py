@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import require_local
+from .files import reading, require_local
 from .source import Source, sources, standardise
 
 Array = NDArray[Any]
@@ -59,12 +59,14 @@ def heart_disease() -> Source:
 
 def read_hospital(path: Path) -> Array:
     """One hospital's patients with all kept columns known; `?` and -9 are missing, a header is skipped."""
-    with path.open(newline="") as file:
+    with reading(path, "one of " + _WHERE), path.open(newline="") as file:
         rows = [row for row in csv.reader(file) if row and not row[0].startswith("X")]
-    table = np.array([[np.nan if word.strip() in ("?", "") else float(word) for word in row] for row in rows])
-    table[table == -9] = np.nan
-    known = ~np.isnan(table[:, [*_KEPT, _DIAGNOSIS]]).any(axis=1)
-    return table[known]
+        table = np.array(
+            [[np.nan if word.strip() in ("?", "") else float(word) for word in row] for row in rows]
+        )
+        table[table == -9] = np.nan
+        known = ~np.isnan(table[:, [*_KEPT, _DIAGNOSIS]]).any(axis=1)
+        return table[known]
 
 
 def features(table: Array) -> Array:

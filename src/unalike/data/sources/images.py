@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
-from .files import Remote, download, local
+from ..array_files import read_npz as read_arrays
+from .files import Remote, download, local, reading
 from .source import Source, sources
 
 Array = NDArray[Any]
 
+_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 MNIST = Remote(
     "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz",
     "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1",
@@ -85,13 +86,9 @@ def cifar10() -> Source:
 
 def read_npz(path: Path) -> dict[str, Array]:
     """The four arrays of a local file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in ("x_train", "y_train", "x_test", "y_test")}
-    except (ValueError, KeyError, OSError) as error:
-        raise DataError(
-            f"{path.name} cannot be read ({error}); it must hold x_train, y_train, x_test, y_test."
-        ) from None
+    with reading(path, ", ".join(_ARRAYS)):
+        arrays = read_arrays(path, _ARRAYS)
+        return {name: arrays[name] for name in _ARRAYS}
 
 
 def read_idx(path: Path) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...random import generator
-from .source import Source, check_rows, some_rows, sources
+from .source import Source, check_memory, check_rows, some_rows, sources
 
 Array = NDArray[Any]
 
@@ -49,8 +49,11 @@ def client_sizes(clients: int, seed: int) -> NDArray[np.int64]:
 
 def _source(alpha: float, beta: float, clients: int, samples: int | None, seed: int, shared: bool) -> Source:
     sizes = client_sizes(clients, seed)
-    check_rows(int(sizes.sum()), 4 * DIMENSION, clients, samples)
-    kept = some_rows(int(sizes.sum()), samples, seed)
+    total = int(sizes.sum())
+    if samples is None:
+        check_rows(total, clients, 4 * DIMENSION)
+    check_memory(2 * 4 * DIMENSION * min(total, samples or total))  # once more while they are dealt
+    kept = some_rows(total, samples, seed)
     starts = np.searchsorted(kept, np.cumsum(sizes) - sizes)
     ends = np.append(starts[1:], len(kept))
     x, y = np.empty((len(kept), DIMENSION), np.float32), np.empty(len(kept), np.int32)

@@ -23,9 +23,10 @@ from ...errors import unknown
 from ...random import generator
 from ..dealing import proportions
 from ..sizes import whole
-from .source import Source, sources
+from .source import Source, check_memory, sources
 
 Array = NDArray[Any]
+_FEWEST_ROWS = 50
 RULES = ("bernoulli", "threshold")
 
 
@@ -78,10 +79,12 @@ def draw_mixture(
     if rule not in RULES:
         raise unknown("label rule", str(rule), RULES)
     whole(components, "the number of components"), whole(dimension, "the dimension")
+    check_memory(12 * dimension * (components + _FEWEST_ROWS * clients))
     rng = generator(seed, "mixture")
     shares = proportions(alpha, clients, components, rng)
     models = rng.uniform(-1, 1, (components, dimension))
     owners = np.repeat(np.arange(clients), client_sizes(clients, rng))
+    check_memory(12 * dimension * len(owners))
     z = _draw_components(shares[owners], rng)
     x = rng.uniform(-1, 1, (len(owners), dimension)).astype(np.float32)
     scores = np.einsum("nd,nd->n", x, models[z])
@@ -90,7 +93,7 @@ def draw_mixture(
 
 def client_sizes(clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Log-normal sizes between 50 and 1,000."""
-    return np.minimum(50 + rng.lognormal(4, 2, clients).astype(np.int64), 1000)
+    return np.minimum(_FEWEST_ROWS + rng.lognormal(4, 2, clients).astype(np.int64), 1000)
 
 
 def _draw_components(shares: Array, rng: np.random.Generator) -> NDArray[np.int64]:

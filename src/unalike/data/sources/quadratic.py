@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...random import generator
 from ..federation import Federation
 from ..sizes import whole
-from .source import sources
+from .source import check_memory, sources
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +48,7 @@ def quadratic(
     ones. A client's rows appear 1 to `repeats` times, which changes its importance but not its loss.
     """
     whole(dimension, "the dimension"), whole(repeats, "repeats")
+    check_memory(4 * 8 * dimension**2 * clients)
     optima, hessians, sizes = quadratic_truth(
         dimension, spread, condition, repeats, clients=clients, seed=seed
     )

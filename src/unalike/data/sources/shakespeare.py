@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...plain_files import LARGEST_TEXT
 from ..sizes import whole
-from .files import require_local
+from .files import reading, require_local
 from .source import Source, sources
 
 Array = NDArray[Any]
@@ -31,8 +32,9 @@ def shakespeare(sequence: int = 80, stride: int = 20, windows: int = 500) -> Sou
     """Next character in Shakespeare's plays; speaking roles are the clients."""
     for value, what in ((sequence, "sequence"), (stride, "stride"), (windows, "windows")):
         whole(value, f"shakespeare's {what}")
-    with gzip.open(require_local(FILE, _WHERE), "rt", encoding="utf-8") as file:
-        return from_roles(json.load(file), sequence, stride, windows)
+    path = require_local(FILE, _WHERE)
+    with reading(path, _WHERE), gzip.open(path, "rt", encoding="utf-8") as file:
+        return from_roles(json.loads(file.read(LARGEST_TEXT)), sequence, stride, windows)
 
 
 def from_roles(roles: dict[str, str], sequence: int, stride: int, windows: int) -> Source:

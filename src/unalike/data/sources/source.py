@@ -63,24 +63,25 @@ def some_rows(total: int, samples: int | None, seed: int) -> NDArray[np.int64]:
     return np.sort(generator(seed, "samples").choice(total, samples, replace=False))
 
 
-def check_rows(rows: int, row_bytes: int, clients: int, samples: int | None) -> None:
-    """Refuse generated rows that nobody asked for in so many words, or that do not fit.
+def check_rows(rows: int, clients: int, row_bytes: int) -> None:
+    """Refuse generated rows that nobody asked for in so many words.
 
     A number of clients is quickly typed, and a few more digits are gigabytes: beyond 5 million rows, say with
-    `samples` how many to keep. They are held twice while they are dealt.
+    `samples` how many to keep.
     """
-    kept = rows if samples is None else min(samples, rows)
-    size = in_words(kept * row_bytes)
-    if samples is None and rows > MOST_ROWS:
-        fitting = clients * MOST_ROWS // rows
+    if rows > MOST_ROWS:
         raise ConfigError(
-            f"{clients} clients have {rows:,} rows of {size}; ask for about {fitting} clients, or keep "
-            f"fewer rows of each with --samples {MOST_ROWS}."
+            f"{clients} clients have {rows:,} rows of {in_words(rows * row_bytes)}; ask for about "
+            f"{clients * MOST_ROWS // rows} clients, or keep fewer rows of each with --samples {MOST_ROWS}."
         )
-    if 2 * kept * row_bytes > free_memory():
+
+
+def check_memory(size: int) -> None:
+    """Refuse what does not fit into memory before it is made."""
+    if size > free_memory():
         raise ConfigError(
-            f"{kept:,} rows of {size} do not fit twice into the {in_words(free_memory())} that are free; ask "
-            "for fewer samples."
+            f"these data need {in_words(size)} but {in_words(free_memory())} are free; ask for fewer rows or "
+            "clients."
         )
 
 
