@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import RunError
+from .digests import broken_seal, seal_all
 
 SCHEMA = """
 BEGIN IMMEDIATE;
@@ -26,7 +27,12 @@ CREATE TABLE timings (round INTEGER PRIMARY KEY, seconds REAL);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 COMMIT;
 """
-ROUND_TABLES = ("rounds", "metrics", "client_metrics", "events", "groups", "timings")
+SEALED = """
+BEGIN IMMEDIATE;
+CREATE TABLE digests (round INTEGER PRIMARY KEY, digest BLOB);
+CREATE INDEX events_by_round ON events (round);
+"""
+ROUND_TABLES = ("rounds", "metrics", "client_metrics", "events", "groups", "timings", "digests")
 
 
 def connect(path: str | Path, read_only: bool) -> sqlite3.Connection:
@@ -38,6 +44,10 @@ def connect(path: str | Path, read_only: bool) -> sqlite3.Connection:
     database.execute("PRAGMA synchronous = NORMAL")
     if not tables(database):
         database.executescript(SCHEMA)
+    if "digests" not in tables(database):
+        database.executescript(SEALED)
+        seal_all(database)
+        database.execute("COMMIT")
     return database
 
 
@@ -48,10 +58,19 @@ def tables(database: sqlite3.Connection) -> set[str]:
 
 def damage(database: sqlite3.Connection) -> str | None:
     """What is wrong with the file after reading all of it, or None."""
-    if not tables(database).issuperset(ROUND_TABLES):
+    there = tables(database)
+    if not there.issuperset({*ROUND_TABLES, "meta"} - {"digests"}):
         return "tables are missing"
     verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-    return None if verdict == "ok" else verdict.replace("\n", " ")
+    if verdict != "ok":
+        return verdict.replace("\n", " ")
+    if "digests" not in there:  # opened to be read, and written before there were digests
+        return None
+    database.execute("BEGIN")  # one moment, while somebody else may be writing
+    try:
+        return broken_seal(database)
+    finally:
+        database.execute("COMMIT")
 
 
 @contextmanager
@@ -63,6 +82,8 @@ def reporting(path: str | Path) -> Iterator[None]:
         raise  # a mistake in our own code, or a use after closing: a person cannot correct it
     except sqlite3.DatabaseError as error:
         raise _sentence(path, error) from error
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged file in its complaint
+        raise RunError(f"record {path} is damaged ({error.reason}).") from error
 
 
 def _sentence(path: str | Path, error: sqlite3.DatabaseError) -> RunError:

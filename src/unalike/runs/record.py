@@ -27,6 +27,7 @@ from .columns import (
     round_columns,
 )
 from .database import ROUND_TABLES, connect, damage, reporting
+from .digests import ABOUT_THE_RUN, seal
 
 
 class Record:
@@ -77,6 +78,7 @@ class Record:
                 self._insert("groups (round, name, kind, numbers)", group_rows(round, groups))
             if seconds is not None:
                 self._insert("timings (round, seconds)", [(round, float(seconds))])
+            seal(self._database, round)
         self._uncommitted += 1
         if self._uncommitted >= self.commit_every:
             self.commit()
@@ -153,6 +155,7 @@ class Record:
         """Remember a word about the run, at once."""
         with self._all_or_nothing():
             self._insert("meta (key, value)", [(key, value)])
+            seal(self._database, ABOUT_THE_RUN)
         self.commit()
 
     def meta(self) -> dict[str, str]:
