@@ -212,7 +212,8 @@ class Federation:
     ) -> Federation:
         """From a dictionary of clients: `(x, y)`, or `{"train": (x, y), "validation": ..., "test": ...}`.
 
-        A pair is cut by the fractions; a dictionary is kept as it is given. Integer (or word) targets are
+        Features may be tables of pandas or Polars, which are matched by the names of their columns. A pair is
+        cut by the fractions; a dictionary is kept as it is given. Integer (or word) targets are
         class labels and their number is found when `classes` is not given; float targets are those of a
         regression.
 

@@ -60,7 +60,7 @@ def _source(alpha: float, beta: float, clients: int, samples: int | None, seed: 
     first = 0
     for k, (start, end, size) in enumerate(zip(starts, ends, sizes, strict=True)):
         if end > start:
-            mine = kept[start:end] - first
+            mine = slice(None) if end - start == size else kept[start:end] - first
             rows = _client(alpha, beta, seed, k, 0 if shared else k, int(size))
             x[start:end], y[start:end] = rows[0][mine], rows[1][mine]
         first += int(size)
