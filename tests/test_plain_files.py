@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+from unalike.config import read_experiment
 from unalike.data.importance import read_importance
-from unalike.errors import UnalikeError
+from unalike.errors import ConfigError, UnalikeError
 from unalike.network.measurements import read_measurements
 from unalike.network.underlay import read_underlay
 from unalike.participation.availability.trace_files import read_trace
@@ -13,6 +14,7 @@ from unalike.plain_files import check_plain_file, check_unfolded, free_memory
 from unalike.timing.measured_times import read_measured, read_times
 
 READERS = {
+    "experiment": read_experiment,
     "importance": read_importance,
     "measurements": read_measurements,
     "underlay": read_underlay,
@@ -58,3 +60,9 @@ def test_what_a_file_may_unfold_to(monkeypatch):
 
 def test_some_memory_is_free():
     assert free_memory() > 1 << 20
+
+
+def test_an_experiment_nested_beyond_reason(tmp_path):
+    (tmp_path / "a.toml").write_text("a = " + "[" * 50_000)
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        read_experiment(tmp_path / "a.toml")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import ConfigError, unknown
+from .plain_files import check_plain_file
 
 Number = int | float | str | bool
 DEFAULT_ROUNDS = 50
@@ -193,8 +194,11 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
+        check_plain_file(path)
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read {path} ({error.strerror}).") from None
+        raise ConfigError(f"cannot read {path} ({error.strerror or error}).") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not a TOML file of settings: it is nested too deeply.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}.") from None
