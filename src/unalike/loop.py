@@ -26,6 +26,7 @@ from .algorithms import Algorithm
 from .asking import Asking
 from .blocks import Blocks
 from .consensus import consensus_columns
+from .divergence import Divergence
 from .engine import (
     Engine,
     Memories,
@@ -151,6 +152,7 @@ class Training:
 
     def _go(self, interrupts: Interrupts) -> None:
         self.at_once = self._at_once()
+        self.divergence = Divergence(self.record)
         # Not a method: a training that knows itself would keep its rows until the garbage collector comes.
         self.blocks = Blocks(self._room(), partial(_is_due, self.schedule, self.rounds))
         if self.done == 0:
@@ -350,7 +352,9 @@ class Training:
         if evaluate:
             metrics, clients = self._evaluate(report.round)
             report.metrics.update(metrics)
-            report.events.extend([*self._notices(), *self.engine.events()])
+            message = self.history.messages[self.done]
+            astray = self.divergence.look(report.round, report.metrics, message)
+            report.events.extend([*astray, *self._notices(), *self.engine.events()])
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self.record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self.observer:

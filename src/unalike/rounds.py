@@ -132,4 +132,7 @@ def evaluation_columns(
 def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """The weighted mean over the entries that count; NaN when none does."""
     counted = weights > 0
-    return float(np.average(values[counted], weights=weights[counted])) if counted.any() else float("nan")
+    if not counted.any():
+        return float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # what diverges is said by an event, not by NumPy
+        return float(np.average(values[counted], weights=weights[counted]))

@@ -129,10 +129,20 @@ def _folder(out: Out, resume: bool) -> RunFolder | None:
     return RunFolder.open(out) if resume else RunFolder.create(out, {"made_by": "unalike.train"})
 
 
+def _model_to_keep(training: Training) -> Tree:
+    """The last model, or, where training has diverged, the last one that was sound."""
+    divergence = training.divergence
+    if not divergence.lost or divergence.sound is None:
+        return training.history.messages[training.done]
+    round, message = divergence.sound
+    training.record.write_round(training.done, {}, events=[{"kind": "kept model", "of_round": round}])
+    return message
+
+
 def _finished(training: Training) -> Run:
     if training.folder:
         training.save()
-        training.folder.save_model(training.history.messages[training.done])
+        training.folder.save_model(_model_to_keep(training))
         training.folder.finished = True
     return Run(
         training.setting,

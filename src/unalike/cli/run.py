@@ -80,6 +80,7 @@ def resume(
 
 def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
     """Write the report, on what may be shown of the federation, and print the table."""
+    from ..divergence import advice, kept_round
     from ..report import report_run
     from ..report.personal_report import personal_figures
 
@@ -97,6 +98,8 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
         elif rejected:
             errors.print(f"{rejected} uploads were left out; the events in the report say why.")
         for event in run.events():
+            if event["kind"] == "diverged":
+                errors.print(advice(event, kept_round(run.events())), soft_wrap=True)
             if event["kind"] == "dead component":
                 errors.print(
                     f"component {event['component']} has died (nobody's data are of its kind); try fewer "

@@ -113,7 +113,11 @@ def summary(run: Run) -> dict[str, Any]:
     )
     if run.setting.algorithm.decentralised:
         answer["simulated_seconds"] = last["clock"]
-    answer["events"] = len(run.events())
+    events = run.events()
+    astray = [event["round"] for event in events if event["kind"] == "diverged"]
+    if astray:
+        answer["diverged_in_round"] = astray[0]
+    answer["events"] = len(events)
     if run.folder:
         answer["folder"] = str(run.folder.path)
     return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,16 +58,17 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     figures |= timing_figures(folder.record, federation) | dict(more or {})
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
-    worst = worst_clients(clients)
+    worst, events = worst_clients(clients), folder.record.events()
+    first = headline(metrics, clients, folder.record.timings(), events)
     return write_report(
         folder.path / "report.html",
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
-        summary=headline(metrics, clients, folder.record.timings()) | timing_cards(folder.record, federation),
+        summary=first | timing_cards(folder.record, federation),
         figures=figures,
         captions=_CAPTIONS,
         config={**folder.config, "versions": getattr(folder, "versions", {})},
-        events=folder.record.events(),
+        events=events,
         tables={
             "Clients that do worst": worst,
             "Clients that were left out most": most_excluded(folder.record, federation),
@@ -93,11 +94,16 @@ def run_figures(metrics: Columns, clients: Columns, federation: Any = None) -> d
     return figures
 
 
-def headline(metrics: Columns, clients: Columns, timings: Columns) -> dict[str, str | float]:
-    """The numbers that a reader wants first."""
+def headline(
+    metrics: Columns, clients: Columns, timings: Columns, events: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, str | float]:
+    """The numbers that a reader wants first; of a run that has diverged, never those from before."""
     cards: dict[str, str | float] = {}
+    diverged = next((event["round"] for event in events if event["kind"] == "diverged"), None)
     for name in _SCORES:
-        if name in metrics and np.isfinite(last(metrics[name])):
+        if name in metrics and diverged is not None and not np.isfinite(metrics[name][-1]):
+            cards[title(name)] = f"diverged in round {diverged}"
+        elif name in metrics and np.isfinite(last(metrics[name])):
             cards[title(name)] = value(name, last(metrics[name]))
     cards.update(_client_cards(clients))
     cards["Rounds"] = float(len(metrics["round"]))

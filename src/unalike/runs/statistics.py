@@ -99,6 +99,13 @@ def summarise_clients(
     sample, share = sample[measured], share[measured]
     if not sample.size:
         return dict.fromkeys(("mean", "weighted_mean", "bottom_decile", "worst", "std"), np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a client that has diverged
+        return _summary(sample, share, higher_is_better)
+
+
+def _summary(
+    sample: NDArray[np.float64], share: NDArray[np.float64], higher_is_better: bool
+) -> dict[str, float]:
     return {
         "mean": float(sample.mean()),
         "weighted_mean": float(np.average(sample, weights=share)),
