@@ -31,8 +31,11 @@ class LossWeighted(FedAvg):
         return Reply({"change": change, "weight": weight}, memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        mean = trees.scale(1.0 / jnp.maximum(mixed.total["weight"], 1e-12), mixed.total["change"])
-        return {**state, "params": trees.add(state["params"], mean)}
+        # Divided by the mean loss, not by its weighted sum: what the step's clients weigh together
+        # (`mixed.weight`, not always one) must stay in the change, or corrections of who came are lost.
+        mean_loss = mixed.total["weight"] / mixed.weight
+        change = trees.scale(1.0 / jnp.maximum(mean_loss, 1e-12), mixed.total["change"])
+        return {**state, "params": trees.add(state["params"], change)}
 
 
 if __name__ == "__main__":
