@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from unalike.participation import Uniform
+from unalike.errors import ConfigError
+from unalike.participation import Renormalised, Uniform, renormalised
 from unalike.participation.renormalised import renormalised_statistics
 
 
@@ -54,3 +55,34 @@ def test_important_clients_get_too_little_and_the_others_too_much():
     ratio = (known.mean / importance)[np.argsort(importance)]
     assert (np.diff(ratio) < 0).all()
     assert ratio[0] > 1 > ratio[-1]
+
+
+@pytest.mark.parametrize("per_round", [1, 2, 3, 4])
+def test_cohorts_without_any_importance_are_empty_rounds(per_round):
+    """Against all cohorts: who takes part, how many, and how the sum of weights varies."""
+    importance = np.array([0.5, 0.0, 0.3, 0.0, 0.2, 0.0])
+    drawn, weights = [], []
+    for cohort in combinations(range(6), per_round):
+        share = importance[list(cohort)]
+        drawn.append(np.isin(np.arange(6), cohort) & (share.sum() > 0))
+        weights.append(share.sum() > 0)
+    found = Renormalised(per_round=per_round).statistics(importance)
+    np.testing.assert_allclose(found.inclusion, np.mean(drawn, axis=0), atol=1e-12)
+    assert found.variance_of_sum == pytest.approx(np.var(weights), abs=1e-12)
+    assert found.clients_variance == pytest.approx(np.var(np.sum(drawn, axis=1)), abs=1e-12)
+    assert found.mean.sum() == pytest.approx(np.mean(weights))
+
+
+@pytest.mark.parametrize("per_round", [1, 7, 60])
+def test_many_clients_are_counted_as_few_would_be(per_round, monkeypatch):
+    importance = np.random.default_rng(0).dirichlet(np.ones(200))
+    slow = renormalised_statistics(importance, per_round)
+    monkeypatch.setattr(renormalised, "MANY", 10)
+    fast = renormalised_statistics(importance, per_round)
+    np.testing.assert_allclose(fast.mean, slow.mean, rtol=1e-11)
+    np.testing.assert_allclose(fast.variance, slow.variance, rtol=1e-8)
+
+
+def test_statistics_that_would_take_very_long_are_refused_at_once():
+    with pytest.raises(ConfigError, match="their product must be at most"):
+        Renormalised(per_round=10_000).statistics(np.full(100_000, 1e-5))

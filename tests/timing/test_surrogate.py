@@ -105,8 +105,19 @@ def test_types_need_one_number_per_client():
         lambda **rest: Asynchronous(hardware=RANDOM, **rest),
         lambda **rest: Asynchronous(hardware=LogNormalTimes(MEANS, 0.7), **rest),
         lambda **rest: FedFix(0.5, hardware=RANDOM, **rest),
+        lambda **rest: FedFix(0.5, hardware=LogNormalTimes(MEANS, 1.0), **rest),
     ],
-    ids=["all", "async", "fedfix", "fedfix on the grid", "capped", "random", "lognormal", "memoryless"],
+    ids=[
+        "all",
+        "async",
+        "fedfix",
+        "fedfix on the grid",
+        "capped",
+        "random",
+        "lognormal",
+        "memoryless",
+        "long tails",
+    ],
 )
 def test_closed_forms_are_what_a_long_schedule_counts(make, weights):
     timing = make(weights=weights)
@@ -136,7 +147,6 @@ def test_what_is_not_known_is_counted():
         Asynchronous(hardware=UNEVEN, dropout=0.1),
         Asynchronous(hardware=UNEVEN, weights="online"),
         Asynchronous(hardware=UNEVEN, staleness="polynomial"),
-        FedFix(0.5, hardware=LogNormalTimes(MEANS)),
         Deadline(1.5, hardware=UNEVEN),
     ):
         assert expected_weights(timing, CLIENTS) is None

@@ -34,7 +34,8 @@ from ..timing import (
     hardwares,
 )
 from ..timing.laboratory import repeating_schedule
-from ..timing.surrogate import UNBIASED, Begun, Surrogate, window
+from ..timing.reporting import Reporting, reporting
+from ..timing.surrogate import CERTAIN, UNBIASED, Begun, Surrogate, window
 from .timing_race import Goal, curve_of
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,8 @@ class PolicyReport:
     max_staleness: int
     chi_square: float
     """How far the weights are from the importances; zero if the right objective is minimised."""
+    chance_chi_square: float
+    """How far they would seem by chance where reports were counted."""
     window: int | None
     """Aggregations after which all clients have counted as they should; None if that is not known."""
     largest_stable_step: float
@@ -69,7 +72,7 @@ class PolicyReport:
     @property
     def biased(self) -> bool:
         """Whether another objective is minimised."""
-        return self.chi_square > UNBIASED
+        return self.chi_square > UNBIASED + CERTAIN * self.chance_chi_square
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -172,19 +175,21 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
     often = _frequency(ready.policy, schedule, period)
     identical = importance if policy.by_cohort else ready.policy.weighing.fixed
     corrected = np.where(often > 0, importance / np.maximum(often, 1e-300), 0.0)
+    seen = _seen(ready.policy, clients, often, period)
     known_window = window(policy, clients) or period
     for words, weights in (("corrected", corrected), ("identical", identical)):
         if words == "identical" and policy.by_cohort:
             return  # nobody reports more often than the others
         weighted = reweighted(schedule, weights)
-        minimised = Surrogate(importance, often * weights)
-        curve = curve_of(weighted, period, minimised)
+        curve = curve_of(weighted, period, Surrogate(importance, often * weights))
+        minimised = Surrogate(importance, seen.frequency * weights)
         step, time = curve.race(goal)
         yield PolicyReport(
             name,
             words,
             **_counted(schedule, period),
             chi_square=_tidy(minimised.chi_square()),
+            chance_chi_square=2 * float(importance @ seen.variance),
             window=known_window,
             largest_stable_step=curve.limit,
             first_step=step,
@@ -206,6 +211,14 @@ def _frequency(policy: Policy, schedule: Schedule, period: int | None) -> Floats
     if known is not None:
         return known
     return Schedule(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
+
+
+def _seen(policy: Policy, clients: Clients, often: Floats, period: int | None) -> Reporting:
+    """The same without doubt where it is known or repeats; else by a rehearsal of its own, because weights
+    always suit the schedule that they were made from."""
+    if policy.by_cohort or period or policy.frequency() is not None:
+        return Reporting(often, np.zeros(len(often)))
+    return reporting(policy, clients, again=True)
 
 
 def _counted(schedule: Schedule, period: int | None) -> dict[str, Any]:

@@ -31,11 +31,19 @@ from .similarity import (
     by_mass,
     check_measure,
     constrained_cut,
+    cut_into,
     distance_rows,
     fill,
+    row_squares,
     similarity_tree,
     split_oversized,
+    ward_tree,
 )
+
+FEW = 1000
+"""Up to so many clients, everyone is a leaf of the tree."""
+MOST_HEARD = 8000
+"""Clients that can be compared in pairs; a table of them takes half a gigabyte."""
 
 
 class LastUpdates:
@@ -82,6 +90,11 @@ class LastUpdates:
         rows = self._rows(clients)
         rows = np.where(rows < len(self.shown), rows, 0)
         return self.shown[np.ix_(rows, rows)]
+
+    def heard(self, clients: Numbers) -> NDArray[np.bool_]:
+        """Whether each of these is among those that are compared."""
+        rows = self._rows(clients)
+        return (rows > 0) & (rows < len(self.shown))
 
     def _rows(self, clients: Numbers) -> Numbers:
         return np.array([self.row.get(client, 0) for client in clients.tolist()], np.int64)
@@ -150,6 +163,12 @@ class ClusteredBySimilarity(Clustered):
     def check(self, clients: int, rounds: int) -> None:
         """Raise if it cannot serve that many clients, and forget what an earlier run has taught."""
         super().check(clients, rounds)
+        heard = min(clients, self.per_round * rounds)
+        if heard > MOST_HEARD:
+            raise ConfigError(
+                f"clustered-similarity compares all clients that it has heard, at most {MOST_HEARD}, but "
+                f"{rounds} rounds of {self.per_round} may be {heard}; take fewer rounds, or clustered-size."
+            )
         self.restore({})
 
     def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
@@ -188,9 +207,30 @@ class ClusteredBySimilarity(Clustered):
         order = np.argsort(bits(self.seed, "similarity ties", who))
         sizes = None if self.sizes is None else np.asarray(self.sizes)[who]
         amounts = self.per_round * integer_sizes(importance, self.per_round, sizes)[order]
-        tree = similarity_tree(self.memory.among(who[order]), self.linkage)
         rest, length = split_oversized(amounts, self.per_round)[1], int(amounts.sum()) // self.per_round
-        return order, amounts, constrained_cut(tree, rest, length + length // FINE)
+        limit = length + length // FINE
+        if len(who) > FEW:
+            return order, amounts, self._groups_of_many(who[order], rest, limit)
+        tree = similarity_tree(self.memory.among(who[order]), self.linkage)
+        return order, amounts, constrained_cut(tree, rest, limit)
+
+    def _groups_of_many(self, who: Numbers, rest: Numbers, limit: int) -> list[Numbers]:
+        """The same where clients never heard of, who are all alike, are one leaf of the tree together."""
+        heard = self.memory.heard(who)
+        known, strangers = np.flatnonzero(heard), np.flatnonzero(~heard)
+        if not len(known):
+            return cut_into(strangers[rest[strangers] > 0], rest[strangers[rest[strangers] > 0]], limit)
+        leaves = [strangers, *known[:, None]] if len(strangers) else list(known[:, None])
+        some = np.array([leaf[0] for leaf in leaves])
+        sizes, matrix = np.array([len(leaf) for leaf in leaves]), self.memory.among(who[some])
+        squares = row_squares(matrix, sizes) if self.linkage == "rows" else matrix**2
+        masses = np.array([min(int(rest[leaf].sum()), limit) for leaf in leaves])
+        groups = []
+        for group in constrained_cut(ward_tree(squares, sizes), masses, limit):
+            members = np.concatenate([leaves[k] for k in group.tolist()])
+            members = members[rest[members] > 0]
+            groups += cut_into(members, rest[members], limit)
+        return groups
 
     def state(self) -> dict[str, NDArray[Any]]:
         return self.memory.state()

@@ -103,6 +103,95 @@ def similarity_tree(matrix: Floats, kind: str = "rows") -> Floats:
     return scipy.cluster.hierarchy.linkage(pairs, "ward")
 
 
+def row_squares(matrix: Floats, copies: Floats) -> Floats:
+    """The squared distances between the rows of a distance matrix whose columns stand for so many clients."""
+    rows = (matrix - matrix.mean(axis=0)) * np.sqrt(copies)
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    squares = lengths[:, None] + lengths - 2 * rows @ rows.T
+    np.fill_diagonal(squares, 0.0)
+    return np.maximum(squares, 0.0)
+
+
+def ward_tree(squares: Floats, sizes: Numbers) -> Floats:
+    """Ward's tree, in SciPy's form, of leaves that stand for several clients at the same place.
+
+    `squares` are the squared distances between places, which are overwritten. Nearest neighbours are followed
+    until two are each other's (Murtagh, "A Survey of Recent Advances in Hierarchical Clustering Algorithms",
+    1983).
+
+    >>> squares = np.array([[0.0, 1.0, 81.0], [1.0, 0.0, 64.0], [81.0, 64.0, 0.0]])
+    >>> tree = ward_tree(squares, np.array([1, 1, 5]))
+    >>> tree[:, :2].astype(int).tolist(), tree[:, 3].tolist()
+    ([[0, 1], [2, 3]], [2.0, 3.0])
+    """
+    n, weight = len(sizes), sizes.astype(np.float64)
+    squares *= 2 * np.outer(weight, weight) / np.add.outer(weight, weight)
+    np.fill_diagonal(squares, np.inf)
+    alive, chain, merges = np.ones(n, np.bool_), [], []
+    while len(merges) < n - 1:
+        if not chain:
+            chain.append(int(np.argmax(alive)))
+        last = chain[-1]
+        nearest = int(np.argmin(squares[last]))
+        if len(chain) > 1 and squares[last, chain[-2]] <= squares[last, nearest]:
+            a, b = chain.pop(), chain.pop()
+            merges.append((min(a, b), max(a, b), float(np.sqrt(squares[a, b]))))
+            _join(squares, weight, alive, a, b)
+        else:
+            chain.append(nearest)
+    return _in_order(merges, n)
+
+
+def _join(squares: Floats, weight: Floats, alive: NDArray[np.bool_], a: int, b: int) -> None:
+    """The second becomes the two together, by the formula of Lance and Williams; the first is gone."""
+    both = weight[a] + weight[b]
+    apart = squares[a, b]
+    merged = ((weight + weight[a]) * squares[a] + (weight + weight[b]) * squares[b] - weight * apart) / (
+        weight + both
+    )
+    alive[a] = False
+    merged[~alive] = np.inf
+    merged[b] = np.inf
+    squares[b], squares[:, b] = merged, merged
+    squares[a], squares[:, a] = np.inf, np.inf
+    weight[b] = both
+
+
+def _in_order(merges: list[tuple[int, int, float]], n: int) -> Floats:
+    """Merges from the lowest to the highest, with the numbers that SciPy gives to what was merged."""
+    name, count, tree = list(range(n)), dict.fromkeys(range(n), 1), np.zeros((len(merges), 4))
+    leader = list(range(n))
+
+    def found(place: int) -> int:
+        while leader[place] != place:
+            leader[place] = leader[leader[place]]
+            place = leader[place]
+        return place
+
+    for k, (a, b, height) in enumerate(sorted(merges, key=lambda merge: merge[2])):
+        one, other = found(a), found(b)
+        left, right = sorted((name[one], name[other]))
+        count[n + k] = count[left] + count[right]
+        tree[k] = left, right, height, count[n + k]
+        leader[one], name[other] = other, n + k
+    return tree
+
+
+def cut_into(members: Numbers, amounts: Numbers, limit: int) -> list[Numbers]:
+    """Neighbours in a list, as many together as do not exceed a limit.
+
+    >>> cut_into(np.array([4, 5, 6]), np.array([2, 2, 3]), limit=4)
+    [array([4, 5]), array([6])]
+    """
+    groups, first, ends = [], 0, np.cumsum(amounts)
+    while first < len(members):
+        begin = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, begin + limit, side="right")), first + 1)
+        groups.append(members[first:last])
+        first = last
+    return groups
+
+
 def constrained_cut(tree: Floats, amounts: Numbers, limit: int) -> list[Numbers]:
     """The largest subtrees whose leaves together do not exceed a limit, without those that weigh nothing.
 

@@ -7,6 +7,7 @@ d_i = p_i / f_i makes every client count as it should.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,11 +21,15 @@ from .policy import Floats, Policy
 class Asynchronous(Policy):
     """Every result is taken as soon as it is there."""
 
+    takes_all: ClassVar[bool] = True
+
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals(count=1))
 
     def uncorrected(self, importance: Floats) -> Floats:
         return np.ones(len(importance))
 
-    def frequency(self) -> Floats:
+    def frequency(self) -> Floats | None:
+        if self._losses:  # who lost a job waits for the next step, which depends on all others
+            return None
         return (1 / self.times.mean) / (1 / self.times.mean).sum()

@@ -3,7 +3,8 @@
 A cohort is drawn and sent the newest model. The server waits for everyone; or until a deadline, after which
 late clients are given up or their results come later, from an older model; or for the first so many of a
 cohort that was drawn larger than needed. Who is slow arrives more rarely, so weights are corrected by how
-often drawn clients arrive.
+often drawn clients arrive. That is counted by weight: who is drawn in a small cohort weighs more and arrives
+more easily, so that a plain share of arrivals would correct too much.
 """
 
 from __future__ import annotations
@@ -20,17 +21,7 @@ from .hardware import exact_time
 from .policy import Floats, Numbers, Policy
 
 LATE = ("drop", "keep")
-
-
-@timings.add("wait-for-all")
-@dataclass
-class WaitForAll(Policy):
-    """Synchronous rounds on real hardware: a round takes as long as its slowest client."""
-
-    by_cohort: ClassVar[bool] = True
-
-    def wait(self) -> tuple[int, list[int]]:
-        return self.taken(self.arrivals())
+_COUNTED = ("sent", "came", "first")
 
 
 @dataclass
@@ -41,18 +32,26 @@ class _Some(Policy):
 
     def begin(self, clients: Clients) -> None:
         super().begin(clients)
-        self.sent, self.came = np.zeros(len(clients.importance)), np.zeros(len(clients.importance))
+        self.sent, self.came, self.first = np.zeros((3, len(clients.importance)))
+        """What each client weighed in all when it was drawn and when it came, in units of what it weighed
+        first."""
 
-    def chosen(self, clients: Numbers) -> None:
-        self.sent[clients] += 1
+    def chosen(self, clients: Numbers, weights: Floats) -> None:
+        self.first[clients] = np.where(self.first[clients] > 0, self.first[clients], weights)
+        self.sent[clients] += self._units(clients, weights)
+
+    def _units(self, clients: Numbers, weights: Floats) -> Floats:
+        """Weights in units of each client's first one: exactly one where they are always the same."""
+        first = self.first[clients]
+        return np.where(first > 0, weights / np.where(first > 0, first, 1.0), 1.0)
 
     def correction(self, clients: Numbers) -> Floats:
         """One over the chance that a drawn client arrives: known, or counted with one success and one job
         more."""
-        self.came[clients] += 1
+        self.came[clients] += self._units(clients, self.drawn[clients])
         if self.weights == "identical":
             return np.ones(len(clients))
-        known = self.chance() if self.weights == "corrected" and not self._losses else None
+        known = self.chance() if self.weights == "corrected" else None
         chance = (self.came + 1) / (self.sent + 1) if known is None else known
         return np.minimum(1 / np.maximum(chance[clients], 1e-6), self.largest_weight)
 
@@ -63,15 +62,40 @@ class _Some(Policy):
         self.give_up(late)
 
     def chance(self) -> Floats | None:
-        """The probability that each drawn client's result is taken, where it is known."""
+        """The probability that each drawn client's result is taken, lost ones included, where it is known."""
         return None
 
     def state(self):  # type: ignore[no-untyped-def]
-        return {**super().state(), "sent": self.sent.copy(), "came": self.came.copy()}
+        return {**super().state(), **{name: getattr(self, name).copy() for name in _COUNTED}}
 
     def restore(self, state):  # type: ignore[no-untyped-def]
         super().restore(state)
-        self.sent, self.came = np.array(state["sent"]), np.array(state["came"])
+        for name in _COUNTED:
+            setattr(self, name, np.array(state[name]))
+
+
+@timings.add("wait-for-all")
+@dataclass
+class WaitForAll(_Some):
+    """Synchronous rounds on real hardware: a round takes as long as its slowest client."""
+
+    def wait(self) -> tuple[int, list[int]]:
+        return self.taken(self.arrivals())
+
+    def correction(self, clients: Numbers) -> Floats:
+        """Everyone arrives whose job is neither lost nor given up; real clients are taken as they come."""
+        if self._real or not self._losses:
+            return np.ones(len(clients))
+        return super().correction(clients)
+
+    def chance(self) -> Floats | None:
+        within = np.ones(len(self.times.mean))
+        if self.timeout is not None:
+            known = self.times.chance_within(float(self.timeout))
+            if known is None:
+                return None
+            within = known
+        return (1 - self.dropout) * within
 
 
 @timings.add("deadline")
@@ -100,7 +124,9 @@ class Deadline(_Some):
         return tick, found
 
     def chance(self) -> Floats | None:
-        return self.times.chance_within(float(self.time)) if self.late == "drop" else None
+        if self._losses or self.late == "keep":
+            return None
+        return self.times.chance_within(float(self.time))
 
 
 @timings.add("over-selection")

@@ -8,6 +8,7 @@ asynchronous, one of all clients is synchronous.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .policy import Floats, Policy
 @dataclass
 class FedBuff(Policy):
     """The first results together; `fedbuff:10` waits for ten."""
+
+    takes_all: ClassVar[bool] = True
 
     buffer: int = 10
 
@@ -34,6 +37,13 @@ class FedBuff(Policy):
 
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals(count=self.buffer))
+
+    def frequency(self) -> Floats | None:
+        """That of its neighbours: a buffer of one is asynchronous, and one of all clients waits for them."""
+        rates = 1 / self.times.mean
+        if self._losses or self.buffer not in (1, len(rates)):
+            return None
+        return rates / rates.sum() if self.buffer == 1 else np.ones(len(rates))
 
     def uncorrected(self, importance: Floats) -> Floats:
         return np.full(len(importance), 1 / self.buffer)

@@ -7,9 +7,10 @@ job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import lcm
+from math import inf, lcm
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ Ticks = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FINE = 10**9
 """Ticks in a unit of time where times are random."""
+ONE_BY_ONE, NEGLIGIBLE = 256, 1e-9
+"""Terms of a tail that are added singly, and what is left out of it."""
 hardwares: Registry[Hardware] = Registry("hardware")
 
 
@@ -45,6 +48,21 @@ class Hardware:
         """The probability that each client's job takes at most this long (one time, or one for each),
         where it is known."""
         return (self.mean <= time + 1e-12).astype(float) if self.fixed else None
+
+    def mean_windows(self, window: float, longest: float = inf) -> Floats | None:
+        """How many windows of this length each client's job lasts on average, the last one counted whole,
+        if jobs end at the latest after `longest`; where it is known."""
+        if self.chance_within(window) is None:
+            return None
+        return summed_tail(self._chance_after, window, longest)
+
+    def _chance_after(self, time: float) -> Floats:
+        within = self.chance_within(time)
+        return np.zeros(len(self.mean)) if within is None else 1 - within
+
+    def again(self) -> Hardware:
+        """The same clients with other luck: where times are random, they are drawn anew."""
+        return self
 
 
 class FixedTimes(Hardware):
@@ -76,6 +94,11 @@ class RandomTimes(Hardware):
 
     def __init__(self, mean: Any, seed: int = 0) -> None:
         self.mean, self.seed = np.array([float(exact_time(time)) for time in np.atleast_1d(mean)]), seed
+
+    def again(self) -> Hardware:
+        other = copy.copy(self)
+        other.seed = int(bits(self.seed, "other luck") >> np.uint64(1))
+        return other
 
     def factor(self, uniform: Floats) -> Floats:
         """From uniform numbers in (0, 1) to times of mean one."""
@@ -113,6 +136,26 @@ class LogNormalTimes(RandomTimes):
         if self.sigma == 0:
             return (self.mean <= time + 1e-12).astype(float)
         return scipy.special.ndtr((np.log(time / self.mean) + self.sigma**2 / 2) / self.sigma)
+
+
+def summed_tail(later: Callable[[float], Floats], window: float, longest: float = inf) -> Floats:
+    """sum_k P(T > k window) over all k with k window < longest: the mean of ceil(min(T, longest) / window).
+
+    The first terms are added one by one; then tails are smooth, and sums over longer and longer stretches
+    are taken by the trapezoidal rule.
+
+    >>> round(float(summed_tail(lambda time: np.exp(-np.atleast_1d(time)), 0.001)[0] / 1000.5), 3)
+    1.0
+    """
+    last = inf if longest == inf else int(np.ceil(round(longest / window, 9)))
+    late, k = np.ones_like(later(window)), 0
+    total = np.zeros_like(late)
+    while k < last and (late * max(k, 1)).max() > NEGLIGIBLE * max(total.max(), 1.0):
+        stretch = int(min(1 if k < ONE_BY_ONE else k // 64, last - k))
+        then = later((k + stretch) * window)
+        total += late if stretch == 1 else stretch * (late + then) / 2 + (late - then) / 2
+        late, k = then, k + stretch
+    return total
 
 
 def exact_time(time: Any) -> Fraction:

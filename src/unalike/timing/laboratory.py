@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
 from .base import Clients, Step, Timing
-from .schedule import Schedule
-from .surrogate import Begun, plan_results
+from .schedule import Schedule, plan_results
+from .surrogate import Begun
 
 Floats = NDArray[np.float64]
 PLAYED = 6_000

@@ -86,6 +86,10 @@ class TraceTimes(Hardware):
         in_time = self._each <= limit[self._owner]
         return np.bincount(self._owner, in_time, len(self.counts)) / self.counts
 
+    def mean_windows(self, window: float, longest: float = np.inf) -> Floats:
+        lasting = np.minimum(self._each, np.rint(longest * FINE)) / np.rint(window * FINE)
+        return np.bincount(self._owner, np.ceil(lasting), len(self.counts)) / self.counts
+
 
 def read_times(path: str | Path) -> Floats:
     """Positive numbers of seconds, separated by commas, spaces or line ends."""

@@ -54,6 +54,8 @@ class Policy(Timing):
 
     by_cohort: ClassVar[bool] = False
     """Whether a step's clients are those of a drawn cohort, with its weights."""
+    takes_all: ClassVar[bool] = False
+    """Whether every result that is not lost is taken in some step, so that clients work without end."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:
@@ -80,7 +82,8 @@ class Policy(Timing):
         raise NotImplementedError
 
     def frequency(self) -> Floats | None:
-        """How often each client takes part in an aggregation; None if that is not known beforehand."""
+        """How often each client takes part in an aggregation, lost jobs included; None if that is not known
+        beforehand."""
         return None
 
     # What they share ----------------------------------------------------------------------------------------
@@ -130,7 +133,7 @@ class Policy(Timing):
             return Weighing(
                 "online", importance, self.uncorrected(importance), None, self.staleness, self.largest_weight
             )
-        known = self.frequency() if self.weights == "corrected" and not self._losses else None
+        known = self.frequency() if self.weights == "corrected" else None
         if self.weights == "corrected" and known is None:
             known = self._measured_frequency()
         return Weighing(
@@ -147,9 +150,9 @@ class Policy(Timing):
 
     def _measured_frequency(self) -> Floats:
         """Shares of the steps of a rehearsal in which everyone takes part."""
-        from .schedule import rehearse
+        from .reporting import reporting
 
-        return rehearse(self, self.clients).frequency
+        return reporting(self, self.clients).frequency
 
     def ticks(self, time: Any) -> int:
         """A time in ticks."""
@@ -169,20 +172,20 @@ class Policy(Timing):
         """Idle clients begin on version `number`: everyone, or those of the round's cohort."""
         idle = self.flight.idle()
         if getattr(draw, "everyone", False):
-            self.chosen(np.arange(len(self.drawn)) if self.by_cohort else NONE)
             if self.by_cohort:
+                self.chosen(np.arange(len(self.drawn)), self.clients.importance)
                 self.drawn[idle] = self.clients.importance[idle]
         else:
             cohort = draw(number)
-            self.chosen(cohort.clients)
+            self.chosen(cohort.clients, cohort.weights)
             idle, _, places = np.intersect1d(idle, cohort.clients, return_indices=True)
             self.drawn[idle] = cohort.weights[places]
             if self.weighing.mode == "corrected":  # what is known is known of everyone's presence
                 self.weighing.mode = "online"
         self.flight.send(idle, number, self.now)
 
-    def chosen(self, clients: Numbers) -> None:
-        """These clients were drawn, whether they work already or not."""
+    def chosen(self, clients: Numbers, weights: Floats) -> None:
+        """These clients were drawn with these weights, whether they work already or not."""
 
     def _step(self, number: int, tick: int, clients: Numbers) -> Step:
         versions, unused = self.flight.land(clients)

@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from ..participation import Cohort
 from .base import Clients, Step, Timing
 
-REHEARSED = 60_000
-"""Results in a rehearsal, at most."""
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -87,14 +84,19 @@ def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: i
     return Schedule(list(planned), len(clients.importance))
 
 
-def rehearse(timing: Timing, clients: Clients) -> Schedule:
-    """A long schedule with uncorrected weights, for measuring how often clients report."""
-    plain = copy.copy(timing)
-    plain.weights = "identical"  # type: ignore[attr-defined]
-    steps, results = [], 0
-    for step in plan_steps(plain, clients):
+def plan_results(timing: Timing, clients: Clients, results: int) -> Schedule:
+    """A schedule with so many results (a step without any counts as one)."""
+    ready = copy.copy(timing)
+    ready.begin(clients)
+    return results_of(ready, clients, results)
+
+
+def results_of(ready: Timing, clients: Clients, results: int) -> Schedule:
+    """The same of a timing that has begun, which goes on from there."""
+    steps, found = [], 0
+    for step in ready.steps(_Everyone(clients.importance), 0):
         steps.append(step)
-        results += len(step.clients) or 1
-        if results >= min(REHEARSED, 4000 * len(clients.importance)):
+        found += len(step.clients) or 1
+        if found >= results:
             break
-    return Schedule(steps[len(steps) // 4 :], len(clients.importance))
+    return Schedule(steps, len(clients.importance))

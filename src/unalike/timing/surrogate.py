@@ -15,7 +15,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,13 +28,16 @@ from .fedbuff import FedBuff
 from .fedfix import FedFix
 from .hardware import ExponentialTimes
 from .policy import Policy
-from .schedule import REHEARSED, Schedule, plan_steps
+from .reporting import COUNTED, EACH, played_again, reporting
+from .schedule import Schedule, plan_results, results_of
 from .synchronous import Synchronous
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 UNBIASED = 1e-5
-"""Weights with a smaller chi-square are called unbiased where they are counted, not computed."""
+"""Weights with a smaller chi-square are called unbiased."""
+CERTAIN = 4.0
+"""How many times larger than by chance a counted chi-square must be to be called a bias."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Surrogate:
     importance: Floats
     expected: Floats
     """The mean weight of each client in a step (q)."""
+    noise: float = 0.0
+    """The chi-square that is to be expected where q was counted, even if the two objectives were the same."""
 
     @property
     def total(self) -> float:
@@ -62,8 +67,8 @@ class Surrogate:
 
     @property
     def biased(self) -> bool:
-        """Whether another objective is minimised."""
-        return self.chi_square() > UNBIASED
+        """Whether another objective is minimised, as far as can be told."""
+        return self.chi_square() > UNBIASED + CERTAIN * self.noise
 
     def chi_square(self, types: ArrayLike | None = None) -> float:
         """The distance between the two objectives; infinite if somebody who counts is never heard.
@@ -97,7 +102,8 @@ class Surrogate:
 
 
 def surrogate(timing: Timing, clients: Clients) -> Surrogate:
-    """What a policy minimises: in closed form where that is known, else counted on a long schedule.
+    """What a policy minimises: in closed form where that is known, else by a rehearsal that weights were not
+    made from.
 
     >>> from unalike.timing import FixedTimes
     >>> surrogate(Asynchronous(hardware=FixedTimes([1, 4]), weights="identical"),
@@ -105,11 +111,31 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
     array([0.8, 0.2])
     """
     known = expected_weights(timing, clients)
-    if known is None:
-        results = min(REHEARSED, 4000 * len(clients.importance))
-        steps = plan_results(timing, clients, results).steps
-        known = Schedule(steps[len(steps) // 4 :], len(clients.importance)).expected_weights
-    return Surrogate(clients.importance, known)
+    if known is not None:
+        return Surrogate(clients.importance, known)
+    if _weighs_by_client(timing):
+        seen = reporting(timing, clients, again=True)
+        weights = Begun(timing, clients).policy.weighing.fixed
+        # Weights that were made from a rehearsal, too, are as uncertain as what is seen here.
+        noise = (1 + (timing.weights == "corrected")) * float(clients.importance @ seen.variance)
+        return Surrogate(clients.importance, seen.frequency * weights, noise)
+    return _counted(timing, clients)
+
+
+def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
+    """Whether a client's results always weigh the same."""
+    if not isinstance(timing, Policy) or timing.by_cohort:
+        return False
+    return timing.weights != "online" and timing.staleness == "constant"
+
+
+def _counted(timing: Timing, clients: Clients) -> Surrogate:
+    """The mean weights of a long schedule, without its beginning."""
+    count = len(clients.importance)
+    steps = results_of(played_again(timing, clients), clients, min(COUNTED, EACH * count)).steps
+    kept = Schedule(steps[len(steps) // 4 :], count)
+    noise = float(clients.importance @ (1 / np.maximum(kept.counts, 0.5)))
+    return Surrogate(clients.importance, kept.expected_weights, noise)
 
 
 def expected_weights(timing: Timing, clients: Clients) -> Floats | None:
@@ -119,7 +145,7 @@ def expected_weights(timing: Timing, clients: Clients) -> Floats | None:
         return None
     if isinstance(timing, Synchronous | WaitForAll):
         return clients.importance
-    how_often = ready.plain.frequency() if ready.plain.staleness == "constant" else None
+    how_often = ready.plain.frequency() if _weighs_by_client(timing) else None
     return None if how_often is None else how_often * ready.policy.weighing.fixed
 
 
@@ -276,17 +302,6 @@ def unweighted(timing: Timing) -> Timing:
     if isinstance(plain, Policy) and not plain.by_cohort:
         plain.weights = "identical"
     return plain
-
-
-def plan_results(timing: Timing, clients: Clients, results: int) -> Schedule:
-    """A schedule with so many results (a step without any counts as one)."""
-    steps, found = [], 0
-    for step in plan_steps(timing, clients):
-        steps.append(step)
-        found += len(step.clients) or 1
-        if found >= results:
-            break
-    return Schedule(steps, len(clients.importance))
 
 
 def _buffer(timing: Timing) -> int | None:
