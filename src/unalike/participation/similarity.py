@@ -127,7 +127,9 @@ def ward_tree(squares: Floats, sizes: Numbers) -> Floats:
     n, weight = len(sizes), sizes.astype(np.float64)
     squares *= 2 * np.outer(weight, weight) / np.add.outer(weight, weight)
     np.fill_diagonal(squares, np.inf)
-    alive, chain, merges = np.ones(n, np.bool_), [], []
+    alive = np.ones(n, np.bool_)
+    chain: list[int] = []
+    merges: list[tuple[int, int, float]] = []
     while len(merges) < n - 1:
         if not chain:
             chain.append(int(np.argmax(alive)))
