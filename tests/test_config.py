@@ -113,3 +113,13 @@ def test_the_servers_rate_alone_keeps_the_rest_of_the_servers_optimiser():
 def test_a_written_configuration_is_toml_without_nothing():
     document = tomllib.loads(tomli_w.dumps(Experiment().model_dump(exclude_none=True)))
     assert make_experiment(document) == Experiment()
+
+
+WHOLE = [name for name, field in Experiment.model_fields.items() if "int" in str(field.annotation)]
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "options"])
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**30, -(2**70)])
+def test_whole_numbers_that_no_machine_counts_to_are_refused(name, number):
+    with pytest.raises(ConfigError, match=f"{name} = "):
+        make_experiment({name: number})

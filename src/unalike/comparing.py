@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .config import Experiment, make_experiment
 from .data import Federation
 from .errors import ConfigError, RunError, unknown
-from .experiment import make_algorithm, make_federation, make_task, run_experiment
+from .experiment import make_federation, make_task, rehearse, run_experiment
 from .models import Task
 from .newcomers import set_apart
 from .participation import check_per_round
@@ -118,7 +118,7 @@ def check_variants(
         here = set_apart(federation, chosen.unseen, chosen.seed)[0] if chosen.unseen else federation
         if chosen.per_round is not None:
             check_per_round(chosen.per_round, len(here))
-        make_algorithm(chosen).prepare(make_task(chosen, here), here)
+        rehearse(chosen, here, make_task(chosen, here))
         for seed in seeds:
             folder = None if out is None else out / f"{name}-seed{seed}"
             if folder is not None and not overwrite and (folder / "config.toml").exists():

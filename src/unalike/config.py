@@ -18,6 +18,10 @@ from .plain_files import check_plain_file
 
 Number = int | float | str | bool
 DEFAULT_ROUNDS = 50
+MANY, LARGEST_SEED = 10**9, 2**63 - 1
+"""More clients, rows or rounds than this are a slip of the finger, and seeds have 64 bits."""
+MOST_WORK = 10**6
+"""Local passes or mini-batches of one round."""
 
 
 class Experiment(BaseModel):
@@ -35,9 +39,12 @@ class Experiment(BaseModel):
         None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`)."
     )
     clients: int | None = Field(
-        None, ge=1, description="Number of clients; where the data have their own, at most that many of them."
+        None,
+        ge=1,
+        le=MANY,
+        description="Number of clients; where the data have their own, at most that many of them.",
     )
-    samples: int | None = Field(None, ge=1, description="Use only that many rows of the data set.")
+    samples: int | None = Field(None, ge=1, le=MANY, description="Use only that many rows of the data set.")
     skew: str | None = Field(
         None, description="Feature skew between clients, such as rotation:30 (`unalike list skews`)."
     )
@@ -63,14 +70,20 @@ class Experiment(BaseModel):
         {}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table."
     )
     rounds: int | None = Field(
-        None, ge=0, description="Rounds to train; 50, or as many as fit before `until`, when not given."
+        None,
+        ge=0,
+        le=MANY,
+        description="Rounds to train; 50, or as many as fit before `until`, when not given.",
     )
     restarts: int = Field(
         1,
         ge=1,
+        le=1000,
         description="Starts to try for half of the rounds; the one of lowest training loss is trained.",
     )
-    per_round: int | None = Field(None, ge=1, description="Clients drawn each round; all when not given.")
+    per_round: int | None = Field(
+        None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
+    )
     sampling: str | None = Field(
         None, description="How clients are drawn, such as clustered-size (`unalike list samplers`)."
     )
@@ -84,10 +97,17 @@ class Experiment(BaseModel):
         "estimated", description="Whether availability is estimated while training, or known beforehand."
     )
     epochs: int | None = Field(
-        None, ge=0, description="Local passes over a client's rows each round (1 unless steps are given)."
+        None,
+        ge=0,
+        le=MOST_WORK,
+        description="Local passes over a client's rows each round (1 unless steps are given).",
     )
-    steps: int | None = Field(None, ge=0, description="Local mini-batches each round, instead of epochs.")
-    batch_size: int = Field(16, ge=0, description="Rows in a mini-batch; 0 means all rows of the client.")
+    steps: int | None = Field(
+        None, ge=0, le=MOST_WORK, description="Local mini-batches each round, instead of epochs."
+    )
+    batch_size: int = Field(
+        16, ge=0, le=MANY, description="Rows in a mini-batch; 0 means all rows of the client."
+    )
     optimizer: str = Field("sgd", description="Clients' optimiser (`unalike list optimizers`).")
     learning_rate: float = Field(0.1, ge=0, description="Clients' learning rate.")
     momentum: float | None = Field(
@@ -142,16 +162,16 @@ class Experiment(BaseModel):
     timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
     until: float | None = Field(None, gt=0, description="Stop when the simulated clock says so.")
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
-    devices: int | None = Field(None, ge=1, description="Cores to use; all when not given.")
-    seed: int = Field(0, ge=0, description="Same seed, same result.")
+    devices: int | None = Field(None, ge=1, le=4096, description="Cores to use; all when not given.")
+    seed: int = Field(0, ge=0, le=LARGEST_SEED, description="Same seed, same result.")
     evaluate_every: int | None = Field(
-        None, ge=0, description="Rounds between evaluations; about twenty in all when not given."
+        None, ge=0, le=MANY, description="Rounds between evaluations; about twenty in all when not given."
     )
     evaluate_clients: int = Field(
-        10_000, ge=1, description="Evaluate on at most that many clients, evenly spaced."
+        10_000, ge=1, le=MANY, description="Evaluate on at most that many clients, evenly spaced."
     )
     checkpoint_every: int | None = Field(
-        None, ge=0, description="Rounds between checkpoints; about ten in all when not given."
+        None, ge=0, le=MANY, description="Rounds between checkpoints; about ten in all when not given."
     )
 
     @model_validator(mode="before")

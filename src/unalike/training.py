@@ -13,7 +13,7 @@ from .engine import WATCHED, Engine, Setting, Stream, engines
 from .errors import ConfigError
 from .loop import Observer, Schedule, Training
 from .models import Task
-from .participation import Full, Participation, Renormalised, check_per_round
+from .participation import Full, Participation, Renormalised, check_draw, check_per_round
 from .run import Run
 from .runs import Record, RunFolder
 from .timing import Synchronous, Timing
@@ -62,6 +62,55 @@ def train(
     >>> bool(run.metrics()["test_accuracy"][-1] > 0.1)
     True
     """
+    if resume and out is None:
+        raise ConfigError("resume=True needs the run folder to go on with, as out.")
+    training = prepare(
+        federation,
+        task,
+        algorithm,
+        rounds=rounds,
+        seed=seed,
+        per_round=per_round,
+        participation=participation,
+        timing=timing,
+        engine=engine,
+        devices=devices,
+        stream=stream,
+        evaluate_every=evaluate_every,
+        evaluate_clients=evaluate_clients,
+        checkpoint_every=checkpoint_every if out else 0,
+        until=until,
+        initial=initial,
+        keep_history=keep_history,
+        observer=observer,
+    )
+    with _closed_on_error(training.engine if isinstance(engine, str) else None):
+        return _trained(training, out, resume)
+
+
+def prepare(
+    federation: Federation,
+    task: Task,
+    algorithm: Algorithm,
+    *,
+    rounds: int | None,
+    seed: int = 0,
+    per_round: int | None = None,
+    participation: Participation | None = None,
+    timing: Timing | None = None,
+    engine: str | Engine = "local",
+    devices: int | None = None,
+    stream: Stream | None = None,
+    evaluate_every: int | None = None,
+    evaluate_clients: int = 10_000,
+    checkpoint_every: int | None = None,
+    until: float = math.inf,
+    initial: Tree | None = None,
+    keep_history: bool = False,
+    observer: Observer | None = None,
+) -> Training:
+    """A training that is ready to go; whatever is wrong is said here, before anything is computed or
+    written."""
     if rounds is not None and rounds < 0:
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
     if rounds is None and until == math.inf:
@@ -70,10 +119,9 @@ def train(
         raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
     if per_round is not None:
         check_per_round(per_round, len(federation))
-    if resume and out is None:
-        raise ConfigError("resume=True needs the run folder to go on with, as out.")
     who = participation or (Renormalised(per_round=per_round) if per_round else Full())
     who.check(len(federation), rounds or 0)
+    check_draw(who, federation.importance, seed)
     algorithm = algorithm.prepare(task, federation)
     watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
     setting = Setting(federation, task, algorithm, seed, stream, devices, watch)
@@ -89,14 +137,13 @@ def train(
         until=until,
     )
     training.start(initial, keep_history)
-    training.plan_ahead(rounds, evaluate_every, checkpoint_every if out else 0)
+    training.plan_ahead(rounds, evaluate_every, checkpoint_every)
     if "update_norm" in who.asks and training.memories:
         raise ConfigError(
             f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
             "remember; use a sampling that does not ask, such as md or clustered-size."
         )
-    with _closed_on_error(training.engine if isinstance(engine, str) else None):
-        return _trained(training, out, resume)
+    return training
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 One sentence, what is allowed, the nearest spelling, exit code 2, no traceback, and nothing on the disk.
 """
 
+from pathlib import Path
+
 import pytest
 
 from .conftest import TINY
@@ -160,3 +162,24 @@ def test_a_folder_with_other_files_is_never_cleared(unalike, tmp_path):
     assert answer.code == 2
     assert "thesis.tex" in answer.sentence
     assert (tmp_path / "run" / "thesis.tex").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [("poisson", "poisson"), ("target", "target sampling needs")],
+)
+def test_a_sampling_that_cannot_draw_is_refused_before_there_is_a_folder(unalike, sampling, words):
+    uneven = ("--data", "digits", "--clients", "5", "--partition", "lognormal:2", "--per-round", "4")
+    answer = unalike("run", *uneven, "--sampling", sampling, "--out", "run")
+    assert answer.code == 2
+    assert words in answer.sentence.lower()
+    assert not Path("run").exists()
+
+
+def test_no_method_is_trained_if_another_one_cannot_be(unalike):
+    """Asking for updates before choosing is not possible where clients remember, as Ditto's do."""
+    options = ("--clients", "5", "--rounds", "2", "--per-round", "2", "--sampling", "optimal")
+    answer = unalike("compare", "--algorithms", "fedavg,ditto", *options, "--seeds", "1", "--out", "both")
+    assert answer.code == 2
+    assert "remember" in answer.sentence
+    assert not Path("both").exists()

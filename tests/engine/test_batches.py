@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 from unalike.algorithms import LocalWork
 from unalike.engine.batches import plan_batches, rounded_up
+from unalike.errors import ConfigError
 
 SIZES = np.array([5, 12, 1, 7, 0, 3])
 CLIENTS = np.array([40, 2, 17, 99, 3, 8])
@@ -177,3 +178,12 @@ def test_rounded_sizes_are_few_never_smaller_and_waste_less_than_a_quarter():
     assert all(rounded_up(int(n)) == n for n in np.unique(rounded))
     assert len(np.unique(rounded)) <= 8 + 4 * 10
     assert rounded_up(0) == 1
+
+
+def test_a_plan_that_would_fill_the_memory_is_refused_before_it_is_made():
+    many = LocalWork(epochs=10**6, batch_size=16)
+    with pytest.raises(ConfigError, match="choose fewer epochs, steps or clients"):
+        plan_batches(many, np.full(100, 50), np.arange(100), 0, 0, 50)
+    long = LocalWork(steps=10**6, batch_size=1000)
+    with pytest.raises(ConfigError, match="choose fewer epochs, steps or clients"):
+        plan_batches(long, np.full(3, 1000), np.arange(3), 0, 0, 1000)

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import LocalWork
+from ..errors import ConfigError
 from ..random import bits
 
 _SEGMENT_BITS = 24
+MOST_PLANNED = 1 << 26
+"""Rows in the mini-batches of one round; planning takes about fifty bytes for each."""
 Jobs = int | NDArray[np.int64]
 
 
@@ -36,6 +39,7 @@ def plan_batches(
     steps = _steps(work, per_pass)
     passes = np.where(sizes > 0, -(-steps // np.maximum(per_pass, 1)), 0)
     length = rounded_up(int(steps.max(initial=0)))
+    _check_room(len(sizes), length, width, int((passes * sizes).sum()))
     positions = np.full((len(sizes), length, width), -1, np.int32)
 
     owner = np.repeat(np.arange(len(sizes)), passes)
@@ -47,6 +51,16 @@ def plan_batches(
     kept = step < steps[owner]
     positions[owner[kept], step[kept], rank[kept] % width] = row[kept]
     return Batches(positions, steps.astype(np.int32))
+
+
+def _check_room(clients: int, steps: int, width: int, drawn: int) -> None:
+    """Raise for a plan that would take more than a few gigabytes."""
+    planned = max(clients * steps * width, drawn)
+    if planned > MOST_PLANNED:
+        raise ConfigError(
+            f"a round in which {clients:,} clients take up to {steps:,} steps of {width:,} rows is a plan of "
+            f"{planned:,} rows; choose fewer epochs, steps or clients (at most {MOST_PLANNED:,})."
+        )
 
 
 def rounded_up(n: int) -> int:

@@ -11,7 +11,7 @@ from .coins import Binomial, Optimal, Poisson
 from .intermittent import Intermittent
 from .multinomial import Multinomial
 from .power_of_choice import PowerOfChoice
-from .sampler import Sampler, SizedSampler, samplers
+from .sampler import Sampler, SizedSampler, check_draw, samplers
 from .statistics import WeightStatistics
 from .strategies import AdaFed, F3ast, MoreAvailable, Situation, Strategy, Unbiased, WhoIsThere, strategies
 from .uniform import Full, OriginalFedAvg, Renormalised, Uniform, UniformWithReplacement
@@ -55,6 +55,7 @@ __all__ = [
     "WhoIsThere",
     "availabilities",
     "check_cohort",
+    "check_draw",
     "check_importance",
     "check_per_round",
     "samplers",

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..random import generator
 from ..registry import Registry
 from .base import Cohort, Floats, Participation, Turn, check_per_round
 from .statistics import WeightStatistics
@@ -56,6 +57,13 @@ class SizedSampler(Sampler):
 
     def check(self, clients: int, rounds: int) -> None:
         check_per_round(self.per_round, clients)
+
+
+def check_draw(who: Participation, importance: Floats, seed: int) -> None:
+    """Raise if a sampler cannot draw by these importances: some find that out only when they draw."""
+    remembers = type(who).state is not Participation.state
+    if isinstance(who, Sampler) and type(who).draw is not Sampler.draw and not who.asks and not remembers:
+        who.draw(importance, generator(seed, "check"))
 
 
 class Once(Generic[T]):
