@@ -148,6 +148,18 @@ def test_whole_targets_of_one_node_are_floats_where_others_have_floats(tmp_path)
     assert largest_difference(here.state, there.state) < 1e-6
 
 
+def test_images_may_be_bytes_at_one_node_and_floats_at_another(tmp_path):
+    (tmp_path / "tables").mkdir()
+    for i, name in enumerate(("ann", "bob")):
+        x = np.random.default_rng(i).integers(0, 256, size=(20, 4, 4, 1)).astype(np.uint8)
+        x = x if name == "ann" else x / np.float32(255)
+        np.savez(tmp_path / "tables" / f"{name}.npz", x=x, y=np.arange(20) % 3)
+    said = {"label": None}
+    nodes = {n: own_node(tmp_path / "tables" / f"{n}.npz", tmp_path, **said) for n in ("ann", "bob")}
+    there = serve(Village.of(nodes), tmp_path / "run", **said)
+    assert largest_difference(simulate(tmp_path / "tables", **said).state, there.state) < 1e-6
+
+
 def test_numbers_as_labels_may_be_fewer_at_one_node(tmp_path):
     (tmp_path / "tables").mkdir()
     for i, name in enumerate(("ann", "bob")):

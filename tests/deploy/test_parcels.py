@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unalike.deploy import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
-from unalike.deploy.parcels import MOST_ARRAYS, RAW, pack, unpack
+from unalike.deploy.parcels import MOST_ARRAYS, RAW, SMALL, pack, unpack
 
 flwr = pytest.importorskip("flwr.app")
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict  # noqa: E402
@@ -65,8 +65,9 @@ METADATA = flwr.Metadata(
 )
 
 
-def test_numbers_and_arrays_survive_to_the_bit():
-    parcel = unpack(travel(pack(Parcel("update", NUMBERS, ARRAYS))))
+@pytest.mark.parametrize("small", [0, SMALL], ids=["each by itself", "together"])
+def test_numbers_and_arrays_survive_to_the_bit(small):
+    parcel = unpack(travel(pack(Parcel("update", NUMBERS, ARRAYS), small=small)))
     assert parcel.kind == "update"
     assert parcel.numbers == NUMBERS
     assert {name: type(value) for name, value in parcel.numbers.items()} == {
@@ -110,13 +111,25 @@ def test_arrays_that_do_not_fit_the_template_are_refused(arrays, words):
 
 def test_equal_arrays_of_several_parcels_are_converted_once():
     model, shared = np.ones(5), {}
-    records = [pack(Parcel("model", {"client": i}, {"w": model}), shared) for i in range(3)]
+    records = [pack(Parcel("model", {"client": i}, {"w": model}), shared, small=0) for i in range(3)]
     assert len({id(record["arrays"]["w"]) for record in records}) == 1
+
+
+def test_a_small_model_is_one_part_of_a_message_that_all_nodes_share():
+    arrays = {f"layer/{i}": np.ones(7) for i in range(20)}
+    messages = [
+        flwr.Message(metadata=METADATA, content=pack(Parcel("model", {"client": i}, arrays)))
+        for i in range(2)
+    ]
+    one, other = (set(get_all_nested_objects(message)) for message in messages)
+    assert len(one) == 4  # the message, its record, what it is about, and the arrays
+    assert len(one & other) == 1
+    assert set(pack(Parcel("model", {}, {"w": np.zeros(SMALL + 1, np.uint8)}))) == {"about", "arrays"}
 
 
 def test_arrays_that_take_the_place_of_a_forgotten_one_are_not_mistaken_for_it():
     shared = {}
-    sent = [pack(Parcel("model", {}, {"w": np.full(3, float(i))}), shared) for i in range(20)]
+    sent = [pack(Parcel("model", {}, {"w": np.full(3, float(i))}), shared, small=0) for i in range(20)]
     assert [unpack(record).arrays["w"][0] for record in sent] == list(range(20))
 
 
@@ -196,6 +209,35 @@ def test_an_array_that_is_not_raw_bytes_of_its_shape_is_refused(bad, words):
 
 
 @pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (pickle.dumps(Bomb()), "does not say its type and shape"),
+        (b'["object", [1]]\n' + pickle.dumps(Bomb()), "has type 'object'"),
+        (b'["float32", [2]]', "has 0 bytes, but its shape needs 8"),
+        (b'["float32", [3]]\n' + bytes(8), "has 8 bytes, but its shape needs 12"),
+        (b'["float32", [1099511627776]]\n' + bytes(8), "its shape needs"),
+        (b'["float32", [-2, -1]]\n' + bytes(8), "impossible shape"),
+        (b'["float32", [true, 2]]\n' + bytes(8), "impossible shape"),
+        (b'["float32", [2.0]]\n' + bytes(8), "impossible shape"),
+        (b'["float32", 2]\n' + bytes(8), "does not say"),
+        (b'[["float32"], [2]]\n' + bytes(8), "does not say"),
+        (b'{"a": 1, "b": 2}\n' + bytes(8), "does not say"),
+        (b"[" * 900 + b"\n", "does not say"),
+        (b"[" * 10**6, "does not say"),
+        (b'["bool", [2]]\n\0\2', "holds other bytes than 0 and 1"),
+        ("float32", "does not say"),
+        (7, "does not say"),
+    ],
+)
+def test_small_arrays_that_are_not_raw_bytes_of_their_shape_are_refused(bad, words):
+    record = RecordDict({"about": ConfigRecord({"kind": "x"}), "small": ConfigRecord({"w": bad})})
+    with pytest.raises(ParcelError, match=words) as caught:
+        unpack(record)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
     "record",
     [
         {},
@@ -205,6 +247,9 @@ def test_an_array_that_is_not_raw_bytes_of_its_shape_is_refused(bad, words):
         {"about": ConfigRecord({"kind": "x"}), "arrays": MetricRecord()},
         {"about": ConfigRecord(), "arrays": ArrayRecord()},
         {"about": ConfigRecord({"kind": 1}), "arrays": ArrayRecord()},
+        {"about": ConfigRecord({"kind": "x"}), "small": ArrayRecord()},
+        {"about": ConfigRecord({"kind": "x"}), "arrays": ConfigRecord()},
+        {"about": ConfigRecord({"kind": "x"}), "arrays": ArrayRecord(), "small": ConfigRecord()},
     ],
 )
 def test_a_message_that_is_no_parcel_is_refused(record):
@@ -219,9 +264,10 @@ def test_values_that_no_parcel_holds_are_refused(value):
         unpack(record)
 
 
-def test_the_limit_counts_every_array_also_one_under_many_names():
+@pytest.mark.parametrize("small", [0, SMALL], ids=["each by itself", "together"])
+def test_the_limit_counts_every_array_also_one_under_many_names(small):
     one = np.zeros(100)
-    record = travel(pack(Parcel("x", {}, {"a": one, "b": one})))
+    record = travel(pack(Parcel("x", {}, {"a": one, "b": one}), small=small))
     unpack(record, limit=1600)
     with pytest.raises(ParcelError, match="more than 1599 bytes"):
         unpack(record, limit=1599)
@@ -237,11 +283,14 @@ def test_too_many_arrays_are_refused_on_both_sides():
     )
     with pytest.raises(ParcelError, match="has 10001 arrays"):
         unpack(record)
+    together = ConfigRecord(dict.fromkeys(many, b'["float32", [0]]\n'))
+    with pytest.raises(ParcelError, match="has 10001 arrays"):
+        unpack(RecordDict({"about": ConfigRecord({"kind": "x"}), "small": together}))
 
 
 def parts(arrays):
     """A message's tree, the contents of its parts, and a list that notes what was fetched."""
-    message = flwr.Message(metadata=METADATA, content=pack(Parcel("x", {}, arrays)))
+    message = flwr.Message(metadata=METADATA, content=pack(Parcel("x", {}, arrays), small=0))
     contents = {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
     return get_object_tree(message), contents, []
 

@@ -11,7 +11,7 @@ pytest.importorskip("flwr")
 
 from unalike.deploy import make_authority
 from unalike.deploy.flower import free_port
-from unalike.deploy.launcher import Impatient
+from unalike.deploy.launcher import Impatient, seldom
 from unalike.deploy.probe import explain_silence
 
 
@@ -98,3 +98,13 @@ def test_a_busy_node_looks_often_and_an_idle_one_seldom(monkeypatch):
     assert node.between_looks() == pytest.approx(0.4)
     now[0] += 40
     assert node.between_looks() == 1.0
+
+
+def test_work_that_need_not_be_done_always_is_done_seldom(monkeypatch):
+    now, done = [100.0], []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    work = seldom(done.append, pause=1.0)
+    for moment in (100.0, 100.5, 100.9, 101.0, 101.5, 107.0):
+        now[0] = moment
+        work(moment)
+    assert done == [100.0, 101.0, 107.0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import unalike
+from unalike.deploy.contract import PROTOCOL
 from unalike.deploy.courier import Courier
 from unalike.deploy.parcels import Parcel, ParcelError, pack, unpack
 from unalike.deploy.serving import introductions, make_contracts, make_folder, run_name
@@ -402,10 +403,10 @@ def test_a_node_does_not_reveal_both_secrets_of_a_node(town):
 
 def test_a_node_can_insist_on_secrecy(federation, tmp_path, slow_town):
     strict = Town(federation, tmp_path / "strict", only=True)
-    content = pack(Parcel("train", {"protocol": 1}))
+    content = pack(Parcel("train", {"protocol": PROTOCOL}))
     with pytest.raises(ParcelError, match="by secure aggregation only"):
         asked(strict, content)
-    answer = unpack(asked(strict, pack(Parcel("introduce", {"protocol": 1}))).content)
+    answer = unpack(asked(strict, pack(Parcel("introduce", {"protocol": PROTOCOL}))).content)
     assert answer.kind == "introduction"
     assert unpack(asked(slow_town, content).content).kind == "refusal"  # it would have trained
 

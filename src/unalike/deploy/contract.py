@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
 from ..config import Experiment, make_experiment
+from ..core.pixels import as_floats
 from ..data import Federation, Split
 from ..engine import WATCHED
 from ..errors import ConfigError
@@ -63,7 +64,7 @@ class Rows:
         """Of a node's own federation, which has one client."""
         train = federation.train
         sizes = len(train.y), len(federation.validation.y), len(federation.test.y)
-        types = (train.x.dtype.name, train.y.dtype.name)
+        types = (as_floats(train.x[:0]).dtype.name, train.y.dtype.name)  # models see images as floats
         shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
         labels, columns = federation.label_names, federation.columns
         counts = (*sizes, len(labels or ()) or federation.classes or 0)

@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,6 +52,7 @@ def _gate() -> ModuleType:
 
 def superlink(folder: str, largest: str, version: str) -> None:
     """Flower's SuperLink behind the gate, whose files are in the folder."""
+    from flwr.supercore.corestate.sql_corestate import SqlCoreState
     from flwr.superlink import main
     from flwr.superlink.cli.flower_superlink import flower_superlink
 
@@ -65,7 +67,23 @@ def superlink(folder: str, largest: str, version: str) -> None:
         return gate.Gate(create_app(*arguments), notebook, guests, door, secret, int(largest), version)
 
     main.create_app = guarded  # type: ignore[assignment]
+    # Flower looks for tasks that are dead, and writes to its database, whenever it is asked about a run.
+    name = "_cleanup_expired_task_tokens"
+    setattr(SqlCoreState, name, seldom(getattr(SqlCoreState, name)))
     flower_superlink()
+
+
+def seldom(work: Callable[[Any], None], pause: float = 1.0) -> Callable[[Any], None]:
+    """The same work, left out where it was done within the last `pause` seconds."""
+    latest = -math.inf
+
+    def now_and_then(self: Any) -> None:
+        nonlocal latest
+        if time.monotonic() - latest >= pause:
+            latest = time.monotonic()
+            work(self)
+
+    return now_and_then
 
 
 class Impatient:

@@ -2,12 +2,14 @@
 
 A parcel is a kind, a few numbers and words, and named arrays. On the way it is Flower's `RecordDict` with a
 `ConfigRecord` "about" and an `ArrayRecord` "arrays", whose arrays are raw little-endian bytes next to a type
-and a shape. Opening one reads bytes; it never unpickles or executes anything, and sizes are checked before
-bytes are read.
+and a shape. Flower sends every array in two requests of its own, so arrays that are small in all go together
+in a `ConfigRecord` "small", each as its type and shape in a line and its bytes. Opening a parcel reads bytes;
+it never unpickles or executes anything, and sizes are checked before bytes are read.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +32,8 @@ RAW = "raw"
 MOST_ARRAYS = 10_000
 MOST_NUMBERS = 10_000
 DEFAULT_LIMIT = 2**30
+SMALL = 2**20
+"""Bytes of all arrays of a parcel that go together."""
 _MOST_AXES = 32
 _LONGEST_NAME = 1_000
 _LONGEST_WORDS = 4_000_000
@@ -75,8 +79,9 @@ def arrays_to_tree(template: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
         raise ParcelError(str(error)) from error
 
 
-def pack(parcel: Parcel, shared: dict[int, Array] | None = None) -> RecordDict:
-    """The parcel as Flower's record; arrays that several parcels hold are converted once, by `shared`."""
+def pack(parcel: Parcel, shared: dict[int, Array] | None = None, small: int = SMALL) -> RecordDict:
+    """The parcel as Flower's record; arrays that several parcels hold are converted once, by `shared`, and
+    those of at most `small` bytes in all go together."""
     from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
     if "kind" in parcel.numbers:
@@ -84,11 +89,14 @@ def pack(parcel: Parcel, shared: dict[int, Array] | None = None) -> RecordDict:
     _at_most("numbers", len(parcel.numbers), MOST_NUMBERS)
     _at_most("arrays", len(parcel.arrays), MOST_ARRAYS)
     numbers = {name: _number(name, value) for name, value in parcel.numbers.items()}
+    about = ConfigRecord({"kind": _words("kind", parcel.kind), **numbers})
+    if sum(np.asarray(array).nbytes for array in parcel.arrays.values()) <= small:
+        together = ConfigRecord({name: _write_small(name, array) for name, array in parcel.arrays.items()})
+        return RecordDict({"about": about, "small": together})
     shared = {} if shared is None else shared
     arrays = ArrayRecord()
     for name, array in parcel.arrays.items():
         arrays[name] = _shared(name, array, shared)
-    about = ConfigRecord({"kind": _words("kind", parcel.kind), **numbers})
     return RecordDict({"about": about, "arrays": arrays})
 
 
@@ -96,14 +104,17 @@ def unpack(record: RecordDict, limit: int = DEFAULT_LIMIT) -> Parcel:
     """The parcel in a record that arrived; what is not exactly a parcel within the limits is refused."""
     from flwr.app import ArrayRecord, ConfigRecord
 
-    if set(record) != {"about", "arrays"}:
+    if set(record) not in ({"about", "arrays"}, {"about", "small"}):
         raise ParcelError("the message is not a parcel: it needs exactly the records 'about' and 'arrays'.")
-    about, arrays = record["about"], record["arrays"]
-    if not isinstance(about, ConfigRecord) or not isinstance(arrays, ArrayRecord):
+    about, arrays = record["about"], record.get("arrays", record.get("small"))
+    wanted = ArrayRecord if "arrays" in record else ConfigRecord
+    if not isinstance(about, ConfigRecord) or not isinstance(arrays, wanted):
         raise ParcelError("the message is not a parcel: 'about' must hold numbers and 'arrays' arrays.")
     kind, numbers = _about(about)
+    if isinstance(arrays, ConfigRecord):
+        return Parcel(kind, numbers, _read_small(arrays, limit))
     _check_sizes(arrays, limit)
-    return Parcel(kind, numbers, {name: _read(name, array) for name, array in arrays.items()})
+    return Parcel(kind, numbers, {name: _read(name, a.dtype, a.shape, a.data) for name, a in arrays.items()})
 
 
 def declared_bytes(name: str, dtype: str, shape: tuple[int, ...]) -> int:
@@ -163,6 +174,16 @@ def _shared(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
 def _write(name: str, array: NDArray[Any]) -> Array:
     from flwr.app import Array
 
+    plain, data = _raw(name, array)
+    return Array(dtype=plain.dtype.name, shape=tuple(plain.shape), stype=RAW, data=data)
+
+
+def _write_small(name: str, array: NDArray[Any]) -> bytes:
+    plain, data = _raw(name, array)
+    return json.dumps([plain.dtype.name, plain.shape]).encode() + b"\n" + data
+
+
+def _raw(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], bytes]:
     if len(_words("array's name", name)) > _LONGEST_NAME:
         raise ParcelError(f"the name {_short(name)} of an array is too long.")
     plain = np.asarray(array)
@@ -170,7 +191,7 @@ def _write(name: str, array: NDArray[Any]) -> Array:
     little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     data = little.tobytes()
     assert len(data) == size
-    return Array(dtype=plain.dtype.name, shape=tuple(plain.shape), stype=RAW, data=data)
+    return plain, data
 
 
 def _about(record: ConfigRecord) -> tuple[str, dict[str, Number]]:
@@ -188,21 +209,46 @@ def _check_sizes(arrays: ArrayRecord, limit: int) -> None:
     for name, array in arrays.items():
         if array.stype != RAW:
             raise ParcelError(f"array {_short(name)} is serialised as {_short(array.stype)}; allowed: {RAW}.")
-        size = declared_bytes(name, array.dtype, tuple(array.shape))
-        if size != len(array.data):
-            raise ParcelError(
-                f"array {_short(name)} has {len(array.data)} bytes, but its shape needs {size}."
-            )
-        total += size
+        total += _checked_bytes(name, array.dtype, tuple(array.shape), array.data)
         check_limit(total, limit)
 
 
-def _read(name: str, array: Array) -> NDArray[Any]:
-    kind = _TYPES[array.dtype]
-    if kind == np.bool_ and array.data.strip(b"\0\1"):
+def _checked_bytes(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> int:
+    size = declared_bytes(name, dtype, shape)
+    if size != len(data):
+        raise ParcelError(f"array {_short(name)} has {len(data)} bytes, but its shape needs {size}.")
+    return size
+
+
+def _read(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
+    kind = _TYPES[dtype]
+    if kind == np.bool_ and data.strip(b"\0\1"):
         raise ParcelError(f"array {_short(name)} is of type bool, but holds other bytes than 0 and 1.")
-    values = np.frombuffer(array.data, dtype=kind.newbyteorder("<")).reshape(array.shape)
+    values = np.frombuffer(data, dtype=kind.newbyteorder("<")).reshape(shape)
     return values.astype(kind)  # a copy: what arrived is read-only
+
+
+def _read_small(record: ConfigRecord, limit: int) -> dict[str, NDArray[Any]]:
+    _at_most("arrays", len(record), MOST_ARRAYS)
+    total, arrays = 0, {}
+    for name, value in record.items():
+        dtype, shape, data = _opened_small(name, value)
+        total += _checked_bytes(name, dtype, shape, data)
+        check_limit(total, limit)
+        arrays[name] = _read(name, dtype, shape, data)
+    return arrays
+
+
+def _opened_small(name: str, value: object) -> tuple[str, tuple[int, ...], bytes]:
+    """The type, the shape and the bytes of an array."""
+    line, _, data = value.partition(b"\n") if isinstance(value, bytes) else (b"", b"", b"")
+    try:
+        dtype, shape = json.loads(line) if len(line) <= _LONGEST_NAME else (None, None)
+    except (ValueError, TypeError, RecursionError):
+        dtype, shape = None, None
+    if not isinstance(dtype, str) or not isinstance(shape, list) or len(name) > _LONGEST_NAME:
+        raise ParcelError(f"array {_short(name)} does not say its type and shape.")
+    return dtype, tuple(shape), data
 
 
 def _at_most(what: str, count: int, most: int) -> None:
