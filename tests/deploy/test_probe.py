@@ -46,7 +46,7 @@ def welcome(server, certificates):
 
 def test_nobody_is_there(ours):
     link = f"127.0.0.1:{free_port()}"
-    assert explain_silence(link, ours / "ca.pem").startswith(f"nobody listens at {link}; the server may not")
+    assert explain_silence(link, ours / "ca.pem").startswith(f"nobody listens at {link}; the server has not")
 
 
 def test_there_is_no_such_host(ours):

@@ -326,6 +326,15 @@ def test_plain_http_and_another_authority_are_refused(deployment, tmp_path):
     refused(deployment, "it does not trust this link's certificate")
 
 
+def test_a_node_that_trusts_another_authority_says_so(deployment, stranger, tmp_path):
+    make_authority(tmp_path, ["127.0.0.1"])
+    node = NodeInThread("lost", stranger[0], deployment.base, deployment.address, tmp_path / "ca.pem")
+    try:
+        until(lambda: node.logs(f"the certificate of {deployment.address} is not of the authority in"))
+    finally:
+        node.end()
+
+
 def web(deployment, path, headers, content=b""):
     import ssl
 
@@ -399,7 +408,7 @@ def test_nodes_that_come_before_the_link_knows_them_wait_at_the_door(tmp_path, m
     monkeypatch.setattr(control, "register", slow)
     node = late.join("anna", late.keys["anna"])
     try:
-        until(lambda: node.logs(f"nobody listens at {late.address}; the server may not have been started"))
+        until(lambda: node.logs(f"nobody listens at {late.address}; the server has not been started"))
         late.open()
         until(lambda: node.logs("connected to"))
         assert late.link.refusals() == []

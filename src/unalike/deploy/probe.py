@@ -26,8 +26,8 @@ def explain_silence(link: str, root: Path | None) -> str:
         return f"there is no host called {host}; check --server and the network."
     except ConnectionRefusedError:
         return (
-            f"nobody listens at {link}; the server may not have been started yet, or --server has another "
-            "port than `unalike serve --address`."
+            f"nobody listens at {link}; the server has not been started or has ended, or --server has "
+            "another port than `unalike serve --address`."
         )
     except TimeoutError:
         return f"{link} does not answer; check --server, and whether a firewall is in between."

@@ -76,10 +76,9 @@ class Worker:
 
     def _introduce(self, errand: Parcel) -> Parcel:
         rows = Rows.of(self.federation, self.uncut)
-        names = (
-            "" if rows.label_names is None and rows.columns is None else ", and the names of their columns"
-        )
-        self.log(f"told the server how many rows there are{names}")
+        named = rows.label_names is not None or rows.columns is not None
+        more = ", and what labels and columns are called" if named else ""
+        self.log(f"told the server how many rows there are{more}")
         return Parcel("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
 
     def _train(self, errand: Parcel) -> Parcel:
