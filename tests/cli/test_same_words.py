@@ -55,7 +55,7 @@ def test_a_setting_of_the_algorithm_replaces_that_of_the_file(unalike):
 
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_help_shows_every_setting_with_its_default(unalike, command):
-    words = " ".join(unalike(command, "--help").out.partition("Options:")[2].split())
+    words = " ".join(unalike(command, "--help").out.partition("Arguments:")[2].split())
     words = f" {words} --"
     for name, field in Experiment.model_fields.items():
         option = "--set" if name == "options" else f"--{name.replace('_', '-')}"

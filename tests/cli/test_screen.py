@@ -124,3 +124,18 @@ def test_the_version_is_the_packages():
     shown = CliRunner().invoke(app, ["--version"])
     assert shown.exit_code == 0
     assert shown.stdout.strip() == version("unalike")
+
+
+@pytest.mark.usefixtures("no_reports")
+def test_a_second_comparison_takes_the_next_folder(unalike):
+    for folder in ("runs/comparison", "runs/comparison-2"):
+        words = ("--algorithms", "fedavg", "--seeds", 2, "--rounds", 1)
+        answer = unalike("compare", *TINY, *words, "--quiet")
+        assert answer.code == 0
+        assert Path(folder, "fedavg-seed0", "config.toml").exists()
+    assert "±: 95 % t intervals over 2 seeds" in answer.out
+
+
+def test_what_set_takes_is_in_the_list_of_methods(unalike):
+    shown = unalike("list", "algorithms").out
+    assert all(word in shown for word in ("mu=0.1", "components=3", "lam=0.1"))

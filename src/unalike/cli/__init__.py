@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
-from typing import Any
 
 import typer
 from rich.markup import escape
@@ -15,6 +14,7 @@ from ..errors import UnalikeError
 from .advise import advise
 from .compare import compare
 from .deploy import AT_THE_NODES, DATA, certs, join, serve
+from .help import Program, UsageError
 from .interrupted import after_interruption
 from .network import network
 from .options import FIELDS, with_experiment
@@ -24,11 +24,9 @@ from .screen import console, errors, print_json
 from .show import inspect_data, list_names
 from .tune import tune_methods
 
-app = typer.Typer(
-    no_args_is_help=True,
+app = Program(
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -62,7 +60,6 @@ app.command("serve")(with_experiment(serve, without=AT_THE_NODES))
 app.command("join")(with_experiment(join, without=tuple(name for name in FIELDS if name not in DATA)))
 
 
-UsageError: Any = typer.BadParameter.__base__  # Typer carries its own Click, whose names are private
 INTERRUPTED = 130
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 from ..config import make_experiment
 from ..errors import ConfigError
 from ..plain_files import check_plain_file
+from .help import Program
 from .screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..insight.timing_advice import PolicyReport, TimingAdvice
     from ..timing import Hardware
 
-advise = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+advise = Program()
 _HEADS = {
     "total_variance": "Sigma",
     "gamma": "gamma",

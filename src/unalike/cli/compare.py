@@ -11,12 +11,17 @@ from rich.markup import escape
 from ..config import Experiment
 from ..core.catalogue import check_name
 from ..errors import ConfigError, unknown
+from .run import free_folder
 from .said import say_data
 from .screen import LiveRounds, console, print_json, show_rows
 
 if TYPE_CHECKING:
     from ..comparing import Trials
     from ..runs import Comparison
+
+
+SPARE = ("clients' mean", "unseen", "bottom decile")
+"""Columns that a narrow window can do without."""
 
 
 def compare(
@@ -33,8 +38,10 @@ def compare(
     metric: str | None = typer.Option(
         None, help="The metric that decides.", show_default="test accuracy, or RMSE"
     ),
-    out: Path = typer.Option(
-        Path("runs/comparison"), help="Folder for one run folder per algorithm and seed, and the report."
+    out: Path | None = typer.Option(
+        None,
+        help="Folder for one run folder per algorithm and seed, and the report.",
+        show_default="runs/comparison, or with the next free number",
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace runs that are already in the folder."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
@@ -58,11 +65,13 @@ def compare(
         raise unknown("baseline", baseline, variants)
     for chosen in variants.values():
         check(chosen)
+    out = out or free_folder("comparison")
     federation = make_federation(experiment)
     say_data(experiment, federation, quiet or json)
     decisive = check_metric(metric, experiment, federation)
     check_variants(variants, federation, range(experiment.seed, experiment.seed + seeds), out, overwrite)
     with LiveRounds(quiet or json) as progress:
+        progress.expect(len(variants) * seeds)
         trials = compare_experiments(
             variants,
             range(experiment.seed, experiment.seed + seeds),
@@ -84,9 +93,18 @@ def named(algorithms: str) -> list[str]:
     return names
 
 
-def over_seeds(metric: str, seeds: int) -> str:
-    """The title of a table."""
-    return f"{metric.replace('_', ' ')} over {seeds} seed{'' if seeds == 1 else 's'}"
+def show_comparison(answer: Comparison) -> None:
+    """The table of a comparison, and what stands behind its numbers."""
+    seeds = answer.rows[0]["seeds"]
+    title = f"{answer.metric.replace('_', ' ')} over {seeds} seed{'' if seeds == 1 else 's'}"
+    show_rows(answer.readable(), title, spare=SPARE, more="the report has them")
+    if seeds > 1:
+        console.print(interval_words(seeds), style="dim", highlight=False)
+
+
+def interval_words(seeds: int) -> str:
+    """What the numbers after ± are."""
+    return f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
 
 
 def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experiment, json: bool) -> None:
@@ -98,8 +116,7 @@ def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experime
         found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}
         print_json({**found, "rows": answer.table(), "report": str(report)})
         return
-    seeds = answer.rows[0]["seeds"]
-    show_rows(answer.readable(), over_seeds(answer.metric, seeds))
+    show_comparison(answer)
     console.print(
         f"Open [bold]{escape(str(report))}[/bold] in a browser for curves and clients.", soft_wrap=True
     )

@@ -19,7 +19,7 @@ from rich.markup import escape
 from ..config import Experiment, make_experiment
 from ..errors import ConfigError, RunError, unknown
 from .interrupted import can_go_on
-from .run import conclude, free_folder
+from .run import conclude, run_folder
 from .said import say_data
 from .screen import LiveRounds, console
 
@@ -124,7 +124,7 @@ def serve(
     log = _silence if json else _say
     for name in ignored(experiment):
         log(f"{name} is of simulations; real clients have their own.")
-    path = resume or out or free_folder(experiment.model_copy(update={"data": "nodes"}))
+    path = resume or out or run_folder(experiment.model_copy(update={"data": "nodes"}))
     _check_place(path, resume is not None or overwrite)
     with ExitStack() as open_until_the_end:
         state = (

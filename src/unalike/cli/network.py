@@ -10,12 +10,13 @@ import typer
 from rich.markup import escape
 
 from ..errors import ConfigError
+from .help import Program
 from .screen import console, print_json, show_rows, show_summary
 
 if TYPE_CHECKING:
     from ..network import Connectivity, Design
 
-network = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+network = Program()
 SAMPLED = 200
 """Rounds that are drawn to judge random overlays."""
 

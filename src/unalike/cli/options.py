@@ -50,11 +50,14 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
     return wrapped
 
 
+_TRUTHS = {"true": True, "false": False}
+
+
 def parse_settings(words: list[str]) -> dict[str, Any]:
     """`mu=0.1` and the like.
 
-    >>> parse_settings(["mu=0.1", "tune_epochs=2"])
-    {'mu': 0.1, 'tune_epochs': 2}
+    >>> parse_settings(["mu=0.1", "tune_epochs=2", "hard=false"])
+    {'mu': 0.1, 'tune_epochs': 2, 'hard': False}
     """
     settings = {}
     for word in words:
@@ -62,7 +65,7 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
         values = parse_spec(f":{value}")[1]
         if not equals or not name.strip() or len(values) != 1:
             raise ConfigError(f"--set {word!r} is not of the form name=value.")
-        settings[name.strip()] = values[0]
+        settings[name.strip()] = _TRUTHS.get(str(values[0]).lower(), values[0])
     return settings
 
 
@@ -71,7 +74,7 @@ def _option(name: str) -> inspect.Parameter:
     if name == "options":
         option = typer.Option(None, "--set", help=field.description, show_default=False, metavar="NAME=VALUE")
         return _keyword(name, list[str] | None, option)
-    shown = "not given" if field.default is None else str(field.default)
+    shown = False if field.default is None else str(field.default)
     option = typer.Option(None, f"--{name.replace('_', '-')}", help=field.description, show_default=shown)
     return _keyword(name, _plain(field.annotation) | None, option)
 

@@ -36,7 +36,7 @@ def run(
     """
     from ..experiment import make_federation, run_experiment
 
-    folder = out or free_folder(experiment)
+    folder = out or run_folder(experiment)
     federation = make_federation(experiment)
     say_data(experiment, federation, quiet or json)
     can_go_on("unalike resume", folder)
@@ -112,9 +112,13 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
         )
 
 
-def free_folder(experiment: Experiment) -> Path:
-    """A folder below runs/ that does not exist yet."""
+def run_folder(experiment: Experiment) -> Path:
+    """A folder below runs/ for this experiment."""
     data = experiment.data.replace(":", "-").replace("/", "-").strip("-.")
-    base = f"{data}-{experiment.algorithm}-seed{experiment.seed}"
+    return free_folder(f"{data}-{experiment.algorithm}-seed{experiment.seed}")
+
+
+def free_folder(base: str) -> Path:
+    """A folder below runs/ that does not exist yet."""
     taken = (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))
     return next(folder for folder in taken if not folder.exists())

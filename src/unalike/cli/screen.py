@@ -1,4 +1,4 @@
-"""What does a person see while a run goes on, and when it ends?"""
+"""What does a person see when a run ends, and on which console?"""
 
 from __future__ import annotations
 
@@ -11,28 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
+from . import live
+from .live import SHOWN
+from .tables import as_text, show
+
 if TYPE_CHECKING:
-    from ..rounds import RoundReport
     from ..run import Run
 
 console = Console()
 errors = Console(stderr=True)
-SHOWN = {
-    "train_loss": "train loss",
-    "test_loss": "test loss",
-    "test_accuracy": "accuracy",
-    "test_rmse": "RMSE",
-}
 ENDED = (
     *(*SHOWN, "unseen_loss", "unseen_accuracy", "unseen_rmse", "unseen_bottom_decile"),
     *("mean_model_test_accuracy", "mean_model_test_rmse", "consensus_distance"),
@@ -40,47 +29,11 @@ ENDED = (
 """What the table at the end shows."""
 
 
-class LiveRounds:
-    """A progress bar that shows round, losses, accuracy and time left; silent when asked."""
+class LiveRounds(live.LiveRounds):
+    """The progress bar of a run or of several, beside what is printed."""
 
     def __init__(self, quiet: bool, title: str = "training") -> None:
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=errors,
-            disable=quiet or not errors.is_terminal,
-            transient=True,
-        )
-        self._task = self._progress.add_task(title, total=None, words="preparing")
-        self._latest: dict[str, float] = {}
-
-    def __enter__(self) -> LiveRounds:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._latest |= {name: report.metrics[name] for name in SHOWN if name in report.metrics}
-        words = "  ".join(
-            f"{label} {self._latest[name]:.3f}" for name, label in SHOWN.items() if name in self._latest
-        )
-        self._progress.update(self._task, total=rounds, completed=report.round, words=words)
-
-    def say(self, words: str) -> None:
-        """Print a line above the bar; on another console it would be printed into it."""
-        live = not self._progress.disable and console.is_terminal
-        (self._progress.console if live else console).print(words, soft_wrap=True, highlight=False)
-
-    def rename(self, title: str) -> None:
-        """Start again under another title."""
-        self._latest = {}
-        self._progress.reset(self._task, description=title, words="preparing")
+        super().__init__(quiet, errors, console, title)
 
 
 def summary(run: Run) -> dict[str, Any]:
@@ -129,18 +82,16 @@ def show_summary(numbers: Mapping[str, Any], title: str) -> None:
     for name, value in numbers.items():
         inner = value if isinstance(value, Mapping) else {"": value}
         for word, number in inner.items():
-            table.add_row(f"{name} {word}".replace("_", " ").strip(), _text(number))
+            table.add_row(f"{name} {word}".replace("_", " ").strip(), escape(as_text(number)))
     console.print(table)
 
 
-def show_rows(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
-    """A table with one row per mapping; the keys of the first are the head."""
-    table = Table(title=title or None, title_justify="left")
-    for name in rows[0] if rows else ():
-        table.add_column(escape(name.replace("_", " ")), overflow="fold")
-    for row in rows:
-        table.add_row(*(_text(value) for value in row.values()))
-    console.print(table)
+def show_rows(
+    rows: Sequence[Mapping[str, Any]], title: str = "", spare: Sequence[str] = (), more: str = ""
+) -> None:
+    """A table with one row per mapping; the keys of the first are the head. Where a window is too narrow,
+    columns of `spare` are left out, the first one first; `more` says where they are."""
+    show(console, rows, title, spare, more)
 
 
 def print_json(answer: Any) -> None:
@@ -161,9 +112,3 @@ def _jsonable(value: Any) -> Any:
 def _last(values: Any) -> float:
     measured = values[~np.isnan(values)]
     return float(measured[-1]) if len(measured) else math.nan
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else escape(str(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import typer
 
 from ..config import make_experiment
 from ..core.catalogue import KINDS, explain
+from ..core.method_options import method_options, option_words
 from ..errors import unknown
 from .screen import console, print_json, show_rows, show_summary
 
-OPTIMIZERS = "optimizers"
+OPTIMIZERS, ALGORITHMS = "optimizers", "algorithms"
 
 
 def list_names(
@@ -32,9 +34,19 @@ def list_names(
         if title == OPTIMIZERS:
             console.print(f"[italic]optimizers[/italic] (Optax): {', '.join(names)}")
             continue
-        show_rows([{"name": name, "what it is": words} for name, words in names.items()], title)
+        show_rows([{"name": name, **about} for name, about in described(title, names).items()], title)
     if kind is None:
         console.print("Optimisers are those of Optax: `unalike list optimizers`.", highlight=False)
+
+
+def described(kind: str, names: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What is said of each name; of methods also what `--set` takes."""
+    if kind != ALGORITHMS:
+        return {name: {"what it is": words} for name, words in names.items()}
+    options = method_options()
+    return {
+        name: {"what it is": words, "--set": option_words(options[name])} for name, words in names.items()
+    }
 
 
 def _optimizers() -> dict[str, str]:
@@ -95,4 +107,6 @@ def inspect_data(
             }
             for i, row in enumerate(counts)
         ]
-        show_rows(rows, "training rows by label" + (" (first 20 clients)" if len(federation) > 20 else ""))
+        title = "training rows by label" + (" (first 20 clients)" if len(federation) > 20 else "")
+        rarest = [heads[k] for k in federation.label_counts().sum(axis=0).argsort(kind="stable")]
+        show_rows(rows, title, spare=rarest, more="--json prints all labels")

@@ -12,7 +12,8 @@ from rich.markup import escape
 
 from ..config import Experiment
 from ..errors import ConfigError
-from .compare import named, over_seeds
+from .compare import named, show_comparison
+from .run import free_folder
 from .said import say_data
 from .screen import LiveRounds, console, errors, print_json, show_rows
 
@@ -29,7 +30,11 @@ def tune_methods(
     search: str = typer.Option("quasi-random", help="How settings are chosen: quasi-random or random."),
     rates: str = typer.Option("0.003162,1", help="Smallest and largest learning rate to try."),
     seeds: int = typer.Option(3, min=1, help="Seeds of the comparison with the chosen settings."),
-    out: Path = typer.Option(Path("runs/tuning"), help="Folder for the chosen experiments, runs and report."),
+    out: Path | None = typer.Option(
+        None,
+        help="Folder for the chosen experiments, runs and report.",
+        show_default="runs/tuning, or with the next free number",
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace runs that are already in the folder."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the answer as JSON."),
@@ -51,12 +56,14 @@ def tune_methods(
     check_options(experiment, list(variants))
     for chosen in variants.values():
         check(chosen)
+    out = out or free_folder("tuning")
     federation = final_federation(experiment)
     say_data(experiment, federation, quiet or json)
     decisive = check_metric(None, experiment, federation)
     tested = range(experiment.seed, experiment.seed + seeds)
     check_variants(variants, federation, tested, out, overwrite)
     with LiveRounds(quiet or json) as progress:
+        progress.expect(len(variants) * budget)
         trials = tune(
             variants,
             budget=budget,
@@ -69,6 +76,7 @@ def tune_methods(
             name: without_validation(applied(variants[name], found[0].settings))
             for name, found in trials.items()
         }
+        progress.expect(len(best) * seeds)
         finals = compare_experiments(
             best,
             tested,
@@ -92,7 +100,7 @@ def tune_methods(
         for edge in at_the_edge(found, search_space(variants[name], _pair(rates))):
             errors.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
     show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
-    show_rows(answer.readable(), over_seeds(decisive, seeds))
+    show_comparison(answer)
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
 

@@ -103,21 +103,22 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 @cache
 def _written(where: Kind) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path in _files(where.rooms):
+    for path in source_files(where.rooms):
         text = path.read_text(encoding="utf-8")
         if f"{where.registry}.add(" in text:
             found |= dict(_registered(ast.parse(text), where.registry))
     return found
 
 
-def _files(rooms: tuple[str, ...]) -> Iterator[Path]:
+def source_files(rooms: tuple[str, ...]) -> Iterator[Path]:
+    """The files of these folders, and files."""
     for room in rooms:
         path = PACKAGE / room
         yield from [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
 
 
-def _registered(tree: ast.Module, registry: str) -> Iterator[tuple[str, str]]:
-    """The names under which a module's functions and classes are registered, and their first sentences."""
+def registered_nodes(tree: ast.Module, registry: str) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """The names under which a module's functions and classes are registered, and those."""
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
@@ -127,7 +128,12 @@ def _registered(tree: ast.Module, registry: str) -> Iterator[tuple[str, str]]:
                     func=ast.Attribute(value=ast.Name(id=owner), attr="add"),
                     args=[ast.Constant(value=str(name))],
                 ) if owner == registry:
-                    yield name, first_sentence(ast.get_docstring(node))
+                    yield name, node
+
+
+def _registered(tree: ast.Module, registry: str) -> Iterator[tuple[str, str]]:
+    for name, node in registered_nodes(tree, registry):
+        yield name, first_sentence(ast.get_docstring(node))
 
 
 def first_sentence(docstring: str | None) -> str:

@@ -1,0 +1,117 @@
+"""What does `--help` say, and what does a misspelt command?
+
+Typer and the Click below it differ between versions in how they write defaults and arguments; so the words
+come from the command's own signature, and options are in groups. Only the left column is Click's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..errors import unknown
+
+UsageError: Any = typer.BadParameter.__base__  # Typer carries its own Click, whose names are private
+MANY = 20
+"""A command with more options than this shows them in groups."""
+REST = "Options"
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    REST: (),
+    "Data": (
+        *("data", "label", "partition", "clients", "samples", "skew"),
+        *("test_fraction", "validation_fraction", "unseen"),
+    ),
+    "Model": ("model", "l2"),
+    "Method": (
+        *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
+        *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "restarts"),
+    ),
+    "Participation": ("importance", "per_round", "sampling", "availability", "participation", "beliefs"),
+    "Timing": (
+        *("timing", "hardware", "bandwidth", "timing_weights", "staleness", "dropout", "timeout", "until"),
+    ),
+    "Network": ("network", "underlay", "access", "core", "workload"),
+    "Run": ("rounds", "seed", "engine", "devices", "evaluate_every", "evaluate_clients", "checkpoint_every"),
+    "Output": ("out", "overwrite", "quiet", "json", "help"),
+}
+"""The settings of an experiment, in the order in which a person thinks of them; before them, what is the
+command's own."""
+
+
+class Command(TyperCommand):
+    """A command whose help is written here."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_parameters(self, ctx, formatter)
+
+
+class Group(TyperGroup):
+    """Commands, of which a misspelt one is answered once."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_parameters(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError:
+            raise unknown("command", args[0], self.commands) from None
+
+
+class Program(typer.Typer):
+    """A Typer whose commands are ours."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=Group, no_args_is_help=True, rich_markup_mode=None, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        return super().command(name, cls=Command, **settings)
+
+
+def write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+    """Arguments, then options in their groups."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    parameters = command.get_params(ctx)
+    many = len(parameters) > MANY
+    declared = inspect.signature(command.callback).parameters if command.callback else {}
+    for parameter in parameters:
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            given = declared.get(parameter.name)
+            words = parameter.help if given is None else explained(given.default)
+            section = section_of(parameter, many)
+            sections.setdefault(section, []).append((re.sub(r"(?i) range\b", "", record[0]), words))
+    for title in ("Arguments", *GROUPS):
+        if sections.get(title):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
+
+
+def section_of(parameter: Any, many: bool) -> str:
+    """Under which heading a parameter stands."""
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    name = "help" if "--help" in parameter.opts else parameter.name
+    mine = (title for title, names in GROUPS.items() if name in names)
+    return next(mine, REST) if many else REST
+
+
+def explained(given: Any) -> str:
+    """A parameter's own words, and in brackets what it is when not given."""
+    brackets = _default(given)
+    return f"{given.help or ''} ({brackets})".strip() if brackets else given.help or ""
+
+
+def _default(given: Any) -> str:
+    if isinstance(given.show_default, str):
+        return f"default: {given.show_default}"
+    if given.default is ...:
+        return "required"
+    hidden = given.default is None or given.default is False or not given.show_default
+    return "" if hidden else f"default: {'yes' if given.default is True else given.default}"
