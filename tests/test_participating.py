@@ -335,3 +335,11 @@ def test_words_and_numbers_that_are_mixed_up_are_refused_in_one_sentence(make, w
     except TypeError:
         pytest.fail("a traceback")
     pytest.fail("nothing was refused")
+
+
+def test_more_clients_than_can_be_fitted_are_refused_with_what_to_say(make, fitted, monkeypatch):
+    monkeypatch.setattr(unalike.participating, "MOST_FITTED", CLIENTS - 1)
+    with pytest.raises(ConfigError, match="such as ca-fed:1,running"):
+        make(availability="markov:0.5,0.9", participation="ca-fed", model="linear")
+    assert not fitted
+    assert make(availability="markov:0.5,0.9", participation="ca-fed:1,running", model="linear")

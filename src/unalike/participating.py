@@ -25,6 +25,9 @@ from .participation import (
     strategies,
 )
 
+MOST_FITTED = 20_000
+"""Clients whose least losses are found before training."""
+
 
 def make_participation(experiment: Experiment, federation: Federation, task: Task) -> Participation:
     """A sampler or, where clients come and go, one behind an availability and a strategy."""
@@ -71,6 +74,12 @@ def _strategy(
     clusters = availability.groups if experiment.availability.partition(":")[0] == "clusters" else None  # type: ignore[union-attr]
     minima = None
     if spec.startswith("ca-fed") and spec.count(",") == 0 and experiment.model.startswith("linear"):
+        if len(federation) > MOST_FITTED:
+            raise ConfigError(
+                f"ca-fed would first fit the model to each of {len(federation):,} clients, which takes too "
+                f"long above {MOST_FITTED:,}; say what their least losses are taken to be, such as "
+                f"{spec if ':' in spec else 'ca-fed:1'},running."
+            )
         minima = local_minima(federation, task, experiment.seed)
     return strategies.make(
         spec,

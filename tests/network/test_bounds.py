@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unalike.network import connect, design
-from unalike.network.bounds import all_choices, lightest_round, lower_bound, narrow
+from unalike.network import Connectivity, connect, design
+from unalike.network.bounds import Choices, all_choices, lightest_round, lower_bound, narrow
 from unalike.network.certify import certify, decide
 from unalike.network.cycle_time import critical_circuit
 from unalike.network.delays import overlay_delays
@@ -130,3 +130,38 @@ def test_certificates_do_not_take_a_star_for_two_hops():
     proof = certify(network, design("star", network), nodes=1)
     assert proof.upper <= design("star", network).cycle_time(network)
     assert proof.overlay.hub is None
+
+
+def test_effort_follows_the_size_of_the_network(monkeypatch):
+    """No branch and bound for many silos, unless it is asked for; then only what is looked at is made."""
+    rng = np.random.default_rng(0)
+    places = rng.random((60, 2)) * 3000
+    km = np.linalg.norm(places[:, None] - places, axis=2)
+    same = np.eye(60, dtype=bool)
+    network = Connectivity(
+        tuple(f"silo {i}" for i in range(60)),
+        np.where(same, 0.0, 0.0085 * km + 4),
+        np.where(same, np.inf, 1e9),
+        np.full(60, 1e9),
+        np.full(60, 1e9),
+        np.full(60, 25.0),
+        4e7,
+    )
+    start = best_design(network)
+    assert certify(network, start).explored == 0
+    made, with_arc = [], Choices.with_arc
+    monkeypatch.setattr(Choices, "with_arc", lambda self, *arc: made.append(arc) or with_arc(self, *arc))
+    explored = certify(network, start, nodes=6).explored
+    assert explored >= 6
+    assert len(made) <= explored  # cases that nobody looks at are not made
+
+
+def test_whoever_asks_is_told_how_far_a_search_is():
+    told = []
+    network = connect("gaia", "femnist")
+    proof = search_certified(network, steps=400, nodes=20, progress=lambda *word: told.append(word))
+    assert [word for word, _ in told if word == "searching"]
+    shares = [done for word, done in told if word == "searching"]
+    assert shares == sorted(shares)
+    assert 0 <= min(shares) <= max(shares) <= 1
+    assert proof.overlay.arcs.tolist() == search_certified(network, steps=400, nodes=20).overlay.arcs.tolist()

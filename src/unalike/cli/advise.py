@@ -144,11 +144,12 @@ def timing(
     Example: unalike advise timing --hardware spread:80 --clients 50
     """
     from ..data.importance import importance_of
-    from ..insight.timing_advice import advise_timing
+    from ..insight.timing_advice import advise_timing, check_clients
     from ..insight.timing_race import Goal
     from ..timing import hardwares
 
     goal = Goal(target=target, conditioning=conditioning, unlike=unlike)
+    check_clients(clients or 1)
     known = _measured(times, clients) if times else hardwares.make(hardware, clients=clients or 10, seed=seed)
     shares = importance_of(importance, np.ones(len(known.mean), np.int64))
     advice = advise_timing(known, shares, goal=goal, seed=seed)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 from rich.markup import escape
+from rich.status import Status
 
 from ..errors import ConfigError
 from .help import Program
-from .screen import console, print_json, show_rows, show_summary
+from .screen import console, errors, print_json, show_rows, show_summary
 
 if TYPE_CHECKING:
     from ..network import Connectivity, Design
 
 network = Program()
+DESIGNS = "star,matcha,matcha+,mst,delta-mbst,ring,search"
 SAMPLED = 200
 """Rounds that are drawn to judge random overlays."""
 
@@ -46,7 +49,9 @@ def design_overlay(
     local_steps: int = STEPS,
     access: float = ACCESS,
     core: float = CORE,
-    effort: int = typer.Option(500, min=0, help="How long to look for a proof that nothing is faster."),
+    effort: int | None = typer.Option(
+        None, min=0, help="How long to look for a proof that nothing is faster (500 up to 30 silos, else 0)."
+    ),
     out: Path | None = typer.Option(None, help="Write the overlay as a CSV file of sender,receiver."),
     seed: int = SEED,
     json: bool = JSON,
@@ -57,11 +62,15 @@ def design_overlay(
     """
     from ..network import Overlay, certify, design
 
+    if out is not None:
+        check_place(out)
     silos = reached(underlay, workload, local_steps, access, core, seed)
-    chosen = design(name, silos, seed)
+    with errors.status("designing") as status:
+        progress = shown_on(status)
+        chosen = design(name, silos, seed, progress)
+        proof = certify(silos, chosen, effort, progress) if isinstance(chosen, Overlay) else None
     answer = described(chosen, silos)
-    if isinstance(chosen, Overlay):
-        proof = certify(silos, chosen, effort)
+    if isinstance(chosen, Overlay) and proof is not None:
         answer |= {
             "bottleneck": chosen.critical(silos).words(silos.names),
             "no overlay is below (ms)": proof.lower,
@@ -79,8 +88,8 @@ def design_overlay(
 
 @network.command("compare")
 def compare_overlays(
-    designs: str = typer.Option(
-        "star,matcha,matcha+,mst,delta-mbst,ring,search", help="Designers, separated by commas."
+    designs: str | None = typer.Option(
+        None, help=f"Designers, separated by commas ({DESIGNS}; without matcha+ where there is no map)."
     ),
     underlay: str = UNDERLAY,
     workload: str = WORKLOAD,
@@ -103,10 +112,13 @@ def compare_overlays(
     from ..network import design
 
     silos = reached(underlay, workload, local_steps, access, core, seed)
-    names = list(dict.fromkeys(word.strip() for word in designs.split(",") if word.strip()))
+    usual = DESIGNS if silos.links is not None else DESIGNS.replace("matcha+,", "")  # which needs a map
+    given = usual if designs is None else designs
+    names = list(dict.fromkeys(word.strip() for word in given.split(",") if word.strip()))
     if not names:
         raise ConfigError("name at least one design, such as --designs star,ring.")
-    chosen = {name: design(name, silos, seed) for name in names}
+    with errors.status("designing") as status:
+        chosen = {name: design(name, silos, seed, shown_on(status)) for name in names}
     rows = [{"design": name, **described(one, silos)} for name, one in chosen.items()]
     if rounds:
         from ..insight.network_race import race
@@ -172,6 +184,19 @@ def reached(
     if underlay.endswith(".csv"):
         return read_measurements(underlay, workload, **settings)
     return connect(underlay, workload, core=core * GIGABIT, seed=seed, **settings)
+
+
+def shown_on(status: Status) -> Callable[[str, float], None]:
+    """Progress as words on the screen, where there is one."""
+    return lambda words, done: status.update(f"{words}: {done:.0%}")
+
+
+def check_place(out: Path) -> None:
+    """Refuse a file that could not be written in the end, before any work."""
+    if out.is_dir():
+        raise ConfigError(f"--out {out} is a folder; name a file in it, such as {out / 'overlay.csv'}.")
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out} cannot be written, because there is no folder {out.parent}; make it.")
 
 
 def described(chosen: Design, silos: Connectivity) -> dict[str, Any]:

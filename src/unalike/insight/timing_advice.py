@@ -125,10 +125,10 @@ def advise_timing(
     'fedfix:1'
     """
     goal = goal or Goal()
+    check_clients(clients or 1)
     times = _hardware(hardware, importance, clients, seed)
     count = len(times.mean)
-    if count > MOST_CLIENTS:
-        raise ConfigError(f"advice is for at most {MOST_CLIENTS:,} clients, but there are {count:,}.")
+    check_clients(count)
     shares = np.full(count, 1 / count) if importance is None else np.asarray(importance, np.float64)
     known = Clients(check_importance(shares, count), seed)
     reports = tuple(
@@ -138,6 +138,12 @@ def advise_timing(
     )
     best, reasons = _choose(reports, goal)
     return TimingAdvice(count, goal, reports, best, reasons)
+
+
+def check_clients(count: int) -> None:
+    """Whether advice for so many does not take too long."""
+    if count > MOST_CLIENTS:
+        raise ConfigError(f"advice is for at most {MOST_CLIENTS:,} clients, but there are {count:,}.")
 
 
 def candidates(times: Hardware, clients: int) -> dict[str, Policy]:

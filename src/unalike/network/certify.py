@@ -9,6 +9,7 @@ a certified lower bound; with yes, there is a better overlay.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,13 @@ from .graphs import Graph
 from .overlay import Overlay
 from .strongly import is_strong
 
+EFFORT, BRANCHED = 500, 30
+"""Sets of choices that are looked at, and silos up to which branch and bound is worth its time."""
 CLOSED = 1e-6
 """A relative gap that counts as none."""
+
+Progress = Callable[[str, float], None]
+"""Told what is done, and which part of it is behind (0 to 1)."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,15 @@ class Certificate:
         return self.gap <= CLOSED * 10
 
 
-def certify(connectivity: Connectivity, overlay: Overlay, nodes: int = 500) -> Certificate:
+def certify(
+    connectivity: Connectivity, overlay: Overlay, nodes: int | None = None, progress: Progress | None = None
+) -> Certificate:
     """Bound the best cycle time from below, improving the overlay where a better one turns up.
 
-    Looks at no more than about `nodes` sets of choices; a gap that is left says that the question was too
-    hard.
+    Looks at no more than about `nodes` sets of choices (500 up to 30 silos, none of more, of which it rarely
+    closes anything); a gap that is left says that the question was too hard.
     """
+    nodes = (EFFORT if len(connectivity) <= BRANCHED else 0) if nodes is None else nodes
     upper = overlay.cycle_time(connectivity) if overlay.hub is None else np.inf
     if not np.isfinite(upper):
         overlay = Overlay(overlay.arcs, overlay.name, overlay.notes)
@@ -62,6 +71,8 @@ def certify(connectivity: Connectivity, overlay: Overlay, nodes: int = 500) -> C
         limit = upper * (1 - CLOSED / 2) if share == 0 else lower + (upper - lower) * share
         answer = decide(connectivity, limit, max((nodes - explored) // 3, 1))
         explored += answer.explored
+        if progress is not None:
+            progress("proving", min(explored / nodes, 1.0))
         if answer.found is not None:
             overlay = Overlay(answer.found, overlay.name, overlay.notes)
             upper, share = overlay.cycle_time(connectivity), 0.0
@@ -84,30 +95,31 @@ class Answer:
 def decide(connectivity: Connectivity, limit: float, nodes: int) -> Answer:
     """Is there an overlay with a cycle time of at most `limit`?"""
     weights = single_delays(connectivity)
-    stack, explored = [all_choices(connectivity)], 0
+    stack, explored = [iter([all_choices(connectivity)])], 0
     while stack:
+        case = next(stack[-1], None)
+        if case is None:
+            stack.pop()
+            continue
         if explored >= nodes:
             return Answer(None, False, explored)
         explored += 1
-        left = narrow(connectivity, limit, stack.pop())
+        left = narrow(connectivity, limit, case)
         if left is None:
             continue
         if is_strong(left.forced):
             return Answer(left.forced, False, explored)
-        stack.extend(_branches(left, weights))
+        stack.append(_branches(left, weights))
     return Answer(None, True, explored)
 
 
-def _branches(left: Choices, weights: np.ndarray) -> list[Choices]:
-    """One case for each arc that may be the lightest to leave a set of silos; the most promising comes
-    last."""
+def _branches(left: Choices, weights: np.ndarray) -> Iterator[Choices]:
+    """One case for each arc that may be the lightest to leave a set of silos, the most promising first; made
+    when it is asked for, because tables of all cases of many silos would fill the memory."""
     cut = _narrowest_cut(left)
-    arcs = sorted(np.argwhere(cut).tolist(), key=lambda arc: weights[arc[0], arc[1]])
-    cases = []
-    for i, j in arcs:
-        cases.append(left.with_arc(i, j))
+    for i, j in sorted(np.argwhere(cut).tolist(), key=lambda arc: weights[arc[0], arc[1]]):
+        yield left.with_arc(i, j)
         left = left.without_arc(i, j)
-    return cases[::-1]
 
 
 def _narrowest_cut(left: Choices) -> Graph:

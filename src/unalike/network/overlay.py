@@ -12,7 +12,7 @@ which are a half on a directed ring, and are scaled to be doubly stochastic wher
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -203,6 +203,9 @@ def arcs(path: str, *, connectivity: Connectivity) -> Overlay:
     return overlay_of([(pair[0], pair[1]) for pair in pairs], connectivity, Path(path).stem)
 
 
-def design(spec: str, connectivity: Connectivity, seed: int = 0) -> Design:
-    """An overlay by the name of its designer: `ring`, `star:first`, `matcha:0.5`."""
-    return designers.make(spec, connectivity=connectivity, seed=seed)
+def design(
+    spec: str, connectivity: Connectivity, seed: int = 0, progress: Callable[[str, float], None] | None = None
+) -> Design:
+    """An overlay by the name of its designer: `ring`, `star:first`, `matcha:0.5`; `progress` is told what a
+    designer that takes long does, and which part of it is behind."""
+    return designers.make(spec, connectivity=connectivity, seed=seed, progress=progress)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..random import generator
-from .certify import Certificate, certify
+from .certify import Certificate, Progress, certify
 from .connectivity import Connectivity
 from .cycle_time import Circuit, critical_circuit
 from .delays import overlay_delays, single_delays
@@ -36,14 +36,18 @@ HOT, WARM = 0.02, 0.001
 many moves a mean by little)."""
 COOLING = 0.01
 """Of the first temperature is left in the end."""
-USUAL, BRANCHED = 200, 30
-"""Silos up to which all steps are taken, and up to which branch and bound is worth its time."""
+USUAL = 200
+"""Silos up to which all steps are taken."""
+TOLD = 50
+"""Steps of a walk between two words on progress."""
 NEAR = 8
 """New arcs go to one of so many nearest silos, mostly."""
 
 
 @designers.add("search")
-def search(steps: int = 20_000, *, connectivity: Connectivity, seed: int = 0) -> Overlay:
+def search(
+    steps: int = 20_000, *, connectivity: Connectivity, seed: int = 0, progress: Progress | None = None
+) -> Overlay:
     """The best of the other designs, improved by a search over all directed overlays; `search:100000` looks
     longer (above 200 silos, steps grow fewer as they grow longer)."""
     if steps < 0:
@@ -52,24 +56,36 @@ def search(steps: int = 20_000, *, connectivity: Connectivity, seed: int = 0) ->
     starts = starting_designs(connectivity)
     found = [start.arcs for start in starts]
     if len(connectivity) > 2:
-        part = steps // (2 * len(starts))
+        part, share = steps // (2 * len(starts)), 0.5 / len(starts)
         walks = [
-            anneal(connectivity, start.arcs, part, (seed, k), WARM if start.name == "ring" else HOT)
+            anneal(
+                connectivity,
+                start.arcs,
+                part,
+                (seed, k),
+                WARM if start.name == "ring" else HOT,
+                _part(progress, k * share, share),
+            )
             for k, start in enumerate(starts)
         ]
         best = min((*found, *walks), key=lambda arcs: _critical(connectivity, arcs).mean)
-        found.append(anneal(connectivity, best, steps // 2, (seed, len(starts)), WARM))
+        last = _part(progress, 0.5, 0.5)
+        found.append(anneal(connectivity, best, steps // 2, (seed, len(starts)), WARM, last))
     best = min(found, key=lambda arcs: _critical(connectivity, arcs).mean)
     return Overlay(without_needless(connectivity, best), "search", f"from {len(starts)} designs")
 
 
 def search_certified(
-    connectivity: Connectivity, steps: int = 20_000, nodes: int | None = None, seed: int = 0
+    connectivity: Connectivity,
+    steps: int = 20_000,
+    nodes: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> Certificate:
     """The overlay of a search, with a certified lower bound on the best cycle time; `nodes` is how many sets
     of choices branch and bound may look at (500 up to 30 silos; of more it rarely closes anything)."""
-    chosen = (500 if len(connectivity) <= BRANCHED else 0) if nodes is None else nodes
-    return certify(connectivity, search(steps, connectivity=connectivity, seed=seed), chosen)
+    found = search(steps, connectivity=connectivity, seed=seed, progress=progress)
+    return certify(connectivity, found, nodes, progress)
 
 
 def best_design(connectivity: Connectivity) -> Overlay:
@@ -92,7 +108,12 @@ def starting_designs(connectivity: Connectivity) -> list[Overlay]:
 
 
 def anneal(
-    connectivity: Connectivity, start: Graph, steps: int, seed: tuple[int, ...] = (0,), warm: float = WARM
+    connectivity: Connectivity,
+    start: Graph,
+    steps: int,
+    seed: tuple[int, ...] = (0,),
+    warm: float = WARM,
+    progress: Progress | None = None,
 ) -> Graph:
     """The fastest overlay met on a walk through strongly connected digraphs that starts from one; `warm` is
     the first temperature in parts of its cycle time."""
@@ -102,6 +123,8 @@ def anneal(
     best, least = now, here.mean
     first = max(warm * here.mean, 1e-300)
     for step in range(steps):
+        if progress is not None and step % TOLD == 0:
+            progress("searching", step / steps)
         changed = moves.propose(now, here)
         if changed is None:
             continue
@@ -112,6 +135,11 @@ def anneal(
         if here.mean < least * (1 - 1e-12):
             best, least = now, here.mean
     return best
+
+
+def _part(progress: Progress | None, begin: float, share: float) -> Progress | None:
+    """Progress of a part, told as that of the whole."""
+    return None if progress is None else lambda words, done: progress(words, begin + share * done)
 
 
 def without_needless(connectivity: Connectivity, arcs: Graph) -> Graph:

@@ -25,6 +25,8 @@ Ticks = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FINE = 10**9
 """Ticks in a unit of time where times are random."""
+LONGEST = 10**8
+"""Units of the longest time: the clock's ticks must fit into 64 bits."""
 ONE_BY_ONE, NEGLIGIBLE = 256, 1e-9
 """Terms of a tail that are added singly, and what is left out of it."""
 hardwares: Registry[Hardware] = Registry("hardware")
@@ -170,6 +172,8 @@ def exact_time(time: Any) -> Fraction:
         raise ConfigError(f"{time!r} is not a time; give a positive number.") from None
     if value <= 0:
         raise ConfigError(f"times must be positive, but one is {time}.")
+    if value > LONGEST:
+        raise ConfigError(f"times must be at most {LONGEST:.0e} units, but one is {time}.")
     return value
 
 

@@ -28,6 +28,8 @@ from .weighing import MODES, Weighing
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+WITHOUT_FILES = ("equal", "spread", "exponential", "lognormal")
+"""Hardware that can be tried before the number of clients is known."""
 MILLISECONDS = 1000
 """Ticks in a second, where clients are real."""
 FINEST = 10**13
@@ -66,6 +68,9 @@ class Policy(Timing):
             raise ConfigError(f"the largest weight must be positive, but is {self.largest_weight}.")
         if self.timeout is not None:
             exact_time(self.timeout)
+        self.grid()  # refuses times that are none now, not after the data are read
+        if isinstance(self.hardware, str) and self.hardware.partition(":")[0] in WITHOUT_FILES:
+            hardwares.make(self.hardware, clients=1, seed=0)
 
     # What a policy says -------------------------------------------------------------------------------------
 
