@@ -112,9 +112,8 @@ class Training:
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
         """The state before the first round."""
         task, algorithm = self.setting.task, self.setting.algorithm
-        self.state = (
-            initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
-        )
+        first = initial if initial is not None else algorithm.init(task, root_key(self.setting.seed, "init"))
+        self.state = self.engine.place(first)
         self.history = History(self.broadcast, keep_history)
         self.history.add(0, self.state)
         message = self._client_message(self.history.messages[0])
@@ -257,7 +256,7 @@ class Training:
                 f"{self.folder.path} has done {found.round} rounds already, more than {self.rounds}; "
                 f"ask for at least {found.round}."
             )
-        self.done, self.state = found.round, found.state
+        self.done, self.state = found.round, self.engine.place(found.state)
         self.memories.restore(found.memory)
         self.participation.restore(found.participation)
         try:

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.algorithms import FedAvg, LocalWork, Optimizer, Reply
+import unalike
+from unalike import Task
+from unalike.algorithms import FedAvg, LocalWork, Optimizer, Reply, Scaffold
 from unalike.engine import DebugEngine, LocalEngine, Setting
 from unalike.engine.program import mix
 from unalike.participation import Cohort
@@ -253,3 +255,22 @@ def test_mixing_is_a_matrix_product_that_keeps_the_sum_of_every_row():
     assert np.allclose(mix(jnp.asarray(positive), uploads, good)["v"], kept @ uploads["v"], atol=1e-5)
     constant = mix(jnp.asarray(positive), {"c": np.ones(4)}, good)["c"]
     assert np.allclose(constant, positive.sum(1), atol=1e-5)
+
+
+@pytest.mark.parametrize("base", [FedAvg, Scaffold])
+def test_a_client_is_traced_three_times_in_a_whole_run(base):
+    """For the shapes of its reply before the run, for those in the program, and for the program itself: a
+    first round whose state lay elsewhere than that of the later ones would be traced and compiled again."""
+    traced = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Counted(base):
+        def client(self, task, message, memory, data, key):
+            traced.append(1)
+            return super().client(task, message, memory, data, key)
+
+    federation = unalike.load("digits", clients=6, samples=200)
+    model = unalike.models.linear(input_shape=(8, 8, 1), outputs=10)
+    algorithm = Counted(work=LocalWork(steps=2, batch_size=4))
+    unalike.train(federation, Task.classification(model, 10), algorithm, rounds=7)
+    assert len(traced) == 3

@@ -72,6 +72,9 @@ class Engine(Protocol):
         """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
         there are none."""
 
+    def place(self, state: Tree) -> Tree:
+        """The server's state where the rounds will find it, so that the first is compiled as all others."""
+
     def memories(self, template: Tree, clients: int) -> Memories:
         """Where clients' memories will be, before the first round."""
 
@@ -88,6 +91,10 @@ class Engine(Protocol):
 
 class OneProcess:
     """What is simple when all of it happens in this process."""
+
+    def place(self, state: Tree) -> Tree:
+        """It may lie where it is."""
+        return state
 
     def memories(self, template: Tree, clients: int) -> Memories:
         """In this process."""

@@ -55,6 +55,10 @@ class LocalEngine(OneProcess):
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
         self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
 
+    def place(self, state: Tree) -> Tree:
+        """On every device: elsewhere its type would differ, and the program be compiled twice."""
+        return jax.device_put(state, everywhere(self.mesh))
+
     def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
         setting = self.setting

@@ -8,6 +8,7 @@ up to the same total weight.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -97,26 +98,48 @@ def recall(memory: Tree, fresh: jax.Array, first: Callable[[], Tree]) -> Tree:
     return lax.cond(fresh, first, lambda: memory) if jax.tree.leaves(memory) else memory
 
 
-def make_walk(
-    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...], own: bool, keep: bool
-) -> Callable[..., Walk]:
-    """Visit this device's clients one after the other and add up what they send, over all devices:
-    `(told, rows, plan, memory, key) -> walk`. With `own`, each place has a message of its own; with `keep`,
-    uploads are kept."""
+@dataclass(frozen=True)
+class Visit:
+    """What one client does, in the compiled program; with `own`, it has a message of its own."""
 
-    def visit(
-        told: Tree, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
+    algorithm: Algorithm
+    task: Task
+    capacity: int
+    watch: tuple[str, ...] = ()
+    own: bool = False
+    _shapes: dict[str, tuple[Tree, Tree, Reply]] = field(default_factory=dict)
+
+    def __call__(
+        self, told: Tree, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
     ) -> tuple[Tree, Tree, Reply]:
-        data = client_data(rows, plan, i, key, capacity)
-        message = trees.row(told, i) if own else told
-        first = partial(algorithm.init_client, task, message, data.key)
+        data = client_data(rows, plan, i, key, self.capacity)
+        message = trees.row(told, i) if self.own else told
+        first = partial(self.algorithm.init_client, self.task, message, data.key)
         memory = recall(memory, plan.read("fresh", i) > 0, first)
-        reply = algorithm.client(task, message, memory, data, data.key)
-        return message, memory, reply._replace(report=watched(watch, message, reply))
+        reply = self.algorithm.client(self.task, message, memory, data, data.key)
+        return message, memory, reply._replace(report=watched(self.watch, message, reply))
+
+    def shapes(
+        self, told: Tree, rows: Rows, plan: Plan, key: jax.Array, memory: Tree
+    ) -> tuple[Tree, Tree, Reply]:
+        """The shapes of what a visit returns. Tracing a client takes most of a start, so they are kept."""
+        given = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), (told, rows, plan, memory)))
+        if given not in self._shapes:
+            self._shapes[given] = jax.eval_shape(
+                partial(self, told, rows, plan, key), 0, trees.row(memory, 0)
+            )
+        return self._shapes[given]
+
+
+def make_walk(visit: Visit, keep: bool) -> Callable[..., Walk]:
+    """Visit this device's clients one after the other and add up what they send, over all devices:
+    `(told, rows, plan, memory, key) -> walk`. With `visit.own`, each place has a message of its own; with
+    `keep`, uploads are kept."""
+    algorithm, own = visit.algorithm, visit.own
 
     def walk(told: Tree, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
         go = partial(visit, told, rows, plan, key)
-        message, _, shapes = jax.eval_shape(go, 0, trees.row(memory, 0))
+        message, _, shapes = visit.shapes(told, rows, plan, key, memory)
         summed = not algorithm.decentralised
         start = Walk(
             zeros(shapes.upload) if summed else {},
@@ -126,7 +149,7 @@ def make_walk(
             memory,
             zeros(shapes.upload, plan.places) if keep else {},
             jnp.zeros(plan.places) if keep else {},
-            zeros({"accepted": jnp.zeros(()), **shapes.report}, plan.places),
+            zeros(reported(shapes), plan.places),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
         total, begun, even, sums = lax.psum((done.total, done.start, done.even, jnp.stack(done.sums)), AXIS)
@@ -164,17 +187,16 @@ def settled(
     return served(algorithm, task, state, mixed)
 
 
-def make_round(
-    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...] = (), own: bool = False
-) -> Callable[..., tuple[Tree, Tree, Tree]]:
+def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
     """One round, as every device runs it: `(state, told, rows, plan, memory, call) -> (state, memory,
     report)`.
 
     Each device has its own places of the plan; after the sums over devices all of them take the same server
     step.
     """
+    algorithm, task, own = visit.algorithm, visit.task, visit.own
     keep = algorithm.keeps_uploads or algorithm.decentralised
-    walk = make_walk(algorithm, task, capacity, watch, own, keep)
+    walk = make_walk(visit, keep)
 
     def round(
         state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, call: Call
@@ -206,7 +228,8 @@ def round_program(
 ) -> Callable[..., Any]:
     """Compile one round."""
     places = (ALL, HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
-    return compiled(make_round(algorithm, task, capacity, watch, own), mesh, places, (ALL, HERE, HERE))
+    visit = Visit(algorithm, task, capacity, watch, own)
+    return compiled(make_round(visit), mesh, places, (ALL, HERE, HERE))
 
 
 @lru_cache(maxsize=16)
@@ -223,7 +246,8 @@ def walk_program(
     """Compile the clients' part of a round: `(told, rows, plan, memory, key) -> walk`."""
     places = (HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
     made: Any = Walk(ALL, ALL, ALL, ALL, HERE, HERE, HERE, HERE)  # type: ignore[arg-type]
-    return compiled(make_walk(algorithm, task, capacity, watch, own, keep), mesh, places, made)
+    visit = Visit(algorithm, task, capacity, watch, own)
+    return compiled(make_walk(visit, keep), mesh, places, made)
 
 
 @lru_cache(maxsize=16)
@@ -233,7 +257,8 @@ def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) 
     Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
     clients remember nothing, so that the host has nothing to do between two rounds.
     """
-    one = make_round(algorithm, task, capacity)
+    visit = Visit(algorithm, task, capacity)
+    one = make_round(visit)
 
     def rounds(state: Tree, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[Tree, Tree]:
         def turn(state: Tree, k: Any) -> tuple[Tree, Tree]:
@@ -241,7 +266,10 @@ def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) 
             state, _, report = one(state, message, rows, trees.row(plans, k), {}, Call(None, None, key))
             return state, report
 
-        reports = zeros(jax.eval_shape(turn, state, 0)[1], plans.numbers.shape[0])
+        first = trees.row(plans, 0)
+        reply = visit.shapes(algorithm.broadcast(task, state), rows, first, key, {})[2]
+        each = zeros(reported(reply), first.places)
+        reports = zeros(each, plans.numbers.shape[0])
 
         def step(k: Any, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
             state, report = turn(carry[0], k)
@@ -294,6 +322,11 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Rep
         put(walk.weights, i, given) if keep else walk.weights,
         put(walk.report, i, report),
     )
+
+
+def reported(reply: Reply) -> Tree:
+    """The shapes of what is recorded of one client."""
+    return {"accepted": jax.ShapeDtypeStruct((), jnp.float32), **reply.report}
 
 
 def restored(asked: jax.Array, given: jax.Array) -> jax.Array:

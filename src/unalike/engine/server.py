@@ -47,6 +47,10 @@ class Distributed:
 
     setting: Setting
 
+    def place(self, state: Tree) -> Tree:
+        """It may lie where it is."""
+        return state
+
     def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
         """Let the step's clients work; with `keep`, each upload is needed."""
         raise NotImplementedError

@@ -26,7 +26,19 @@ from ..trees import Tree
 from .base import Told
 from .layout import Layout
 from .plan import Plan
-from .program import ALL, HERE, Rows, compiled, in_cohort_order, make_walk, put, restored, served, zeros
+from .program import (
+    ALL,
+    HERE,
+    Rows,
+    Visit,
+    compiled,
+    in_cohort_order,
+    make_walk,
+    put,
+    restored,
+    served,
+    zeros,
+)
 
 
 class Order(NamedTuple):
@@ -64,7 +76,7 @@ def make_stale(
 ) -> Callable[..., tuple[Tree, Tree, Tree, Tree]]:
     """Some steps, as every device runs them: `(state, told, rows, plan, memory, order, key) -> (state,
     messages, memory, report)`."""
-    walk = make_walk(algorithm, task, capacity, watch, own=True, keep=True)
+    walk = make_walk(Visit(algorithm, task, capacity, watch, own=True), keep=True)
 
     def steps(
         state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, order: Order, key: jax.Array
