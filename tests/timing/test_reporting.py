@@ -176,6 +176,13 @@ def test_weights_are_not_judged_by_the_rehearsal_that_made_them():
     assert plain.biased
 
 
+def test_fixed_times_are_judged_at_a_later_time():
+    """There is no other luck, but what clients waited in the rehearsal is not what they wait for ever."""
+    policy = FedBuff(7, hardware=FixedTimes(spread_times(100, 80)))
+    found = surrogate(policy, equally(100))
+    assert 1e-12 < found.chi_square() < 1e-3
+
+
 def test_other_luck_is_other_times_of_the_same_clients():
     times = LogNormalTimes([1.0, 2.0], 0.5, seed=4)
     everyone, first = np.arange(2), np.zeros(2, np.int64)

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Clients, Timing
+from .base import Clients, Step, Timing
 from .hardware import hardwares
 from .policy import Policy
-from .schedule import Schedule, results_of
+from .schedule import Everyone, Schedule, results_of
 
 Floats = NDArray[np.float64]
 EACH, COUNTED = 4000, 60_000
@@ -55,7 +56,7 @@ def reporting(policy: Policy, clients: Clients, again: bool = False) -> Reportin
     fixed = played.times.fixed and not played._losses
     if count <= FEW or (fixed and count <= FEW_FIXED) or not policy.takes_all:
         return _counted(played, seen, again)
-    return _renewed(played, seen)
+    return _renewed(played, seen, again)
 
 
 def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
@@ -70,7 +71,15 @@ def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
     return Reporting(seen / max(len(kept.steps), 1), random / np.maximum(seen, 0.5))
 
 
-def _renewed(played: Policy, clients: Clients) -> Reporting:
+class _Moment(NamedTuple):
+    """Where every client stands: how many jobs it has begun, and when the newest."""
+
+    jobs: NDArray[np.int64]
+    started: NDArray[np.int64]
+
+
+def _renewed(played: Policy, clients: Clients, later: bool) -> Reporting:
+    """Waits measured over a rehearsal, or over the second half of one that is twice as long."""
     count = len(clients.importance)
     results = int(np.clip(RENEWED * count, COUNTED, MOST))
     if results < TOO_FEW * count:
@@ -79,11 +88,15 @@ def _renewed(played: Policy, clients: Clients) -> Reporting:
             "weights are imprecise where clients' waits differ; timing weights 'online' count in training.",
             stacklevel=2,
         )
-    schedule = results_of(played, clients, results)
-    per_step = schedule.counts.sum() / max(len(schedule.steps), 1)
-    busy, jobs = _busy(played)
-    finished = np.maximum(jobs - 1, 0)  # the last job of each is still on its way
-    waited = np.maximum(played.flight.started / played.resolution - busy, 0.0)
+    since = _Moment(np.ones(count, np.int64), np.zeros(count, np.int64))
+    steps = played.steps(Everyone(clients.importance), 0)
+    if later:
+        _play(steps, results)
+        since = _Moment(played.flight.jobs.copy(), played.flight.started.copy())
+    per_step = _play(steps, results)
+    finished = np.maximum(played.flight.jobs - since.jobs, 0)  # the last job of each is still on its way
+    passed = (played.flight.started - since.started) / played.resolution
+    waited = np.maximum(passed - _busy(played, since), 0.0)
     mean = waited.sum() / max(finished.sum(), 1)
     waits = (waited + PRETENDED * mean) / (finished + PRETENDED)
     arriving, lasting = _arriving(played)
@@ -92,15 +105,24 @@ def _renewed(played: Policy, clients: Clients) -> Reporting:
     return Reporting(rates * per_step / max(rates.sum(), 1e-300), share**2 / (finished + PRETENDED))
 
 
-def _busy(played: Policy) -> tuple[Floats, NDArray[np.int64]]:
-    """How long each client worked on all jobs but its last, and how many jobs it began."""
-    jobs, flight = played.flight.jobs, played.flight
-    total = np.zeros(len(jobs))
-    for job in range(int(jobs.max()) - 1):
-        working = np.flatnonzero(jobs - 1 > job)
+def _play(steps: Iterator[Step], results: int) -> float:
+    """Go on for so many results (a step without any counts as one); how many there were per step."""
+    taken, arrived, counted = 0, 0, 0
+    while counted < results:
+        found = len(next(steps).clients)
+        taken, arrived, counted = taken + 1, arrived + found, counted + (found or 1)
+    return arrived / taken
+
+
+def _busy(played: Policy, since: _Moment) -> Floats:
+    """How long each client worked on its jobs since then, without its last."""
+    flight = played.flight
+    total = np.zeros(len(flight.jobs))
+    for job in range(int(since.jobs.min()) - 1, int(flight.jobs.max()) - 1):
+        working = np.flatnonzero((since.jobs - 1 <= job) & (job < flight.jobs - 1))
         ticks = flight.finer * played.times.ticks(working, np.full(len(working), job))
         total[working] += ticks if flight.longest is None else np.minimum(ticks, flight.longest)
-    return total / played.resolution, jobs
+    return total / played.resolution
 
 
 def _arriving(played: Policy) -> tuple[Floats, Floats]:

@@ -52,7 +52,7 @@ class Schedule:
         return np.concatenate([np.zeros(0, np.int64), *(s.number - s.versions for s in self.steps)])
 
 
-class _Everyone:
+class Everyone:
     """A draw that always names all clients."""
 
     everyone = True
@@ -68,7 +68,7 @@ def plan_steps(timing: Timing, clients: Clients) -> Iterator[Step]:
     """The steps of a timing in which everyone takes part, without end; the timing itself is not changed."""
     rehearsed = copy.copy(timing)
     rehearsed.begin(clients)
-    return rehearsed.steps(_Everyone(clients.importance), 0)
+    return rehearsed.steps(Everyone(clients.importance), 0)
 
 
 def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: int | None = None) -> Schedule:
@@ -94,7 +94,7 @@ def plan_results(timing: Timing, clients: Clients, results: int) -> Schedule:
 def results_of(ready: Timing, clients: Clients, results: int) -> Schedule:
     """The same of a timing that has begun, which goes on from there."""
     steps, found = [], 0
-    for step in ready.steps(_Everyone(clients.importance), 0):
+    for step in ready.steps(Everyone(clients.importance), 0):
         steps.append(step)
         found += len(step.clients) or 1
         if found >= results:
