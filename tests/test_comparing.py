@@ -17,7 +17,7 @@ SMALL = {
     **{"data": "digits", "samples": 200, "clients": 5, "partition": "dirichlet:0.3", "model": "linear"},
     **{"rounds": 2, "steps": 2, "devices": 1, "evaluate_every": 0},
 }
-CLASSES, NUMBERS = SimpleNamespace(classes=10), SimpleNamespace(classes=None)
+CLASSES, NUMBERS = (SimpleNamespace(classes=classes, name=lambda i: f"clinic {i}") for classes in (10, None))
 
 
 def described(**values):
@@ -101,6 +101,24 @@ def both(federation, own, alone, metric):
         numbers = {name: float(np.mean(values)), "test_loss": 1.0}
         trials.add(method, 0, ended(federation, [numbers], np.array(values)))
     return trials.answer(metric)
+
+
+def test_who_does_worse_than_alone_is_named_the_greatest_loss_first():
+    trials = Trials()
+    for method, values in {"local": [0.5, 0.5, 0.5, 0.5], "fedavg": [0.4, 0.9, np.nan, 0.1]}.items():
+        trials.add(method, 0, ended(CLASSES, [{"test_accuracy": 0.5}], np.array(values)))
+    (row,) = trials.worse_than_alone(most=2)
+    assert row["method"] == "fedavg"
+    assert row["clients"].split() == ["3", "of", "4"]
+    assert row["who"] == "clinic 2 (nan, alone 0.5), clinic 3 (0.1, alone 0.5), and 1 more"
+    (row,) = trials.worse_than_alone()
+    assert row["who"].endswith("clinic 0 (0.4, alone 0.5)")
+
+
+def test_without_local_nobody_is_compared_with_being_alone():
+    trials = Trials()
+    trials.add("fedavg", 0, ended(CLASSES, [{"test_accuracy": 0.5}], np.ones(2)))
+    assert trials.worse_than_alone() == []
 
 
 def worse(answer):

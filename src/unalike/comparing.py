@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class Trials:
     clients: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
     judged: str = "test_accuracy"
     """What the clients' numbers are."""
+    names: list[str] = field(default_factory=list)
+    """Who the clients of the first seed are."""
 
     def add(self, name: str, seed: int, run: Run) -> None:
         """Keep what a run ended with."""
@@ -55,6 +57,7 @@ class Trials:
         self.results.setdefault(name, []).append({"seed": float(seed), **finals(run)})
         self.curves.setdefault(name, []).append(run.metrics())
         self.clients.setdefault(name, []).append(measured[self.judged])
+        self.names = self.names or [run.setting.federation.name(int(i)) for i in measured["client"]]
 
     def answer(self, metric: str, baseline: str | None = None) -> Comparison:
         """The table; with Local among the methods, also the share of clients that do worse than alone."""
@@ -65,6 +68,30 @@ class Trials:
         first = {name: values[0] for name, values in self.clients.items()}
         decisive = self.judged if metric in OVER_CLIENTS else metric
         return compare_results(results, metric, baseline, first, higher_is_better(decisive))
+
+    def worse_than_alone(self, most: int = 8) -> list[dict[str, Any]]:
+        """By method: who of the first seed's clients does worse than alone, the greatest loss first."""
+        if ALONE not in self.clients:
+            return []
+        higher = higher_is_better(self.judged)
+        alone = self.clients[ALONE][0]
+        return [
+            {"method": name, **_losers(self.names, values[0], alone, higher, most)}
+            for name, values in self.clients.items()
+            if name != ALONE
+        ]
+
+
+def _losers(
+    names: Sequence[str], own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool, most: int
+) -> dict[str, Any]:
+    mine, theirs = comparable(own, alone, higher)
+    gaps = np.where(np.isfinite(mine - theirs), theirs - mine, np.where(mine < theirs, np.inf, 0.0))
+    order = np.argsort(-gaps, kind="stable")
+    who = order[gaps[order] > 0].tolist()
+    shown = [f"{names[i]} ({own[i]:.3g}, alone {alone[i]:.3g})" for i in who[:most]]
+    more = [f"and {len(who) - most:,} more"] if len(who) > most else []
+    return {"clients": f"{len(who):,} of {len(own):,}".replace(" ", "\u00a0"), "who": ", ".join(shown + more)}
 
 
 def variant(experiment: Experiment, algorithm: str) -> Experiment:
@@ -191,6 +218,14 @@ def finals(run: Run) -> dict[str, float]:
 def worse_off(own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool) -> float:
     """The share of clients that do worse than they would alone."""
     measured = ~(np.isnan(own) & np.isnan(alone))  # one that is not finite alone has diverged
-    sign = 1 if higher else -1
-    mine, theirs = (np.where(np.isfinite(v), sign * v, -np.inf)[measured] for v in (own, alone))
+    mine, theirs = (values[measured] for values in comparable(own, alone, higher))
     return float(np.mean(mine < theirs)) if mine.size else float("nan")
+
+
+def comparable(
+    own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both so that more is better, and what is not finite is worst."""
+    sign = 1 if higher else -1
+    mine, theirs = (np.where(np.isfinite(values), sign * values, -np.inf) for values in (own, alone))
+    return mine, theirs

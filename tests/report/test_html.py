@@ -142,3 +142,11 @@ def test_numbers_stand_on_the_right(tmp_path):
         tmp_path / "r", title="t", summary={}, figures={}, config={}, events=[], tables={"T": rows}
     )
     assert path.read_text().count('class="number"') == 6
+
+
+def test_figures_are_moved_sideways_before_their_words_are_too_small(page):
+    text = page.read_text()
+    widths = [int(width) for width in re.findall(r'min-width: (\d+)px"', text)]
+    assert widths
+    assert min(widths) > 200
+    assert ".figure { overflow-x: auto; }" in text

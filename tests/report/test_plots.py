@@ -117,3 +117,34 @@ def test_numbers_are_written_for_people():
     assert [number_text(x) for x in (0.0, -1234.5, float("inf"))] == ["0", "-1,234.5", "inf"]
     assert value("test_accuracy", float("nan")) == "–"
     assert cell({"a": 1}) == "{'a': 1}"
+
+
+def texts(axes):
+    """Words beside the axes, from the top down."""
+    return [text.get_text() for text in sorted(axes.texts, key=lambda text: -text.get_position()[1])]
+
+
+def test_methods_beside_the_clients_are_in_the_order_of_their_deciles():
+    worst = {"low": 0.1, "high": 0.6, "middle": 0.3}
+    clients = {name: np.linspace(least, 1, 20) for name, least in worst.items()}
+    shown = texts(comparison_clients(clients).axes[0])
+    assert [words.split(",")[0] for words in shown] == ["high", "middle", "low"]
+
+
+@pytest.mark.parametrize("metric", ["test_accuracy", "test_loss"])
+def test_a_comparison_shows_where_methods_differ(metric):
+    rounds = np.arange(6)
+    way = 1 - np.exp(-2.0 * rounds)
+    ends = {"one": 0.92, "two": 0.94}
+    up = metric == "test_accuracy"
+    runs = {n: [{"round": rounds, metric: end * way if up else 3 - end * way}] for n, end in ends.items()}
+    low, high = comparison_curves(runs, metric).axes[0].get_ylim()
+    assert (low > 0.8) if up else (high < 2.4)
+    assert high - low > 0.04
+
+
+def test_a_method_that_fails_hides_nothing():
+    runs = {"good": [{"round": [0, 1], "test_accuracy": [0.1, 0.9]}],
+            "bad": [{"round": [0, 1], "test_accuracy": [0.1, 0.1]}]}  # fmt: skip
+    runs = {k: [{m: np.asarray(x) for m, x in seed.items()} for seed in v] for k, v in runs.items()}
+    assert comparison_curves(runs, "test_accuracy").axes[0].get_ylim()[0] <= 0.1

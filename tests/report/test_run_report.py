@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from unalike.report import report_comparison, report_run
 from unalike.report.run_report import headline, run_figures, worst_clients
@@ -92,3 +93,72 @@ def test_a_comparison_has_a_report(tmp_path):
     assert "a against b&lt;" in text
     assert text.count("<svg") == 2
     assert "0.7500 ±" in text
+
+
+class Clinics:
+    """What a report asks of a federation."""
+
+    classes, description, names = None, "target 'sick', not read: old.xlsx", ("Basel", "Graz", "Zug", "Ulm")
+    importance = np.full(4, 0.25)
+
+    def __len__(self):
+        return 4
+
+    def name(self, client):
+        return self.names[client]
+
+
+def small(path, engine="local", rounds=3, evaluated=3):
+    folder = RunFolder.create(path, {"algorithm": "fedavg", "data": "nodes", "engine": engine})
+    for number in range(rounds + 1):
+        who = np.arange(evaluated)
+        clients = {"client": who, "test_accuracy": 0.9 - 0.1 * who, "test_samples": who + 1}
+        jobs = {"used": [0], "versions": [number - 1], "started": [number - 1.0], "finished": [number]}
+        timeline = {name: np.array(values) for name, values in jobs.items()} if number else {}
+        metrics = {"test_accuracy": 0.5, "clock": float(number)}
+        folder.record.write_round(number, metrics, clients, [], 0.5, timeline)
+    return folder
+
+
+def test_the_start_is_not_a_round(tmp_path):
+    record = small(tmp_path / "run", rounds=3).record
+    assert headline(record.metrics(), record.client_metrics(), record.timings())["Rounds"] == 3
+
+
+def test_clients_have_their_names_and_data_their_source(tmp_path, monkeypatch):
+    monkeypatch.setattr("unalike.data.draw_partition", lambda _: Figure())
+    text = report_run(small(tmp_path / "run"), Clinics()).read_text()
+    worst = text.partition("Clients that do worst")[2]
+    assert worst.index("Zug") < worst.index("Graz") < worst.index("Basel")
+    assert "Data: target &#x27;sick&#x27;, not read: old.xlsx." in text
+    assert "3 of 4 evaluated" in text
+
+
+def test_time_of_real_clients_is_real_and_their_rows_are_not_drawn(tmp_path):
+    text = report_run(small(tmp_path / "run", "flower"), Clinics()).read_text()
+    assert "imulated" not in text
+    assert "time, in seconds" in text
+    assert "<b>Data.</b>" not in text
+    assert "<dt>Time</dt><dd>3 s</dd>" in text
+
+
+def test_every_figure_has_a_caption(tmp_path, monkeypatch):
+    monkeypatch.setattr("unalike.data.draw_partition", lambda _: Figure())
+    text = report_run(small(tmp_path / "run"), Clinics()).read_text()
+    assert text.count("<figcaption>") >= 3
+    assert ".</b> </figcaption>" not in text
+
+
+def test_a_comparison_says_which_seed_and_what_intervals_are(tmp_path):
+    seeds = [{"test_accuracy": 0.5}, {"test_accuracy": 0.6}]
+    clients = dict.fromkeys(("local", "fedavg"), np.ones(2))
+    answer = compare(dict.fromkeys(clients, seeds), "test_accuracy", clients=clients)
+    worse = [{"method": "fedavg", "clients": "1 of 2", "who": "Basel"}]
+    path = report_comparison(tmp_path / "report.html", answer, {}, {"seed": 4}, worse, "two <clinics>")
+    text = path.read_text()
+    assert "Seed 4, one of 2: each method" in text
+    assert "±: 95 % t intervals over 2 seeds" in text
+    assert "Clients that do worse than alone" in text
+    assert "Basel" in text
+    assert "Data: two &lt;clinics&gt;." in text
+    assert ".</b> </figcaption>" not in text

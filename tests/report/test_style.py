@@ -64,3 +64,23 @@ def test_a_figure_of_somebody_else_is_not_ours():
     from matplotlib.figure import Figure
 
     assert not is_ours(Figure())
+
+
+def lab(code):
+    """CIE L*a*b*, in which distances are about as large as they look."""
+    channels = np.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    matrix = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    scaled = matrix @ linear / [0.9505, 1.0, 1.089]
+    x, y, z = np.where(scaled > 0.008856, np.cbrt(scaled), 7.787 * scaled + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_eight_methods_have_eight_colours(dark):
+    from importlib.resources import files
+
+    css = files("unalike.report").joinpath("page.css").read_text().split("@media")[int(dark)]
+    codes = [dict(re.findall(r"--(\w+): (#\w+)", css))[f"c{i}"] for i in range(8)]
+    gaps = [np.linalg.norm(lab(a) - lab(b)) for i, a in enumerate(codes) for b in codes[:i]]
+    assert min(gaps) > 25

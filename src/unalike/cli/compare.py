@@ -80,7 +80,7 @@ def compare(
             observer=progress,
             announce=progress.rename,
         )
-    conclude(trials, trials.answer(decisive, baseline), out, experiment, json)
+    conclude(trials, trials.answer(decisive, baseline), out, experiment, federation.description, json)
 
 
 def named(algorithms: str) -> list[str]:
@@ -107,11 +107,16 @@ def interval_words(seeds: int) -> str:
     return f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
 
 
-def conclude(trials: Trials, answer: Comparison, out: Path, experiment: Experiment, json: bool) -> None:
+def conclude(
+    trials: Trials, answer: Comparison, out: Path, experiment: Experiment, source: str, json: bool
+) -> None:
     """Write the report and print the table."""
     from ..report import report_comparison
 
-    report = report_comparison(out / "report.html", answer, trials.curves, experiment.model_dump())
+    worse = trials.worse_than_alone()
+    report = report_comparison(
+        out / "report.html", answer, trials.curves, experiment.model_dump(), worse, source
+    )
     if json:
         found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}
         print_json({**found, "rows": answer.table(), "report": str(report)})

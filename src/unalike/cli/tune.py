@@ -90,7 +90,14 @@ def tune_methods(
         kept = {k: v for k, v in chosen.model_dump().items() if v is not None}
         (out / f"{name}.toml").write_text(tomli_w.dumps(kept), encoding="utf-8")
     answer = finals.answer(decisive)
-    report = report_tuning(out / "report.html", answer, trials, finals.curves, experiment.model_dump())
+    report = report_tuning(
+        out / "report.html",
+        answer,
+        trials,
+        finals.curves,
+        experiment.model_dump(),
+        federation.description,
+    )
     if json:
         print_json({"rows": answer.table(), "trials": _listed(trials), "report": str(report)})
         return

@@ -16,6 +16,8 @@ from .plots import last, line, rounds_axis, scale
 from .style import colour, dash, figure, label_ends, styled
 from .words import title, value
 
+_CONTEXT, _LEAST = 2.5, 0.04
+"""How much of the way to the ends is shown, by their distance, and the least distance, as a part of them."""
 Runs = Mapping[str, Sequence[Mapping[str, NDArray[Any]]]]
 
 
@@ -33,8 +35,25 @@ def comparison_curves(runs: Runs, metric: str) -> Figure:
     axes.set_title(title(metric))
     scale(axes, metric)
     rounds_axis(axes)
+    look_closer(axes, list(means.values()))
     _label_lines(axes, means, metric)
     return picture
+
+
+def look_closer(axes: Axes, lines: Sequence[NDArray[np.float64]]) -> None:
+    """Let the ends of lines, where methods differ, have a good part of the height: what lies far from all of
+    them is left out, on the side where training began."""
+    ends = np.array([last(values) for values in lines])
+    ends = ends[np.isfinite(ends)]
+    starts = np.array([values[np.isfinite(values)][0] for values in lines if np.isfinite(values).any()])
+    if not ends.size:
+        return
+    reach = _CONTEXT * max(float(np.ptp(ends)), _LEAST * float(np.abs(ends).max()))
+    low, high = axes.get_ylim()
+    if starts.mean() < ends.min():
+        axes.set_ylim(bottom=max(low, float(ends.min()) - reach))
+    elif starts.mean() > ends.max():
+        axes.set_ylim(top=min(high, float(ends.max()) + reach))
 
 
 @styled
@@ -43,19 +62,20 @@ def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accu
     picture = figure(7.6, 3.6)
     axes = picture.subplots()
     better = higher_is_better(label)
-    ends = {}
+    deciles = {}
     for index, (name, values) in enumerate(clients.items()):
         ordered = np.sort(np.asarray(values, dtype=float))
         ordered = ordered[np.isfinite(ordered)] if better else ordered[np.isfinite(ordered)][::-1]
         share = (np.arange(ordered.size) + 0.5) / max(ordered.size, 1)
         line(axes, share, ordered, color=colour(index), linestyle=dash(index))
-        ends[f"{name}, decile {value(label, bottom_decile(ordered, better))}"] = last(ordered)
+        deciles[name] = bottom_decile(ordered, better)
     axes.axvline(0.1, color=colour(4), linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
     axes.set_title(f"{title(label)} of each client")
     axes.set_xlabel("share of clients, worst first; the dashed line is the bottom decile")
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     scale(axes, label)
-    _write_ends(axes, ends)
+    # Beside the axes in the order of the deciles: the lines themselves often end together, at the best.
+    _write_ends(axes, {f"{name}, decile {value(label, low)}": low for name, low in deciles.items()})
     return picture
 
 

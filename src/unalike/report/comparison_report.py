@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,23 @@ from .html import write_report
 from .plots import save
 from .words import title, value
 
-_CAPTIONS = {
-    "Learning": "Means over seeds; the bands are 95 % confidence intervals.",
-    "Clients": "Each method's clients, worst first: a better mean can hide a worse bottom decile.",
-}
+_TRIALS = "Every trial's score on validation rows; the filled one of each method was chosen."
+_ALONE = "Clients that do worse than alone"
+Rows = Sequence[Mapping[str, Any]]
 _NOTHING: Mapping[str, Any] = {}
 
 
 def report_comparison(
-    path: str | Path, comparison: Comparison, runs: Runs = _NOTHING, config: Mapping[str, Any] = _NOTHING
+    path: str | Path,
+    comparison: Comparison,
+    runs: Runs = _NOTHING,
+    config: Mapping[str, Any] = _NOTHING,
+    worse: Rows = (),
+    source: str = "",
 ) -> Path:
-    """Write the page; `runs` maps each method to the recorded columns of its seeds, for the curves."""
-    return comparison_page(path, comparison, runs, config)
+    """Write the page; `runs` maps each method to the recorded columns of its seeds, for the curves, `worse`
+    says who does worse than alone, and `source` where the data came from."""
+    return comparison_page(path, comparison, runs, config, {_ALONE: worse}, source)
 
 
 def comparison_page(
@@ -33,8 +38,9 @@ def comparison_page(
     comparison: Comparison,
     runs: Runs,
     config: Mapping[str, Any],
+    tables: Mapping[str, Rows] = _NOTHING,
+    source: str = "",
     figures: Mapping[str, Figure] = _NOTHING,
-    tables: Mapping[str, Any] = _NOTHING,
 ) -> Path:
     """The page of a comparison, with more figures and tables after its own."""
     more, figures = figures, {}
@@ -52,11 +58,35 @@ def comparison_page(
         subtitle=f"by {title(comparison.metric).lower()}, paired by seed with {comparison.baseline}",
         summary={"Best": comparison.best, **_means(comparison)},
         figures=figures,
-        captions=_CAPTIONS,
+        captions=_captions(comparison.rows[0]["seeds"], config.get("seed", 0)),
+        source=f"Data: {source}." if source else "",
+        notes=_notes(comparison.rows[0]["seeds"], config.get("seed", 0)),
         config=config,
         events=[],
         tables={"Results": comparison.readable(), **tables},
     )
+
+
+def _captions(seeds: int, first: int) -> dict[str, str]:
+    mean = f"Means over {seeds} seeds; the bands are 95 % t intervals." if seeds > 1 else "One seed."
+    return {
+        "Learning": f"{mean} The axis shows where methods differ; the first rounds may lie outside.",
+        "Clients": f"{_seed(seeds, first)}: each method's clients, worst first. A better mean can hide a "
+        "worse bottom decile.",
+        "Trials": _TRIALS,
+    }
+
+
+def _notes(seeds: int, first: int) -> dict[str, str]:
+    interval = f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
+    return {
+        "Results": interval if seeds > 1 else "",
+        _ALONE: f"{_seed(seeds, first)}; the clients that lose most come first.",
+    }
+
+
+def _seed(seeds: int, first: int) -> str:
+    return f"Seed {first}, one of {seeds}" if seeds > 1 else f"Seed {first}"
 
 
 def _means(comparison: Comparison) -> dict[str, str | float]:

@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from .style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours
 
 _LARGEST_SVG = 150_000
+_READABLE = 78
+"""Pixels of an inch of a figure, so that its words have ten."""
 _VARIABLES = {INK: "ink", MUTED: "muted", FAINT: "faint", PAPER: "paper"} | {
     c: f"c{i}" for i, c in enumerate(PALETTE)
 }
@@ -33,7 +35,12 @@ def embed(figure: Figure, identifier: str, description: str) -> str:
         return _image(figure, description)
     themed = is_ours(figure)
     drawing = _TAG.sub(lambda tag: _adapt(tag[0], identifier, themed), drawing)
-    return drawing.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+    return drawing.replace("<svg", f'<svg role="img" aria-label="{escape(description)}" {_width(figure)}', 1)
+
+
+def _width(figure: Figure) -> str:
+    """Below this width words could not be read; on a phone, figures are moved sideways instead."""
+    return f'style="min-width: {round(_READABLE * figure.get_size_inches()[0])}px"'
 
 
 def _svg(figure: Figure) -> str:
@@ -56,4 +63,4 @@ def _image(figure: Figure, description: str) -> str:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escape(description)}" {_width(figure)} src="data:image/png;base64,{data}">'

@@ -40,14 +40,23 @@ def write_report(
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING,
     subtitle: str = "",
     captions: Mapping[str, str] = _NOTHING,
+    source: str = "",
+    notes: Mapping[str, str] = _NOTHING,
 ) -> Path:
-    """Write the page: headline numbers, figures by heading, tables by heading, configuration and events."""
+    """Write the page: headline numbers, figures by heading, tables by heading, configuration and events.
+
+    `source` says where the data came from; `notes` stand below the tables of that heading.
+    """
     body = "\n".join(
         [
-            _header(title, subtitle),
+            _header(title, subtitle, source),
             _cards(summary),
             _figures(figures, captions),
-            *(_section(heading, table(rows)) for heading, rows in tables.items() if rows),
+            *(
+                _section(heading, table(rows) + _note(notes.get(heading, "")))
+                for heading, rows in tables.items()
+                if rows
+            ),
             _events(events),
             _configuration(config),
         ]
@@ -105,8 +114,8 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return options
 
 
-def _header(heading: str, subtitle: str) -> str:
-    below = f'<p class="subtitle">{escape(subtitle)}</p>' if subtitle else ""
+def _header(heading: str, subtitle: str, source: str) -> str:
+    below = "".join(f'<p class="subtitle">{escape(words)}</p>' for words in (subtitle, source) if words)
     return f'<header><p class="eyebrow">Unalike report</p><h1>{escape(heading)}</h1>{below}</header>'
 
 
@@ -148,6 +157,10 @@ def _configuration(config: Mapping[str, Any]) -> str:
     return _section("Configuration", _folded(f"{len(rows)} options", content))
 
 
+def _note(words: str) -> str:
+    return f'<p class="note">{escape(words)}</p>' if words else ""
+
+
 def _folded(words: str, content: str) -> str:
     return f"<details><summary>{escape(words)}</summary>{content}</details>"
 
@@ -156,7 +169,7 @@ def _events(events: Sequence[Mapping[str, Any]]) -> str:
     if not events:
         return ""
     hidden = len(events) - _MOST_EVENTS
-    note = f'<p class="note">{hidden:,} more are in the record.</p>' if hidden > 0 else ""
+    note = _note(f"{hidden:,} more are in the record." if hidden > 0 else "")
     counts = Counter(str(event.get("kind", "event")) for event in events)
     words = ", ".join(f"{count:,} × {kind}" for kind, count in counts.most_common())
     return _section("Events", _folded(words, table(events[:_MOST_EVENTS])) + note)

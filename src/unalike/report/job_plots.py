@@ -48,7 +48,7 @@ class Jobs(NamedTuple):
 
 
 @styled
-def gantt(jobs: Jobs, names: Sequence[str] | None = None) -> Figure:
+def gantt(jobs: Jobs, names: Sequence[str] | None = None, axis: str = TIME) -> Figure:
     """Who computed when: a bar per job, darker the older the model is when the result is aggregated.
 
     A result that waited has a thin line until then. Long runs show their beginning, and of many clients some
@@ -64,7 +64,7 @@ def gantt(jobs: Jobs, names: Sequence[str] | None = None) -> Figure:
     axes.set_ylim(max(len(rows), 1) - 0.4, -0.6)
     _draw_aggregations(axes, jobs, horizon)
     axes.set_title("Who computed when")
-    axes.set_xlabel(_shown_label(jobs, shown, rows, horizon))
+    axes.set_xlabel(_shown_label(jobs, shown, rows, horizon, axis))
     _draw_jobs(axes, shown, _row_of(shown.clients, rows))
     axes.grid(visible=False)
     _name_rows(axes, rows, len(np.unique(jobs.clients)) == len(rows), names)
@@ -168,14 +168,14 @@ def _inks(staleness: Numbers) -> Floats:
     return np.asarray(_AGES(staleness / _scale_end(staleness)))
 
 
-def _shown_label(jobs: Jobs, shown: Jobs, rows: Numbers, horizon: float) -> str:
+def _shown_label(jobs: Jobs, shown: Jobs, rows: Numbers, horizon: float, axis: str) -> str:
     """The axis, and how much of the run is seen."""
     everyone, seen, total = len(np.unique(jobs.clients)), len(shown.clients), len(jobs.clients)
     if seen == total:
-        return TIME
+        return axis
     part = ", its beginning" if horizon < jobs.aggregated.max() else ""
     some = f", of {len(rows)} of {everyone:,} clients" if len(rows) < everyone else ""
-    return f"{TIME}{part}: {seen:,} of {total:,} jobs{some}"
+    return f"{axis}{part}: {seen:,} of {total:,} jobs{some}"
 
 
 def _name_rows(axes: Axes, rows: Numbers, everyone: bool, names: Sequence[str] | None) -> None:

@@ -40,6 +40,10 @@ _CAPTIONS = {
     "Objectives": "Clients' test losses by importance (the target) and as their results really weighed "
     "(the surrogate); apart, they show a bias of the timing.",
 }
+_REAL_CAPTIONS = {
+    "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated.",
+    "Time": "The same learning by rounds and by the time that passed.",
+}
 
 
 class RunLike(Protocol):
@@ -54,19 +58,22 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     """Write `report.html` and `plots/*.png` into the run folder, with `more` figures beside those of the
     record, and return the report's path."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
-    figures = run_figures(metrics, clients, federation) | participation_figures(folder.record, federation)
-    figures |= timing_figures(folder.record, federation) | dict(more or {})
+    real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
+    figures = run_figures(metrics, clients, None if real else federation)
+    figures |= participation_figures(folder.record, federation)
+    figures |= timing_figures(folder.record, federation, real) | dict(more or {})
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
-    worst, events = worst_clients(clients), folder.record.events()
-    first = headline(metrics, clients, folder.record.timings(), events)
+    worst, events = worst_clients(clients, federation), folder.record.events()
+    first = headline(metrics, clients, folder.record.timings(), events, federation)
     return write_report(
         folder.path / "report.html",
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
-        summary=first | timing_cards(folder.record, federation),
+        source=data_source(federation),
+        summary=first | timing_cards(folder.record, federation, real),
         figures=figures,
-        captions=_CAPTIONS,
+        captions=_CAPTIONS | (_REAL_CAPTIONS if real else {}),
         config={**folder.config, "versions": getattr(folder, "versions", {})},
         events=events,
         tables={
@@ -95,7 +102,11 @@ def run_figures(metrics: Columns, clients: Columns, federation: Any = None) -> d
 
 
 def headline(
-    metrics: Columns, clients: Columns, timings: Columns, events: Sequence[Mapping[str, Any]] = ()
+    metrics: Columns,
+    clients: Columns,
+    timings: Columns,
+    events: Sequence[Mapping[str, Any]] = (),
+    federation: Any = None,
 ) -> dict[str, str | float]:
     """The numbers that a reader wants first; of a run that has diverged, never those from before."""
     cards: dict[str, str | float] = {}
@@ -105,8 +116,8 @@ def headline(
             cards[title(name)] = f"diverged in round {diverged}"
         elif name in metrics and np.isfinite(last(metrics[name])):
             cards[title(name)] = value(name, last(metrics[name]))
-    cards.update(_client_cards(clients))
-    cards["Rounds"] = float(len(metrics["round"]))
+    cards.update(_client_cards(clients, federation))
+    cards["Rounds"] = float(metrics["round"][-1]) if len(metrics["round"]) else 0.0
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
         cards["Rounds without clients"] = float(empty)
@@ -124,8 +135,10 @@ def client_score(clients: Columns) -> str | None:
     return next((name for name in _SCORES if name in clients), None)
 
 
-def worst_clients(clients: Columns, count: int = _WORST_SHOWN) -> list[dict[str, Any]]:
-    """The clients with the worst score, worst first, with all that was measured of them."""
+def worst_clients(
+    clients: Columns, federation: Any = None, count: int = _WORST_SHOWN
+) -> list[dict[str, Any]]:
+    """The clients with the worst score, worst first, by name, with all that was measured of them."""
     score = client_score(clients)
     if score is None:
         return []
@@ -134,7 +147,20 @@ def worst_clients(clients: Columns, count: int = _WORST_SHOWN) -> list[dict[str,
     measured = np.isfinite(clients[score]) & (clients.get("test_samples", np.ones(len(order))) > 0)
     order = order[measured[order]][:count]
     columns = ["client", score, *(name for name in clients if name not in ("client", score))]
-    return [{name: _entry(name, clients[name][row]) for name in columns} for row in order]
+    rows = [{name: _entry(name, clients[name][row]) for name in columns} for row in order]
+    if federation is not None and federation.names is not None:
+        rows = [{**row, "client": federation.name(int(row["client"]))} for row in rows]
+    return rows
+
+
+def data_source(federation: Any) -> str:
+    """Where the rows came from, which column is predicted and what was not read, as far as it is known.
+
+    >>> data_source(None)
+    ''
+    """
+    words = "" if federation is None else str(federation.description)
+    return f"Data: {words}." if words else ""
 
 
 def subtitle(config: Mapping[str, Any]) -> str:
@@ -148,15 +174,16 @@ def subtitle(config: Mapping[str, Any]) -> str:
     return " · ".join(cell(name) for name in names if name is not None)
 
 
-def _client_cards(clients: Columns) -> dict[str, str | float]:
+def _client_cards(clients: Columns, federation: Any) -> dict[str, str | float]:
     score = client_score(clients)
     if score is None:
         return {}
     summary = summarise_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
+    known, everyone = len(clients["client"]), 0 if federation is None else len(federation)
     return {
         "Bottom decile of clients": value(score, summary["bottom_decile"]),
         "Worst client": value(score, summary["worst"]),
-        "Clients": float(len(clients["client"])),
+        "Clients": f"{known:,} of {everyone:,} evaluated" if known < everyone else float(known),
     }
 
 

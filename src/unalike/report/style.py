@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
-PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#2f8fcf", "#6a4c93", "#7d5a3c")
+PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#3d4450", "#6a4c93", "#7d5a3c")
 _SIGNATURE = "unalike"
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 
@@ -86,8 +86,9 @@ def colour(index: int) -> str:
 
 
 def dash(index: int) -> Any:
-    """The line style of the index-th thing: it changes when the colours begin again."""
-    return _DASHES[index // len(PALETTE) % len(_DASHES)]
+    """The line style of the index-th thing: it changes after every four, so that colours alone decide between
+    few, and no two of many look the same."""
+    return _DASHES[index // (len(PALETTE) // 2) % len(_DASHES)]
 
 
 def label_ends(

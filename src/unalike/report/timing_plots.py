@@ -23,8 +23,8 @@ _WIDTH = 8.4
 
 
 @styled
-def against_time(runs: Metrics | Mapping[str, Metrics], names: Sequence[str]) -> Figure:
-    """Each metric against rounds and, beside it, against simulated time: which of two runs is the better one
+def against_time(runs: Metrics | Mapping[str, Metrics], names: Sequence[str], axis: str = TIME) -> Figure:
+    """Each metric against rounds and, beside it, against time: which of two runs is the better one
     may depend on that.
 
     `runs` are the columns of one record (`Record.metrics()`), or those of several by name.
@@ -36,7 +36,7 @@ def against_time(runs: Metrics | Mapping[str, Metrics], names: Sequence[str]) ->
     for row, name in zip(grid, measured, strict=False):
         _pair(row[0], row[1], by_name, name)
     rounds_axis(grid[-1][0])
-    grid[-1][1].set_xlabel(TIME)
+    grid[-1][1].set_xlabel(axis)
     return picture
 
 

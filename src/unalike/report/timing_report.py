@@ -14,44 +14,50 @@ from numpy.typing import NDArray
 
 from ..runs.record import Record
 from ..timing.surrogate import Surrogate
-from .job_plots import Jobs, gantt
+from .job_plots import TIME, Jobs, gantt
 from .plots import last
 from .timing_plots import Floats, against_time, clock, staleness_histogram, target_and_surrogate
-from .words import number_text
+from .words import number_text, seconds_text
 
 _GROUPS = ("used", "versions", "started", "finished")
 _SCORES = ("test_loss", "test_accuracy", "test_rmse")
 _MOST_EVALUATIONS = 60
+REAL_TIME = "time, in seconds"
 
 
-def timing_figures(record: Record, federation: Any) -> dict[str, Figure]:
-    """Jobs, learning in time, ages of results and the two objectives, as far as the record tells of them."""
+def timing_figures(record: Record, federation: Any, real: bool = False) -> dict[str, Figure]:
+    """Jobs, learning in time, ages of results and the two objectives, as far as the record tells of them.
+
+    Of `real` clients the clock shows seconds that have passed.
+    """
     work = recorded_jobs(record)
     if not len(work.clients):
         return {}
     metrics = record.metrics()
     names = None if federation is None else [federation.name(i) for i in range(len(federation))]
-    figures = {"Jobs": gantt(work, names)}
+    axis = REAL_TIME if real else TIME
+    figures = {"Jobs": gantt(work, names, axis)}
     scores = [name for name in _SCORES if name in metrics]
     if scores:
-        figures["Time"] = against_time(metrics, scores)
+        figures["Time"] = against_time(metrics, scores, axis)
     if work.staleness.max() > 0:
         figures["Staleness"] = staleness_histogram(work.staleness)
     both = None if federation is None else objectives(record, federation.importance)
     if both is not None and len(both.at) > 1:
         figures["Objectives"] = target_and_surrogate(
-            both.at, both.target, both.surrogate, (both.target_spread, both.surrogate_spread)
+            both.at, both.target, both.surrogate, (both.target_spread, both.surrogate_spread), axis
         )
     return figures
 
 
-def timing_cards(record: Record, federation: Any = None) -> dict[str, float | str]:
-    """Simulated time, how old results were, lost jobs and, knowing the federation, the weights' bias."""
+def timing_cards(record: Record, federation: Any = None, real: bool = False) -> dict[str, float | str]:
+    """Time, how old results were, lost jobs and, knowing the federation, the weights' bias."""
     work = recorded_jobs(record)
     if not len(work.clients):
         return {}
+    seconds = last(record.metrics()["clock"])
     cards: dict[str, float | str] = {
-        "Simulated time": number_text(last(record.metrics()["clock"])),
+        **({"Time": seconds_text(seconds)} if real else {"Simulated time": number_text(seconds)}),
         "Mean staleness": f"{work.staleness.mean():,.2f} versions",
         "Oldest result": _counted(int(work.staleness.max()), "version"),
     }

@@ -48,7 +48,12 @@ def _readable(scores: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 
 
 def report_tuning(
-    path: str | Path, comparison: Comparison, trials: Trials, runs: Runs, config: Mapping[str, Any]
+    path: str | Path,
+    comparison: Comparison,
+    trials: Trials,
+    runs: Runs,
+    config: Mapping[str, Any],
+    source: str = "",
 ) -> Path:
     """Write the page of a comparison with all trials that led to it."""
     rows = [
@@ -64,6 +69,7 @@ def report_tuning(
         comparison,
         runs,
         config,
-        figures={"Trials": tuning_plot(trials, comparison.metric)},
-        tables={"Trials": table},
+        {"Trials": table},
+        source,
+        {"Trials": tuning_plot(trials, comparison.metric)},
     )
