@@ -71,7 +71,8 @@ class _Some(Policy):
     def restore(self, state):  # type: ignore[no-untyped-def]
         super().restore(state)
         for name in _COUNTED:
-            setattr(self, name, np.array(state[name]))
+            if name in state:  # runs of earlier versions did not count, or not by weight
+                setattr(self, name, np.array(state[name]))
 
 
 @timings.add("wait-for-all")
