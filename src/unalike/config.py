@@ -159,7 +159,7 @@ class Experiment(BaseModel):
         description="How old results count less, such as polynomial:0.5 (`unalike list staleness`).",
     )
     dropout: float = Field(0.0, ge=0, lt=1, description="Probability that a client's work is lost.")
-    timeout: float | None = Field(None, gt=0, le=MANY, description="Work that takes longer is given up.")
+    timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
     until: float | None = Field(None, gt=0, le=MANY, description="Stop when the simulated clock says so.")
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
     devices: int | None = Field(None, ge=1, le=4096, description="Cores to use; all when not given.")

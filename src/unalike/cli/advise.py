@@ -10,10 +10,11 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from ..config import make_experiment
+from ..core.catalogue import check_name
 from ..errors import ConfigError
 from ..plain_files import check_plain_file
 from .help import Program
+from .options import experiment_of
 from .screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -66,11 +67,10 @@ def sampling(
 
     Example: unalike advise sampling --partition lognormal:1 --clients 50 --per-round 5
     """
+    experiment = experiment_of(data=data, partition=partition, clients=clients, samples=samples, seed=seed)
     from ..experiment import make_federation
     from ..insight import advise_sampling
 
-    values = {"data": data, "partition": partition, "clients": clients, "samples": samples, "seed": seed}
-    experiment = make_experiment({name: value for name, value in values.items() if value is not None})
     advice = advise_sampling(make_federation(experiment).with_importance(importance), per_round)
     if plot is not None:
         from ..report import save
@@ -143,6 +143,8 @@ def timing(
 
     Example: unalike advise timing --hardware spread:80 --clients 50
     """
+    if times is None:
+        check_name("hardware", hardware)
     from ..data.importance import importance_of
     from ..insight.timing_advice import advise_timing, check_clients
     from ..insight.timing_race import Goal

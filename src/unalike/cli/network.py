@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.status import Status
 
+from ..core.catalogue import check_name
 from ..errors import ConfigError
 from .help import Program
 from .screen import console, errors, print_json, show_rows, show_summary
@@ -60,6 +61,7 @@ def design_overlay(
 
     Example: unalike network design --underlay gaia --access 1 --workload inaturalist
     """
+    check_names(underlay, workload, name)
     from ..network import Overlay, certify, design
 
     if out is not None:
@@ -109,6 +111,7 @@ def compare_overlays(
 
     Example: unalike network compare --underlay aws-na --access 0.1 --workload femnist
     """
+    check_names(underlay, workload, *(word.strip() for word in (designs or "").split(",") if word.strip()))
     from ..network import design
 
     silos = reached(underlay, workload, local_steps, access, core, seed)
@@ -151,6 +154,7 @@ def show_overlay(
 
     Example: unalike network show --underlay gaia --design mst
     """
+    check_names(underlay, workload, name)
     from ..network import Overlay, design
     from ..report import save
     from ..report.network_plots import network_map
@@ -172,6 +176,15 @@ def show_overlay(
         return
     show_summary(answer, words)
     console.print(f"Drawn to [bold]{escape(str(picture))}[/bold].", soft_wrap=True)
+
+
+def check_names(underlay: str, workload: str, *designs: str) -> None:
+    """Raise for a name that does not exist, before anything slow is imported."""
+    if not underlay.endswith((".csv", ".gml")) and not Path(underlay).is_file():
+        check_name("underlays", underlay)
+    check_name("workloads", workload)
+    for name in designs:
+        check_name("networks", name)
 
 
 def reached(

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import typer
 
-from ..config import Experiment, read_experiment
+from ..config import Experiment, make_experiment, read_experiment
 from ..core.catalogue import check_settings
 from ..errors import ConfigError
 from ..registry import parse_spec
@@ -38,9 +38,7 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
             given.pop(name, None)
         if "options" in overrides:
             overrides["options"] = parse_settings(overrides["options"])
-        experiment = read_experiment(given.pop("file"), overrides)
-        check_settings(experiment.model_dump())  # before JAX is imported: a typo is answered at once
-        return command(experiment=experiment, **given)
+        return command(experiment=checked(read_experiment(given.pop("file"), overrides)), **given)
 
     parameters = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields), *own]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
@@ -51,6 +49,17 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
 
 
 _TRUTHS = {"true": True, "false": False}
+
+
+def checked(experiment: Experiment) -> Experiment:
+    """The same experiment, if all its names exist; JAX is not imported yet, so a typo is answered at once."""
+    check_settings(experiment.model_dump())
+    return experiment
+
+
+def experiment_of(**values: Any) -> Experiment:
+    """The experiment that a few options describe, if all its names exist."""
+    return checked(make_experiment({name: value for name, value in values.items() if value is not None}))
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from ..config import Experiment, make_experiment
+from ..core.run_files import check_free, check_run
 from ..errors import RunError
 from .interrupted import can_go_on
 from .said import say_data
@@ -34,6 +35,8 @@ def run(
     Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
     10 --rounds 50
     """
+    if out is not None:
+        check_free(out, overwrite)
     from ..experiment import make_federation, run_experiment
 
     folder = out or run_folder(experiment)
@@ -56,6 +59,7 @@ def resume(
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Go on with an interrupted run; the result is the same as if it had never stopped."""
+    check_run(folder)
     from ..runs import RunFolder
 
     opened = RunFolder.open(folder)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from ..config import make_experiment
 from ..core.catalogue import KINDS, explain
 from ..core.method_options import method_options, option_words
 from ..errors import unknown
+from .options import experiment_of
 from .screen import console, print_json, show_rows, show_summary
 
 OPTIMIZERS, ALGORITHMS = "optimizers", "algorithms"
@@ -76,20 +75,20 @@ def inspect_data(
 
     Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
     """
+    experiment = experiment_of(
+        data=data,
+        label=label,
+        partition=partition,
+        clients=clients,
+        skew=skew,
+        samples=samples,
+        seed=seed,
+    )
     from ..data import describe, draw_partition
     from ..experiment import make_federation
     from ..report import save
 
-    values: dict[str, Any] = {
-        "data": data,
-        "label": label,
-        "partition": partition,
-        "clients": clients,
-        "skew": skew,
-        "samples": samples,
-        "seed": seed,
-    }
-    federation = make_federation(make_experiment({k: v for k, v in values.items() if v is not None}))
+    federation = make_federation(experiment)
     facts = {**describe(federation), "picture": str(picture)}
     save(draw_partition(federation), picture)
     if json:

@@ -8,13 +8,14 @@ run. What a user's own module has registered is added.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import unknown
+from ..errors import DataError, unknown
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -98,6 +99,20 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for setting, kind in SETTINGS.items():
         if settings.get(setting) is not None:
             check_name(kind, settings[setting])
+    if settings.get("data") is not None:
+        check_data(settings["data"])
+
+
+def check_data(name: str) -> None:
+    """Raise if this is neither a data set nor a folder."""
+    path = name.removeprefix("folder:")
+    if os.sep in name or path != name or name == "folder":
+        if not Path(path).is_dir():
+            raise DataError(
+                f"there is no folder {path!r}; give a saved federation or a folder of client files."
+            )
+    elif not Path(name).is_dir():
+        check_name("data", name)
 
 
 @cache

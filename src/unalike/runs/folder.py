@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
 from ..trees import Tree
 from .checkpoints import Checkpoints
@@ -22,20 +23,6 @@ from .record import Record
 from .tensors import load_tensors, restore, save_tensors
 from .versions import versions
 
-_CONFIG, _RECORD, _MODEL, _CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
-_OURS = (
-    _CONFIG,  # first, so that a half-cleared folder is no longer a run
-    _RECORD,
-    f"{_RECORD}-wal",
-    f"{_RECORD}-shm",
-    _MODEL,
-    "report.html",
-    ".*.tmp",
-    f"{_CHECKPOINTS}/round-*.safetensors",
-    f"{_CHECKPOINTS}/.*.tmp",
-    "plots/*.png",
-)
-
 
 class RunFolder:
     """One run on disk; make one with :meth:`create` or :meth:`open`."""
@@ -43,7 +30,7 @@ class RunFolder:
     def __init__(self, path: Path, record: Record, document: Mapping[str, Any]) -> None:
         self.path = path
         self.record = record
-        self.checkpoints = Checkpoints(path / _CHECKPOINTS, _kept(record))
+        self.checkpoints = Checkpoints(path / CHECKPOINTS, _kept(record))
         self.config = {key: value for key, value in document.items() if key != "versions"}
         self.versions: dict[str, str] = dict(document.get("versions", {}))
 
@@ -63,24 +50,23 @@ class RunFolder:
         is never cleared. `keep` is how many checkpoints stay, None for all of them.
         """
         folder = Path(path)
-        _refuse_to_destroy(folder, overwrite)
+        check_free(folder, overwrite)
         _make(folder)
         with locked(folder):
             _clear(folder)
-            record = Record(folder / _RECORD, commit_every=commit_every)
+            record = Record(folder / RECORD, commit_every=commit_every)
             # Remembered, for a run that keeps its whole history must not lose it by being resumed.
             record.set_meta("keep", "all" if keep is None else str(keep))
-            write_config(folder / _CONFIG, {**config, "versions": versions()})
-        return cls(folder, record, read_config(folder / _CONFIG))
+            write_config(folder / CONFIG, {**config, "versions": versions()})
+        return cls(folder, record, read_config(folder / CONFIG))
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False, commit_every: int = 1) -> RunFolder:
         """Open a run to resume it, or, `read_only`, to look at it while it may still be going on."""
         folder = Path(path)
-        if not folder.is_dir():
-            raise RunError(f"there is no run folder {folder}.")
-        document = read_config(folder / _CONFIG)
-        return cls(folder, _open_record(folder / _RECORD, read_only, commit_every), document)
+        check_run(folder)
+        document = read_config(folder / CONFIG)
+        return cls(folder, _open_record(folder / RECORD, read_only, commit_every), document)
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the folder for this process while a block runs."""
@@ -108,12 +94,12 @@ class RunFolder:
 
     def save_model(self, tree: Tree, metadata: Mapping[str, str] | None = None) -> Path:
         """Write the trained model and return where it is."""
-        save_tensors(self.path / _MODEL, tree, metadata)
-        return self.path / _MODEL
+        save_tensors(self.path / MODEL, tree, metadata)
+        return self.path / MODEL
 
     def load_model(self, template: Tree) -> Tree:
         """The trained model, in the template's structure."""
-        tensors, _ = load_tensors(self.path / _MODEL)
+        tensors, _ = load_tensors(self.path / MODEL)
         return restore(template, tensors)
 
     def close(self) -> None:
@@ -132,30 +118,6 @@ def _kept(record: Record) -> int | None:
     return None if keep == "all" else int(keep)
 
 
-def _refuse_to_destroy(folder: Path, overwrite: bool) -> None:
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose another --out.")
-    stranger = _stranger(folder)
-    if stranger:
-        raise RunError(f"{folder} holds {stranger}, which is not part of a run; choose another --out.")
-    if (folder / _CONFIG).exists() and not overwrite:
-        raise RunError(
-            f"{folder} already holds a run; go on with `unalike resume {folder}`, "
-            "choose another --out, or replace it with --overwrite."
-        )
-
-
-def _stranger(folder: Path) -> Path | None:
-    """A file that no run of ours wrote, if there is one."""
-    ours = {path for pattern in _OURS for path in folder.glob(pattern)} | {folder / "lock"}
-    others = (
-        path.relative_to(folder) for path in folder.rglob("*") if path not in ours and not path.is_dir()
-    )
-    return next(others, None)
-
-
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +126,7 @@ def _make(folder: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    for path in (path for pattern in _OURS for path in folder.glob(pattern)):
+    for path in (path for pattern in OURS for path in folder.glob(pattern)):
         path.unlink(missing_ok=True)
 
 
