@@ -77,10 +77,11 @@ def read_job() -> Job:
     return Job(**vars(parser.parse_args()))
 
 
-def read_data(path: Path) -> Data:
-    """Read a problem file; the first weights are keyed `<layer>.<name>`."""
+def read_data(path: Path, **given: np.ndarray) -> Data:
+    """Read a problem file; the first weights are keyed `<layer>.<name>`. Arrays that an adapter has `given`
+    itself are not read."""
     with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+        arrays = {name: given[name] if name in given else stored[name] for name in stored.files}
     hyper = json.loads(str(arrays.pop("hyper")))
     first = {name: arrays.pop(name) for name in list(arrays) if name.startswith("init.")}
     return Data(hyper=hyper, weights={k.removeprefix("init."): v for k, v in first.items()}, **arrays)

@@ -18,6 +18,7 @@ from common import Data, Job, Laps, chunks, finish, layer_weights, read_data, re
 import unalike
 import unalike.engine.local as local_engine
 from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, Turn, models
+from unalike.data.array_files import read_npz
 from unalike.data.federation import Split
 from unalike.engine.batches import Batches, plan_batches
 from unalike.trees import Tree
@@ -99,13 +100,19 @@ def use_given_batches(data: Data, first: int) -> None:
 
 
 def train_rounds(
-    data: Data, task: Task, algorithm: FedAvg, state: Tree, first: int, rounds: int
+    data: Data,
+    federation: Federation,
+    task: Task,
+    algorithm: FedAvg,
+    state: Tree,
+    first: int,
+    rounds: int,
 ) -> tuple[Tree, float]:
     """Train rounds `first`, `first + 1`, ...; the new state and the seconds from first to last round."""
     use_given_batches(data, first)
     times: list[float] = []
     run = unalike.train(
-        federation_of(data),
+        federation,
         task,
         algorithm,
         rounds=rounds,
@@ -119,7 +126,7 @@ def train_rounds(
 
 def main(job: Job) -> None:
     """Run the job's rounds and write the result."""
-    data = read_data(job.problem)
+    data = read_data(job.problem, **read_npz(job.problem, ("x",)))  # where XLA uses it in place
     model, weights = model_of(data)
     task = Task.classification(model, data.hyper["classes"])
     work = LocalWork(steps=data.hyper["steps"], batch_size=data.hyper["batch"])
@@ -127,13 +134,15 @@ def main(job: Job) -> None:
     params = jax.tree.map(jnp.asarray, weights)
     state: Tree = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
     laps = Laps()
-    train_rounds(data, task, algorithm, state, job.warmup, job.rounds)  # compiles; its result is not used
-    state, seconds = train_rounds(data, task, algorithm, state, 0, job.warmup)
+    federation = federation_of(data)
+    given = (data, federation, task, algorithm)
+    train_rounds(*given, state, job.warmup, job.rounds)  # compiles; its result is not used
+    state, seconds = train_rounds(*given, state, 0, job.warmup)
     laps.seconds += [seconds / job.warmup] * job.warmup
-    state, seconds = train_rounds(data, task, algorithm, state, job.warmup, job.rounds)
+    state, seconds = train_rounds(*given, state, job.warmup, job.rounds)
     laps.seconds += [seconds / job.rounds] * job.rounds
     apply = jax.jit(task.apply)
-    pieces = chunks(len(data.y_test))
+    pieces = chunks(len(data.y_test), 100)
     logits = np.concatenate([np.asarray(apply(state["params"], data.x_test[piece])) for piece in pieces])
     finish(job, data, laps, logits, "unalike", threads=len(jax.devices()))
 

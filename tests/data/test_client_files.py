@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from unalike.data import Federation
+from unalike.data.array_files import read_npy, read_npz
+from unalike.data.arrays import ALIGNMENT
 from unalike.errors import DataError
 
 
@@ -209,3 +211,14 @@ def test_words_of_a_parquet_file_in_another_order(tmp_path):
     parquet.write_table(missing, tmp_path / "b.parquet")
     with pytest.raises(DataError, match="'b' has an empty label in row 1"):
         Federation.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_read_to_where_devices_use_them_in_place(tmp_path, order):
+    x = np.asarray(np.arange(60.0, dtype=np.float32).reshape(4, 3, 5), order=order)
+    np.savez(tmp_path / "packed.npz", x=x, y=np.arange(4))
+    np.save(tmp_path / "x.npy", x)
+    for found in (read_npz(tmp_path / "packed.npz", ("x",))["x"], read_npy(tmp_path / "x.npy")):
+        np.testing.assert_array_equal(found, x)
+        assert found.dtype == x.dtype
+        assert found.ctypes.data % ALIGNMENT == 0

@@ -12,6 +12,7 @@ from ..runs.record import Record
 from .participation_plots import availability_timeline, classes_per_round
 
 AWAY, THERE, USED, EXCLUDED = range(4)
+_NOBODY = np.zeros(0, np.int64)
 _MOST_SHOWN = 10
 
 
@@ -61,7 +62,8 @@ def most_excluded(record: Record, federation: Any, count: int = _MOST_SHOWN) -> 
     if federation is None or not any(len(clients) for clients in rounds["excluded"].values()):
         return []
     totals = {
-        name: np.bincount(np.concatenate(list(listed.values())), minlength=len(federation))
+        # Large groups are counted in the record, not listed: a group may be in no round at all.
+        name: np.bincount(np.concatenate([_NOBODY, *listed.values()]), minlength=len(federation))
         for name, listed in rounds.items()
     }
     order = np.argsort(-totals["excluded"], kind="stable")[:count]
