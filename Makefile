@@ -8,13 +8,19 @@ CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if 
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-$(BIN)/.ready: pyproject.toml
+# What a user needs; the demo needs no more.
+$(BIN)/.plain: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+# And what tests, checks and benchmarks need.
+$(BIN)/.ready: $(BIN)/.plain
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(BIN)/.ready  ## train on embedded data and compare methods; ends with a table and a report
+demo: $(BIN)/.plain  ## train on embedded data and compare methods; ends with a table and a report
 	$(BIN)/unalike run examples/digits.toml --out runs/demo --overwrite
 	$(BIN)/unalike compare examples/digits.toml --algorithms fedavg,fedprox,scaffold,fedavg+,local --seeds 3 --rounds 20 --out runs/demo-comparison --overwrite
 

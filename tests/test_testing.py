@@ -6,7 +6,7 @@ import jax
 import pytest
 
 import unalike
-from unalike import FedAvg, Reply, local_sgd
+from unalike import FedAvg, Reply, local_sgd, trees
 from unalike.algorithms import algorithms
 from unalike.models import Task, mlp_norm
 from unalike.testing import CHECKS, ContractError, check_algorithm
@@ -40,7 +40,19 @@ def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
         timing=Gossip("ring") if algorithms.make(name).decentralised else None,
         skip=[NOT_PROMISED.get(name, "")],
     )
-    assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)}
+    assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)} - not_claimed(algorithms.make(name))
+
+
+def not_claimed(algorithm):
+    """Promises that a method says it does not make, which must not be listed as kept."""
+    adapts = algorithm.evaluation_work.steps != 0
+    claims = {
+        "order of clients": not algorithm.decentralised,
+        "clients keep to themselves": not algorithm.decentralised,
+        "no step no change": hasattr(algorithm, "optimizer"),
+        "one client is local training": algorithm.equals_local_training and not adapts,
+    }
+    return {name for name, claimed in claims.items() if not claimed}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +90,51 @@ def test_a_broken_promise_is_named(algorithm, promise):
         check_algorithm(
             algorithm, skip=["same seed", "state survives saving", "one client is local training"]
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(FedAvg):
+    """Forgets that a client hands back a reply."""
+
+    def client(self, task, message, memory, data, key):
+        return message, memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unasked(FedAvg):
+    """Uses a sum that it has not asked for."""
+
+    def aggregate(self, task, state, mixed):
+        return {**state, "params": trees.add(state["params"], mixed.by_importance)}
+
+
+@pytest.mark.parametrize("engine", ["local", "debug"])
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (Pair(), r"Pair\.client returns a tuple; let it return Reply\(upload, memory, report\)"),
+        (
+            Unasked(),
+            r"Unasked\.aggregate uses .* write sums_by_importance: ClassVar\[bool\] = True in Unasked",
+        ),
+    ],
+)
+def test_mistakes_of_ones_own_method_are_said_in_a_sentence(algorithm, words, engine):
+    federation = unalike.testing.example_federation()
+    task = unalike.testing.example_task(federation)
+    with pytest.raises(unalike.ConfigError, match=words):
+        unalike.train(federation, task, algorithm, rounds=1, engine=engine)
+
+
+def test_a_run_is_shown_in_a_few_lines(tmp_path):
+    federation = unalike.testing.example_federation()
+    task = unalike.testing.example_task(federation)
+    run = unalike.train(federation, task, FedAvg(), rounds=2, out=tmp_path / "run")
+    shown = repr(run).splitlines()
+    assert shown[0] == "Run of fedavg: 5 clients, 2 rounds"
+    assert "test accuracy" in shown[1]
+    assert shown[2] == f"  folder: {tmp_path / 'run'}"
+    assert len(shown) == 3
 
 
 def test_a_memory_of_another_shape_is_refused_before_training():

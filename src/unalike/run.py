@@ -27,6 +27,9 @@ class Run:
     record: Record
     folder: RunFolder | None = None
 
+    def __repr__(self) -> str:
+        return show_run(self)
+
     @property
     def message(self) -> Tree:
         """What the server would broadcast now: the model, for most algorithms."""
@@ -59,3 +62,20 @@ class Run:
         return evaluation_columns(
             self.engine, self.message, self.memories, self.rounds, clients, self.setting.federation
         )[0]
+
+
+def show_run(run: Run) -> str:
+    """A few lines: method, clients, rounds, the last metrics, and the folder."""
+    columns = run.metrics()
+    named = {name: columns[name] for name in columns if name.startswith(("train_", "test_", "unseen_"))}
+    seen = {name: values[np.isfinite(values)] for name, values in named.items()}
+    last = [f"{name.replace('_', ' ')} {values[-1]:.4g}" for name, values in seen.items() if len(values)]
+    algorithm = run.setting.algorithm
+    lines = [
+        f"Run of {algorithm.name or type(algorithm).__name__}: {len(run.setting.federation):,} clients, "
+        f"{run.rounds:,} rounds",
+        f"  last: {', '.join(last) or 'nothing was measured'}",
+    ]
+    if run.folder is not None:
+        lines.append(f"  folder: {run.folder.path}")
+    return "\n".join(lines)

@@ -52,7 +52,8 @@ def train(
     takes part; `timing` says when results arrive, and `until` stops the simulated clock. With `out`, the run
     is a folder that survives a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts
     from a given server state, such as `other_run.history.state(5)`; `keep_history` keeps every version for
-    that.
+    that. `observer(report, rounds)` is called after every round with what happened in it (`report.round`,
+    `report.metrics`) and how many rounds are expected, for progress bars and logs.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)

@@ -193,9 +193,9 @@ def test_without_flower_there_is_a_sentence_that_says_what_to_install(monkeypatc
     from importlib import util
 
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r'pip install "unalike\[flower\]"'):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[flower\]'"):
         Link("127.0.0.1:1", None, None, tmp_path).__enter__()
-    with pytest.raises(ConfigError, match=r'pip install "unalike\[flower\]"'):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[flower\]'"):
         make_node_key(tmp_path, "anna")
 
 

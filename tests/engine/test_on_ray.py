@@ -197,7 +197,7 @@ def test_streams_are_refused(federation):
 
 def test_without_ray_the_extra_is_named(federation, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match=r'pip install "unalike\[ray\]"'):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[ray\]'"):
         on_ray.RayEngine(setting=Setting(federation, None, None, 0))
 
 

@@ -164,3 +164,34 @@ class Algorithm:
     def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
         """Predictions of a predictor for a batch of rows."""
         return task.apply(predictor, x)
+
+
+def check_reply(algorithm: Algorithm, reply: Any) -> None:
+    """Raise where a client hands back something else than a reply."""
+    if not isinstance(reply, Reply):
+        raise ConfigError(
+            f"{type(algorithm).__name__}.client returns a {type(reply).__name__}; let it return "
+            "Reply(upload, memory, report), such as Reply(params, memory, {'train_loss': loss})."
+        )
+
+
+def as_promised(algorithm: Algorithm, mixed: Mixed) -> Mixed:
+    """What the server receives, without sums that the method has not asked for."""
+    if algorithm.sums_by_importance:
+        return mixed
+    limited = _WithoutImportance(*mixed)
+    limited.method = type(algorithm).__name__
+    return limited
+
+
+class _WithoutImportance(Mixed):
+    """A mixture of a method that has not asked for the sum by importance."""
+
+    method: str
+
+    @property
+    def by_importance(self) -> Tree:
+        raise ConfigError(
+            f"{self.method}.aggregate uses mixed.by_importance, which is summed only if asked for; write "
+            f"sums_by_importance: ClassVar[bool] = True in {self.method}."
+        )

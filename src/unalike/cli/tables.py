@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 _NUMBER = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|[-+]?inf|nan|failed|–|±|")
-_NARROW = 12
-"""Names are broken or folded only beyond this."""
+_NARROW = 24
+"""Longer words than this may be broken; shorter ones are names that somebody will type."""
 Row = Mapping[str, str]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import DataError, installed_by
 from ..plain_files import check_plain_file, check_unfolded
 from .agreement import Words
 from .table_columns import numbers_of, targets_of
@@ -45,7 +45,7 @@ def _open(path: Path) -> Any:
         from pyarrow import parquet
     except ImportError:
         raise DataError(
-            "reading .parquet files needs pyarrow; install it with pip install 'unalike[parquet]'."
+            f"reading .parquet files needs pyarrow; install it with {installed_by('parquet')}."
         ) from None
     words = [field.name for field in parquet.read_schema(path) if str(field.type) in _WORDS]
     file = parquet.ParquetFile(path, read_dictionary=words)

@@ -13,7 +13,7 @@ import socket
 from importlib import metadata, util
 from pathlib import Path
 
-from ..errors import ConfigError
+from ..errors import ConfigError, installed_by
 
 SUPPORTED = "1.41"
 
@@ -21,7 +21,7 @@ SUPPORTED = "1.41"
 def check_flower() -> None:
     """Nothing, if a supported Flower is installed; otherwise an error that says which one to install."""
     if util.find_spec("flwr") is None:
-        raise ConfigError('a deployment needs Flower; install it with pip install "unalike[flower]".')
+        raise ConfigError(f"a deployment needs Flower; install it with {installed_by('flower')}.")
     version = metadata.version("flwr")
     if not is_supported(version):
         raise ConfigError(
@@ -33,7 +33,7 @@ def check_flower() -> None:
 def check_cryptography() -> None:
     """Nothing, if the package that makes keys is installed (it comes with Flower); otherwise an error."""
     if util.find_spec("cryptography") is None:
-        raise ConfigError('keys and certificates need Flower; install it with pip install "unalike[flower]".')
+        raise ConfigError(f"keys and certificates need Flower; install it with {installed_by('flower')}.")
 
 
 def is_supported(version: str) -> bool:

@@ -17,11 +17,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RunError
+from ..errors import RunError, installed_by
 
-UNCOUNTED = (
-    'the spent privacy is not counted; install Flower\'s accountant with pip install "unalike[privacy]".'
-)
+UNCOUNTED = f"the spent privacy is not counted; install Flower's accountant with {installed_by('privacy')}."
 
 
 class Ledger:

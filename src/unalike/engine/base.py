@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Algorithm, ClientData, Reply
+from ..algorithms.base import check_reply
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -162,6 +163,7 @@ def reply_template(setting: Setting, message: Tree) -> Reply:
     data = ClientData(x, y, None, None, number, number, number, positions, number, key, 1, number)  # type: ignore[arg-type]
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
     reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
+    check_reply(algorithm, reply)
     if shapes(reply.memory) != shapes(memory):
         raise ConfigError(
             f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's."

@@ -19,6 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .. import trees
 from ..algorithms import Algorithm, ClientData, Mixed, Reply
+from ..algorithms.base import as_promised
 from ..models import Task
 from ..trees import Tree
 from .devices import AXIS
@@ -213,7 +214,9 @@ def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
 
 def served(algorithm: Algorithm, task: Task, state: Tree, mixed: Mixed) -> Tree:
     """The server's state after a step; momentum must not move it when nothing was accepted."""
-    return trees.where(mixed.accepted > 0, algorithm.aggregate(task, state, mixed), state)
+    return trees.where(
+        mixed.accepted > 0, algorithm.aggregate(task, state, as_promised(algorithm, mixed)), state
+    )
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, installed_by
 
 QUIET: dict[str, Any] = {
     "include_dashboard": False,
@@ -41,7 +41,7 @@ def library() -> Any:
         import ray
     except ImportError:
         raise ConfigError(
-            'engine = "ray" needs Ray, which is not installed: pip install "unalike[ray]".'
+            f'engine = "ray" needs Ray, which is not installed: {installed_by("ray")}.'
         ) from None
     return ray
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, unknown
+from ..errors import ConfigError, installed_by, unknown
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -150,7 +150,7 @@ def _flat_index(keys: Floats) -> Any:
         faiss = importlib.import_module("faiss")
     except ImportError:
         raise ConfigError(
-            "search method 'faiss' needs FAISS: pip install 'unalike[faiss]', or use 'exact'."
+            f"search method 'faiss' needs FAISS: {installed_by('faiss')}, or use 'exact'."
         ) from None
     index = faiss.IndexFlatL2(keys.shape[1])
     index.add(keys)

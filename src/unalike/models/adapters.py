@@ -11,13 +11,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..errors import ConfigError
+from ..errors import ConfigError, installed_by
 from ..trees import Tree
+from .foreign import check_library, library_of
 from .task import Model
 
 
 def from_flax(module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float32) -> Model:
     """A `flax.linen` module; its variables must be parameters only."""
+    check_library(module, "flax", "from_flax")
+    if isinstance(module, type):
+        raise ConfigError(f"from_flax takes a module, not its class; give {module.__name__}(...).")
+    if any(base.__module__.startswith("flax.nnx") for base in type(module).__mro__):
+        raise ConfigError("from_flax takes modules of flax.linen, but this is one of flax.nnx.")
     example = jnp.zeros((1, *input_shape), dtype)
 
     def init(key: jax.Array) -> Tree:
@@ -37,10 +43,17 @@ def from_equinox(make: Any) -> Model:
 
     Its arrays are the parameters; everything else in the module stays as `make` built it.
     """
+    check_library(make, "equinox", "from_equinox")
+    if library_of(make) == "equinox" and not isinstance(make, type):
+        name = type(make).__name__
+        raise ConfigError(
+            f"from_equinox takes a function that builds the module, not the module; give "
+            f"lambda key: {name}(..., key=key)."
+        )
     try:
         import equinox as eqx
     except ImportError:
-        raise ConfigError("Equinox modules need the extra: pip install 'unalike[equinox]'.") from None
+        raise ConfigError(f"Equinox modules need Equinox: {installed_by('equinox')}.") from None
     static = eqx.filter_eval_shape(make, jax.random.key(0))
     structure = eqx.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))[1]
 

@@ -17,6 +17,7 @@ from ..core.pixels import as_floats
 from ..errors import ConfigError, unknown
 from ..trees import Tree
 from .convolutions import canonical
+from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
 from .metrics import Metric, metrics_for
 from .mixing import mixture
@@ -77,6 +78,7 @@ class Task:
     __hash__ = object.__hash__
 
     def __post_init__(self) -> None:
+        check_model(self.model)
         if self.outputs is not None and self.outputs not in get_args(Outputs):
             raise unknown("kind of outputs", str(self.outputs), get_args(Outputs))
 
