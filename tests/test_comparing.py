@@ -8,7 +8,16 @@ import pytest
 
 import unalike.comparing
 from unalike import ConfigError, load
-from unalike.comparing import Trials, check_metric, compare_experiments, finals, judge, variant, worse_off
+from unalike.comparing import (
+    Trials,
+    check_metric,
+    check_options,
+    compare_experiments,
+    finals,
+    judge,
+    variant,
+    worse_off,
+)
 from unalike.config import make_experiment
 from unalike.experiment import run_experiment
 from unalike.runs import Record, compare
@@ -217,3 +226,15 @@ def test_a_comparison_is_the_same_twice():
         compare_experiments(variants, range(2)).answer("test_accuracy").table() for _ in range(2)
     )
     assert jax.tree.leaves(first) == jax.tree.leaves(second)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("lam", "lam needs a method's name in front, such as ditto.lam; without one it is for fedavg"),
+        ("fedem.components", "fedem.components is for fedem, which is not compared; choose from ditto."),
+    ],
+)
+def test_an_option_that_nobody_would_get_is_refused_by_what_to_write(option, words):
+    with pytest.raises(ConfigError, match=words):
+        check_options(described(options={option: 1}), ["ditto"])

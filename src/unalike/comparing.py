@@ -125,9 +125,14 @@ def check_options(experiment: Experiment, names: Collection[str]) -> None:
     for option in experiment.options:
         owner, dot, _ = option.rpartition(".")
         if (owner if dot else experiment.algorithm) not in names:
-            meant = owner if dot else f"{experiment.algorithm}, unless a method's name is in front,"
+            if dot:
+                raise ConfigError(
+                    f"the option {option} is for {owner}, which is not compared; "
+                    f"choose from {', '.join(names)}."
+                )
             raise ConfigError(
-                f"the option {option} is for {meant} which is not compared; choose from {', '.join(names)}."
+                f"the option {option} needs a method's name in front, such as {next(iter(names))}.{option}; "
+                f"without one it is for {experiment.algorithm}, which is not compared."
             )
 
 

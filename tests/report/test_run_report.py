@@ -99,7 +99,7 @@ class Clinics:
     """What a report asks of a federation."""
 
     classes, description, names = None, "target 'sick', not read: old.xlsx", ("Basel", "Graz", "Zug", "Ulm")
-    importance = np.full(4, 0.25)
+    importance, target = np.full(4, 0.25), "sick"
 
     def __len__(self):
         return 4
@@ -138,6 +138,7 @@ def test_time_of_real_clients_is_real_and_their_rows_are_not_drawn(tmp_path):
     text = report_run(small(tmp_path / "run", "flower"), Clinics()).read_text()
     assert "imulated" not in text
     assert "time, in seconds" in text
+    assert "Data: rows of Basel, Graz, Zug, Ulm, who keep them; target &#x27;sick&#x27;." in text
     assert "<b>Data.</b>" not in text
     assert "<dt>Time</dt><dd>3 s</dd>" in text
 

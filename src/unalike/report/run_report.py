@@ -21,7 +21,7 @@ from .words import bytes_text, cell, seconds_text, title, value
 Columns = Mapping[str, NDArray[Any]]
 _CURVES = ("train_loss", "test_loss", "train_accuracy", "test_accuracy", "train_rmse", "test_rmse")
 _SCORES = ("test_accuracy", "test_rmse", "test_loss")
-_WORST_SHOWN = 10
+_WORST_SHOWN, _MOST_NAMED = 10, 8
 _HEADLINE_OPTIONS = ("algorithm", "data", "dataset", "partition", "model", "task")
 _CAPTIONS = {
     "Learning": "What each round reached. Lines end in their last value.",
@@ -70,7 +70,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
         folder.path / "report.html",
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
-        source=data_source(federation),
+        source=data_source(federation, real),
         summary=first | timing_cards(folder.record, federation, real),
         figures=figures,
         captions=_CAPTIONS | (_REAL_CAPTIONS if real else {}),
@@ -153,14 +153,23 @@ def worst_clients(
     return rows
 
 
-def data_source(federation: Any) -> str:
+def data_source(federation: Any, real: bool = False) -> str:
     """Where the rows came from, which column is predicted and what was not read, as far as it is known.
 
     >>> data_source(None)
     ''
     """
-    words = "" if federation is None else str(federation.description)
+    if federation is None:
+        return ""
+    words = _rows_of(federation) if real else str(federation.description)
     return f"Data: {words}." if words else ""
+
+
+def _rows_of(federation: Any) -> str:
+    names = [federation.name(i) for i in range(min(len(federation), _MOST_NAMED))]
+    more = f" and {len(federation) - len(names):,} more" if len(federation) > len(names) else ""
+    target = "" if federation.target is None else f"; target {federation.target!r}"
+    return f"rows of {', '.join(names)}{more}, who keep them{target}"
 
 
 def subtitle(config: Mapping[str, Any]) -> str:
