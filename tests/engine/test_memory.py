@@ -9,10 +9,9 @@ import pytest
 
 import unalike
 from unalike import FedAvg, Federation, LocalWork, Task
-from unalike.data.arrays import ALIGNMENT
-from unalike.data.federation import Split
+from unalike.data.arrays import ALIGNMENT, aligned_empty
 from unalike.engine.devices import mesh
-from unalike.engine.rows import _PLACED, on_devices
+from unalike.engine.rows import on_devices
 
 WORK = LocalWork(steps=3, batch_size=4)
 
@@ -58,20 +57,30 @@ def test_a_skew_turns_bytes_into_floats(images):
 def test_rows_of_a_federation_lie_where_devices_use_them_in_place():
     federation = unalike.load("digits", clients=7)
     assert federation.train.x.ctypes.data % ALIGNMENT == 0
-    placed = on_devices(federation.train.x, mesh(1))
+    placed = on_devices(federation.train.x, mesh(1)).placed
     assert placed.unsafe_buffer_pointer() == federation.train.x.ctypes.data
 
 
-def test_trainings_on_the_same_arrays_share_one_copy_which_ends_with_them():
-    x, y = np.ones((9, 4), np.float32)[1:], np.zeros(8, np.int32)
-    offsets, device = np.array([0, 8]), mesh(1)
-    once, twice = (on_devices(split.x, device) for split in (Split(x, y, offsets), Split(x, y, offsets)))
+def test_trainings_on_the_same_array_share_what_lies_on_devices():
+    x = np.ones((9, 4), np.float32)[1:]
+    once, twice = on_devices(x, mesh(1)), on_devices(x, mesh(1))
     assert once is twice
-    name = (id(x), device)
-    assert name in _PLACED
-    del x, once, twice
+    assert on_devices(x.copy(), mesh(1)) is not once
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_end_with_the_last_who_holds_them(first):
+    """Also those that devices use in place, whose memory JAX and NumPy hold together."""
+    x = aligned_empty((9, 4), np.dtype(np.float32))[first:]
+    x[...] = 1
+    rows = weakref.ref(x)
+    placed = on_devices(x, mesh(1))
+    assert np.asarray(placed.placed).sum() == x.size
+    del x
+    assert rows() is not None
+    del placed
     gc.collect()
-    assert name not in _PLACED
+    assert rows() is None
 
 
 def test_a_finished_run_is_freed_without_the_garbage_collector():
@@ -80,8 +89,9 @@ def test_a_finished_run_is_freed_without_the_garbage_collector():
     gc.disable()
     try:
         run = unalike.train(federation, Task.classification(model, 10), FedAvg(work=WORK), rounds=2)
-        engine = weakref.ref(run.engine)
-        del run
+        engine, rows = weakref.ref(run.engine), weakref.ref(federation.train.x)
+        del run, federation
         assert engine() is None
+        assert rows() is None
     finally:
         gc.enable()

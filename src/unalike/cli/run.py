@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,36 +85,43 @@ def resume(
 
 def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
     """Write the report, on what may be shown of the federation, and print the table."""
-    from ..divergence import advice, kept_round
     from ..report import report_run
     from ..report.personal_report import personal_figures
 
     assert run.folder is not None
     report = report_run(run.folder, federation or run.setting.federation, personal_figures(run))
     numbers = {**summary(run), "report": str(report)}
-    rejected = int(np.nansum(run.metrics().get("rejected", 0)))
     if json:
         print_json(numbers)
     else:
-        if rejected and federation is None:
-            errors.print(
-                f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
-            )
-        elif rejected:
-            errors.print(f"{rejected} uploads were left out; the events in the report say why.")
-        for event in run.events():
-            if event["kind"] == "diverged":
-                errors.print(advice(event, kept_round(run.events())), soft_wrap=True)
-            if event["kind"] == "dead component":
-                errors.print(
-                    f"component {event['component']} has died (nobody's data are of its kind); try fewer "
-                    "components, or another start with --restarts 3."
-                )
+        for sentence in warnings(run, real=federation is not None):
+            errors.print(sentence, soft_wrap=True)
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
             f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",
             soft_wrap=True,
         )
+    run.folder.close()
+
+
+def warnings(run: Run, real: bool) -> Iterator[str]:
+    """What a person should know of a run beside its numbers; `real` clients' uploads fail in many ways."""
+    from ..divergence import advice, kept_round
+
+    rejected = int(np.nansum(run.metrics().get("rejected", 0)))
+    if rejected and real:
+        yield f"{rejected} uploads were left out; the events in the report say why."
+    elif rejected:
+        yield f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
+    events = run.events()
+    for event in events:
+        if event["kind"] == "diverged":
+            yield advice(event, kept_round(events))
+        if event["kind"] == "dead component":
+            yield (
+                f"component {event['component']} has died (nobody's data are of its kind); try fewer "
+                "components, or another start with --restarts 3."
+            )
 
 
 def run_folder(experiment: Experiment) -> Path:

@@ -7,8 +7,9 @@ from round to round, needs. In both, a client's rows are contiguous.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
-from weakref import finalize
+from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
@@ -54,11 +55,12 @@ class Resident:
 
     def __init__(self, split: Split, mesh: Mesh) -> None:
         self._offsets = split.offsets
-        self._x, self._y = (on_devices(array, mesh) for array in (split.x, split.y))
+        self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
 
     def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
         """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
-        return Placed(self._x, self._y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+        x, y = (rows.placed for rows in self._rows)
+        return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
 
 
 class Gathered:
@@ -87,17 +89,25 @@ class Gathered:
         return Placed(self._split.x[rows], self._split.y[rows], weights, starts)
 
 
-_PLACED: dict[tuple[int, Mesh], Any] = {}
-"""Arrays that lie on devices, by what they are copies of, for as long as that lives."""
+@dataclass(frozen=True, eq=False)
+class OnDevices:
+    """An array, and the same on all devices, which may be the very same memory."""
+
+    array: NDArray[Any]
+    placed: jax.Array
 
 
-def on_devices(array: NDArray[Any], mesh: Mesh) -> jax.Array:
-    """The array on all devices; trainings on the same array share it."""
-    name = (id(array), mesh)
-    if name not in _PLACED:
-        _PLACED[name] = jax.device_put(aligned(array), everywhere(mesh))
-        finalize(array, _PLACED.pop, name, None)
-    return _PLACED[name]
+_PLACED: WeakValueDictionary[tuple[int, Mesh], OnDevices] = WeakValueDictionary()
+"""By the array's identity, which it keeps for as long as the entry lives."""
+
+
+def on_devices(array: NDArray[Any], mesh: Mesh) -> OnDevices:
+    """The array on all devices; trainings that go on at the same time share what lies there."""
+    found = _PLACED.get((id(array), mesh))
+    if found is None:
+        found = OnDevices(array, jax.device_put(aligned(array), everywhere(mesh)))
+        _PLACED[id(array), mesh] = found
+    return found
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
