@@ -7,8 +7,11 @@ what is said of bits holds for programs as users compile them, so files that spe
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+
+import pytest
 
 EXACT = (
     "tests/algorithms/test_fedem.py",
@@ -25,6 +28,21 @@ if not EXACTLY:
 WITHOUT = {"flwr": "src/unalike/deploy/*", "ray": "src/unalike/engine/ray_*"}
 """Modules that cannot be imported without an extra."""
 collect_ignore_glob = [files for extra, files in WITHOUT.items() if importlib.util.find_spec(extra) is None]
+
+
+ROOM = 1_200
+"""Megabytes that a test process may take before it forgets what it has compiled."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory() -> Iterator[None]:
+    """Thousands of small programs would take gigabytes: after a file of tests, they are forgotten."""
+    yield
+    status = Path("/proc/self/statm")
+    if status.exists() and int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > ROOM << 20:
+        from unalike.engine.programs import forget_programs  # not at the top, where JAX has no flags yet
+
+        forget_programs(-1)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

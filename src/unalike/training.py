@@ -10,6 +10,7 @@ from pathlib import Path
 from .algorithms import Algorithm
 from .data import Federation
 from .engine import WATCHED, Engine, Setting, Stream, engines
+from .engine.programs import forget_programs
 from .errors import ConfigError
 from .loop import Observer, Schedule, Training
 from .models import Task
@@ -112,6 +113,7 @@ def prepare(
 ) -> Training:
     """A training that is ready to go; whatever is wrong is said here, before anything is computed or
     written."""
+    forget_programs()
     if rounds is not None and rounds < 0:
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
     if rounds is None and until == math.inf:

@@ -55,7 +55,7 @@ def test_parquet_files(tmp_path):
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"unalike\[parquet\]"):
+    with pytest.raises(DataError, match=r"\.\[parquet\]"):
         Federation.from_folder(tmp_path)
 
 

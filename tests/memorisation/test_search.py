@@ -136,7 +136,7 @@ def test_mistakes_are_named():
 
 def test_an_index_that_is_not_installed_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(ConfigError, match=r"unalike\[faiss\]"):
+    with pytest.raises(ConfigError, match=r"\.\[faiss\]"):
         search(np.zeros((1, 1)), np.zeros((1, 1)), 1, "faiss")
 
 

@@ -17,6 +17,7 @@ def can_go_on(command: str, folder: Path) -> None:
 def after_interruption() -> str:
     """What a person is told after Ctrl-C; a folder that was not made yet is not spoken of.
 
+    >>> _going.clear()
     >>> after_interruption()
     'interrupted.'
     >>> can_go_on("unalike serve --resume", Path("/"))

@@ -8,7 +8,6 @@ walked through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +25,7 @@ from .base import Setting
 from .batches import rounded_up
 from .devices import everywhere
 from .program import ALL, HERE
+from .programs import cached_program
 from .rows import whole
 
 BLOCK = 256
@@ -64,7 +64,7 @@ def evaluate_shared(setting: Setting, mesh: Mesh, message: Tree, judged: Judged)
     return _per_client(values, judged.sizes, setting.task)
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[..., Any]:
     """Compile `(message, x, y) -> {metric: one number per row}`, rows spread over devices."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +24,7 @@ from ..models import Task
 from ..trees import Tree
 from .devices import AXIS
 from .plan import Plan
+from .programs import cached_program
 from .watch import watched
 
 HERE, ALL = PartitionSpec(AXIS), PartitionSpec()
@@ -219,7 +220,7 @@ def served(algorithm: Algorithm, task: Task, state: Tree, mixed: Mixed) -> Tree:
     )
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def round_program(
     algorithm: Algorithm,
     task: Task,
@@ -235,7 +236,7 @@ def round_program(
     return compiled(make_round(visit), mesh, places, (ALL, HERE, HERE))
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def walk_program(
     algorithm: Algorithm,
     task: Task,
@@ -253,7 +254,7 @@ def walk_program(
     return compiled(make_walk(visit, keep), mesh, places, made)
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) -> Callable[..., Any]:
     """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
 

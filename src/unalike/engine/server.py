@@ -10,7 +10,6 @@ else, uploads are added here, in the order in which the server takes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +25,7 @@ from ..trees import Tree
 from .base import Outcome, Report, Setting, Told
 from .memories import Memories
 from .program import Call, Sums, Totals, settled
+from .programs import cached_program
 from .stale import as_rows, one_cohort
 
 
@@ -99,7 +99,7 @@ class Distributed:
         raise AssertionError("this engine takes one round at a time.")
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def server_program(algorithm: Algorithm, task: Task, own: bool) -> Callable[..., Tree]:
     """Compile the server's part of a step: `(state, told, totals, call, round) -> state`."""
 

@@ -8,7 +8,6 @@ takes its steps in order, on what each client sent and what it had been sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +38,7 @@ from .program import (
     served,
     zeros,
 )
+from .programs import cached_program
 
 
 class Order(NamedTuple):
@@ -127,7 +127,7 @@ def make_stale(
     return steps
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def stale_program(
     algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
 ) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ walked through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -29,6 +29,7 @@ from .evaluation import BLOCK, Means, unmeasured
 from .memories import Memories
 from .plan import Plan
 from .program import ALL, HERE, Rows, client_data, recall
+from .programs import cached_program
 from .rows import Gathered
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _evaluate_some(
     return {"samples": sizes.astype(np.float64), **means}
 
 
-@lru_cache(maxsize=16)
+@cached_program
 def visit_program(
     algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
 ) -> Callable[..., Any]:
