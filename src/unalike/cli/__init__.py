@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 
 import typer
 from rich.markup import escape
 
+from .. import __version__
 from ..errors import UnalikeError
 from .advise import advise
 from .compare import compare
@@ -33,7 +33,7 @@ app = Program(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        console.print(version("unalike"))
+        console.print(__version__)
         raise typer.Exit
 
 
