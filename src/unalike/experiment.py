@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from .restarting import best_start, starts
 from .run import Run
 from .runs import RunFolder
 from .timing import Gossip, NetworkTime, OnNetwork, Timing, discounts, hardwares, timings
-from .training import Observer, Out, prepare, train
+from .training import Observer, Out, train
 from .trees import Tree
 
 _SHARED = ("work", "optimizer", "server_optimizer")
@@ -184,28 +185,32 @@ def run_experiment(
 
 def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
     """Raise whatever :func:`run_experiment` would raise before it trains, and train nothing."""
-    nouns = _nouns(experiment, federation, task)
-    training = prepare(
-        federation, task, make_algorithm(experiment), rounds=experiment.rounds_to_train, **nouns
-    )
-    training.engine.close()
+    with suppress(_RehearsedError):
+        _train(experiment, federation, task, rounds=experiment.rounds_to_train, out=_stop_there)
+
+
+class _RehearsedError(Exception):
+    """Everything was right up to the making of the run folder."""
+
+
+def _stop_there() -> RunFolder:
+    raise _RehearsedError
 
 
 def _train(experiment: Experiment, federation: Federation, task: Task, **options: Any) -> Run:
-    nouns = _nouns(experiment, federation, task)
-    return train(federation, task, make_algorithm(experiment), **nouns, **options)
-
-
-def _nouns(experiment: Experiment, federation: Federation, task: Task) -> dict[str, Any]:
-    return {
-        "until": math.inf if experiment.until is None else experiment.until,
-        "seed": experiment.seed,
-        "participation": make_participation(experiment, federation, task),
-        "timing": make_timing(experiment),
-        "engine": experiment.engine,
-        "devices": experiment.devices,
-        "evaluate_clients": experiment.evaluate_clients,
-    }
+    return train(
+        federation,
+        task,
+        make_algorithm(experiment),
+        until=math.inf if experiment.until is None else experiment.until,
+        seed=experiment.seed,
+        participation=make_participation(experiment, federation, task),
+        timing=make_timing(experiment),
+        engine=experiment.engine,
+        devices=experiment.devices,
+        evaluate_clients=experiment.evaluate_clients,
+        **options,
+    )
 
 
 def _start(experiment: Experiment, federation: Federation, task: Task) -> Tree | None:

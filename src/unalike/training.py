@@ -66,53 +66,6 @@ def train(
     """
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
-    training = prepare(
-        federation,
-        task,
-        algorithm,
-        rounds=rounds,
-        seed=seed,
-        per_round=per_round,
-        participation=participation,
-        timing=timing,
-        engine=engine,
-        devices=devices,
-        stream=stream,
-        evaluate_every=evaluate_every,
-        evaluate_clients=evaluate_clients,
-        checkpoint_every=checkpoint_every if out else 0,
-        until=until,
-        initial=initial,
-        keep_history=keep_history,
-        observer=observer,
-    )
-    with _closed_on_error(training.engine if isinstance(engine, str) else None):
-        return _trained(training, out, resume)
-
-
-def prepare(
-    federation: Federation,
-    task: Task,
-    algorithm: Algorithm,
-    *,
-    rounds: int | None,
-    seed: int = 0,
-    per_round: int | None = None,
-    participation: Participation | None = None,
-    timing: Timing | None = None,
-    engine: str | Engine = "local",
-    devices: int | None = None,
-    stream: Stream | None = None,
-    evaluate_every: int | None = None,
-    evaluate_clients: int = 10_000,
-    checkpoint_every: int | None = None,
-    until: float = math.inf,
-    initial: Tree | None = None,
-    keep_history: bool = False,
-    observer: Observer | None = None,
-) -> Training:
-    """A training that is ready to go; whatever is wrong is said here, before anything is computed or
-    written."""
     forget_programs()
     if rounds is not None and rounds < 0:
         raise ConfigError(f"rounds must not be negative, but is {rounds}.")
@@ -140,13 +93,14 @@ def prepare(
         until=until,
     )
     training.start(initial, keep_history)
-    training.plan_ahead(rounds, evaluate_every, checkpoint_every)
+    training.plan_ahead(rounds, evaluate_every, checkpoint_every if out else 0)
     if "update_norm" in who.asks and training.memories:
         raise ConfigError(
             f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
             "remember; use a sampling that does not ask, such as md or clustered-size."
         )
-    return training
+    with _closed_on_error(training.engine if isinstance(engine, str) else None):
+        return _trained(training, out, resume)
 
 
 @contextmanager
