@@ -7,6 +7,7 @@ what is said of bits holds for programs as users compile them, so files that spe
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -36,13 +37,17 @@ ROOM = 1_200
 
 @pytest.fixture(scope="module", autouse=True)
 def bounded_memory() -> Iterator[None]:
-    """Thousands of small programs would take gigabytes: after a file of tests, they are forgotten."""
+    """Thousands of small programs would take gigabytes: after a file of tests, they are forgotten.
+
+    Only then: most tests compile the same few programs, and to trace them again takes a second.
+    """
+    from unalike.engine import programs  # not at the top, where JAX has no flags yet
+
+    programs.TOGETHER = sys.maxsize
     yield
     status = Path("/proc/self/statm")
     if status.exists() and int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > ROOM << 20:
-        from unalike.engine.programs import forget_programs  # not at the top, where JAX has no flags yet
-
-        forget_programs(-1)
+        programs.forget_programs(-1)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

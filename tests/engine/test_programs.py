@@ -22,7 +22,8 @@ def test_programs_are_forgotten_only_when_they_are_many(monkeypatch):
     cleared = []
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(1))
     monkeypatch.setattr(programs, "_built", ["round"] * 5)
-    forget_programs(5)
+    monkeypatch.setattr(programs, "TOGETHER", 5)
+    forget_programs()
     assert not cleared
     forget_programs(4)
     forget_programs(4)

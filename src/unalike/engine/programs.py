@@ -34,9 +34,9 @@ def cached_program(build: Builder) -> Builder:
     return lru_cache(maxsize=EACH)(counted)  # type: ignore[return-value]
 
 
-def forget_programs(most: int = TOGETHER) -> None:
+def forget_programs(most: int | None = None) -> None:
     """Forget what was compiled, if it is more than that; call it when nothing is being computed."""
-    if len(_built) <= most:
+    if len(_built) <= (TOGETHER if most is None else most):
         return
     _built.clear()
     jax.clear_caches()
