@@ -78,7 +78,7 @@ class Record:
                 self._insert("groups (round, name, kind, numbers)", group_rows(round, groups))
             if seconds is not None:
                 self._insert("timings (round, seconds)", [(round, float(seconds))])
-            seal(self._database, round)
+            self._seal(round)
         self._uncommitted += 1
         if self._uncommitted >= self.commit_every:
             self.commit()
@@ -155,7 +155,7 @@ class Record:
         """Remember a word about the run, at once."""
         with self._all_or_nothing():
             self._insert("meta (key, value)", [(key, value)])
-            seal(self._database, ABOUT_THE_RUN)
+            self._seal(ABOUT_THE_RUN)
         self.commit()
 
     def meta(self) -> dict[str, str]:
@@ -168,6 +168,10 @@ class Record:
             found = damage(self._database)
         if found:
             raise RunError(f"record {self.path} is damaged ({found}).")
+
+    def _seal(self, round: int) -> None:
+        if str(self.path) != ":memory:":  # what is never on a disk is not damaged there
+            seal(self._database, round)
 
     def _write_clients(self, round: int, clients: Mapping[str, ArrayLike]) -> None:
         for name in clients:
