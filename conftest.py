@@ -16,8 +16,8 @@ import pytest
 
 EXACT = (
     "tests/algorithms/test_fedem.py",
-    "tests/engine/test_stale.py",
-    "tests/test_asynchronous_training.py",
+    "tests/engine/local/test_stale_block.py",
+    "tests/training/test_asynchronous_training.py",
 )
 EXACTLY = bool(os.environ.get("UNALIKE_EXACT"))
 QUICKLY = ["--xla_backend_optimization_level=0"]
@@ -26,7 +26,7 @@ if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends 
 if not EXACTLY:
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
 
-WITHOUT = {"flwr": "src/unalike/deploy/*", "ray": "src/unalike/engine/ray_*"}
+WITHOUT = {"flwr": "src/unalike/deploy/*", "ray": "src/unalike/engine/ray/*"}
 """Modules that cannot be imported without an extra."""
 collect_ignore_glob = [files for extra, files in WITHOUT.items() if importlib.util.find_spec(extra) is None]
 

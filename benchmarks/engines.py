@@ -52,7 +52,7 @@ def federation_of(shape: tuple[int, ...]) -> Federation:
 def seconds_a_round(name: str, rounds: int, options: dict[str, Any]) -> tuple[float, Any]:
     """Seconds of each of `rounds` more rounds when everything is compiled, and the model at the end."""
     spec, shape = MODELS[name]
-    model = unalike.models.models.make(spec, input_shape=shape, outputs=10)
+    model = unalike.models.model_registry.make(spec, input_shape=shape, outputs=10)
     task = Task.classification(model, 10)
     algorithm = FedAvg(work=LocalWork(steps=STEPS, batch_size=BATCH), optimizer=Optimizer("sgd", 0.005))
     federation = federation_of(shape)
@@ -81,7 +81,7 @@ def engines(rounds: int) -> dict[str, Any]:
             times[engine] = statistics.median(lap for lap, _ in laps)
             models[engine] = laps[0][1]
         first = models[next(iter(ENGINES))]
-        gap = max(unalike.trees.largest_difference(first, model) for model in models.values())
+        gap = max(unalike.core.pytrees.largest_difference(first, model) for model in models.values())
         answer[name] = {"seconds a round": times, "largest difference of models": gap}
     return answer
 

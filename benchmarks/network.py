@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 import networkx as nx
 import numpy as np
 
-from unalike.network import Connectivity, Overlay, connect, critical_circuit, design
-from unalike.network.delays import both_ways, overlay_delays, single_delays
+from unalike.topology import Connectivity, Overlay, connect, critical_circuit, design
+from unalike.topology.delays import both_ways, overlay_delays, single_delays
 
 T = TypeVar("T")
 SILOS = (10, 50, 100, 200, 500, 1000, 2000)

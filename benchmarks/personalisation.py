@@ -26,10 +26,10 @@ import numpy as np
 
 import unalike
 from unalike import Algorithm, FedAvg, Federation, LocalWork, Model, Optimizer, Task
-from unalike.algorithms import FedEM, algorithms
+from unalike.algorithms import FedEM, algorithm_registry
 from unalike.data.federation import Split
 from unalike.engine import LocalEngine, Memories, Setting, Told, reply_template, root_key
-from unalike.memorisation import search
+from unalike.memorization import search
 from unalike.timing import Step
 
 CLIENTS, CLASSES, OPTIMIZER = 10, 10, Optimizer("sgd", 0.01)
@@ -90,7 +90,7 @@ def mixtures(times: int, quick: bool) -> list[Row]:
         "mlp 784-200-10": ((784,), 256, 32, unalike.models.mlp(200, input_shape=(784,), outputs=CLASSES)),
     }
     if not quick:
-        small = unalike.models.cnn(input_shape=(28, 28, 1), outputs=CLASSES)
+        small = unalike.models.convolutional_networks(input_shape=(28, 28, 1), outputs=CLASSES)
         problems["cnn 28x28"] = ((28, 28, 1), 64, 32, small)
     rows = []
     for name, (shape, count, batch, model) in problems.items():
@@ -115,7 +115,9 @@ def methods(times: int) -> list[Row]:
     federation = federation_of((784,), 256)
     model = unalike.models.mlp(200, input_shape=(784,), outputs=CLASSES)
     work = LocalWork(epochs=1, batch_size=32)
-    made = {name: algorithms.make(name, work=work, optimizer=OPTIMIZER) for name in ("fedavg", *METHODS)}
+    made = {
+        name: algorithm_registry.make(name, work=work, optimizer=OPTIMIZER) for name in ("fedavg", *METHODS)
+    }
     seconds = medians({name: rounds_of(a, federation, model) for name, a in made.items()}, times)
     rows = [{"method": name, "rounds of fedavg": seconds[name] / seconds["fedavg"]} for name in METHODS]
     for row in rows:
@@ -128,7 +130,7 @@ def memorisation(stored: int, queries: int, times: int) -> list[Row]:
     rng = np.random.default_rng(0)
     keys = rng.normal(size=(stored, 512)).astype(np.float32)
     asked = rng.normal(size=(queries, 512)).astype(np.float32)
-    model = unalike.models.cnn(input_shape=(28, 28, 1), outputs=CLASSES)
+    model = unalike.models.convolutional_networks(input_shape=(28, 28, 1), outputs=CLASSES)
     federation = federation_of((28, 28, 1), stored // 100)
     algorithm = FedAvg(work=LocalWork(epochs=1, batch_size=32), optimizer=OPTIMIZER)
     training = medians({"round": rounds_of(algorithm, federation, model)}, times)["round"]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from unalike.participation import Turn, samplers
+from unalike.participation import Turn, sampler_registry
 
 PER_ROUND = 100
 POPULATIONS = (10**3, 10**4, 10**5, 10**6)
@@ -53,7 +53,7 @@ def draws(clients: int) -> list[dict[str, Any]]:
     yardstick = seconds(lambda: rng.choice(clients, PER_ROUND, p=importance))
     rows = []
     for name in SCHEMES:
-        sampler = samplers.make(name, per_round=PER_ROUND, sizes=sizes, seed=0)
+        sampler = sampler_registry.make(name, per_round=PER_ROUND, sizes=sizes, seed=0)
         turn = Turn(0, importance)
         start = time.perf_counter()
         sampler.cohort(turn)
@@ -73,7 +73,7 @@ def draws(clients: int) -> list[dict[str, Any]]:
 
 def upkeep(clients: int) -> dict[str, Any]:
     """All distances between updates against the rows of ten sampled clients only."""
-    from unalike.participation.similarity import distance_rows, distances
+    from unalike.participation.samplers.similarity import distance_rows, distances
 
     updates = np.random.default_rng(0).standard_normal((clients, WEIGHTS)).astype(np.float32)
     some = np.arange(SAMPLED) * (clients // SAMPLED)

@@ -37,7 +37,7 @@ def train_rounds(
     offsets = np.arange(clients + 1) * rows
     empty = Split(x[:0], y[:0], np.zeros(clients + 1, np.int64))
     federation = Federation(Split(x, y, offsets), empty, empty, 10)
-    task = Task.classification(unalike.models.models.make(model, input_shape=shape, outputs=10), 10)
+    task = Task.classification(unalike.models.model_registry.make(model, input_shape=shape, outputs=10), 10)
     algorithm = FedAvg(work=LocalWork(steps=steps, batch_size=batch), optimizer=Optimizer("sgd", 0.01))
     times: list[float] = []
     highest = 0.0
@@ -54,7 +54,7 @@ def train_rounds(
             evaluate_every=0,
             observer=lambda report, total: times.append(time.perf_counter()),
         )
-    parameters = unalike.trees.size(task.init(unalike.engine.root_key(0, "size")))
+    parameters = unalike.core.pytrees.size(task.init(unalike.engine.root_key(0, "size")))
     return {
         "seconds": (times[-1] - times[0]) / rounds,
         "peak_mb": max(highest, memory_mb("VmHWM")),

@@ -23,7 +23,7 @@ import unalike
 from unalike import FedAvg, Federation, LocalWork, Optimizer, Task
 from unalike.data.federation import Split
 from unalike.timing import Asynchronous, Clients, FedBuff, FedFix, Timing
-from unalike.timing.schedule import plan_steps
+from unalike.timing.timeline import plan_steps
 
 ROWS, FEATURES, CLASSES, BATCH, STEPS = 64, 784, 10, 32, 10
 HARDWARE = "exponential:80"

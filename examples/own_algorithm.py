@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 
 import unalike
-from unalike import ClientData, FedAvg, Mixed, Reply, Task, local_sgd, trees
-from unalike.trees import Tree
+from unalike import ClientData, FedAvg, Mixed, Reply, Task, local_sgd
+from unalike.core import pytrees
+from unalike.core.pytrees import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +28,15 @@ class LossWeighted(FedAvg):
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
         weight = trained.loss**self.q
-        change = trees.scale(weight, trees.subtract(trained.params, message))
+        change = pytrees.scale(weight, pytrees.subtract(trained.params, message))
         return Reply({"change": change, "weight": weight}, memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
         # Divided by the mean loss, not by its weighted sum: what the step's clients weigh together
         # (`mixed.weight`, not always one) must stay in the change, or corrections of who came are lost.
         mean_loss = mixed.total["weight"] / mixed.weight
-        change = trees.scale(1.0 / jnp.maximum(mean_loss, 1e-12), mixed.total["change"])
-        return {**state, "params": trees.add(state["params"], change)}
+        change = pytrees.scale(1.0 / jnp.maximum(mean_loss, 1e-12), mixed.total["change"])
+        return {**state, "params": pytrees.add(state["params"], change)}
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from unalike.config import read_experiment
-from unalike.experiment import check
+from unalike.experiments.build import check
+from unalike.experiments.config import read_experiment
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

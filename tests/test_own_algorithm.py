@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import unalike
-from unalike import FedAvg, LocalWork, Optimizer, trees
+from unalike import FedAvg, LocalWork, Optimizer
+from unalike.core import pytrees
 from unalike.participation import Poisson
 from unalike.timing import Asynchronous, FixedTimes
 
-from .test_one_loop import scalar_quadratics
+from .training.test_one_loop import scalar_quadratics
 
 WORK = {"work": LocalWork(steps=1, batch_size=0), "optimizer": Optimizer("sgd", 0.01)}
 FEDERATION, TASK = scalar_quadratics(1.0, 1.5, 2.0, 4.0)
@@ -40,7 +41,7 @@ OPTIONS = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_without_a_power_of_the_loss_it_is_federated_averaging(method, options):
     own, average = (trained(algorithm, **options()) for algorithm in (method(q=0.0, **WORK), FedAvg(**WORK)))
-    assert trees.largest_difference(own.state["params"], average.state["params"]) < 1e-6
+    assert pytrees.largest_difference(own.state["params"], average.state["params"]) < 1e-6
 
 
 def test_a_result_moves_the_model_by_as_much_as_it_weighs(method):
@@ -51,5 +52,5 @@ def test_a_result_moves_the_model_by_as_much_as_it_weighs(method):
         for weights in ("corrected", "identical")
     )
     average = trained(FedAvg(**WORK), 200, timing=Asynchronous(hardware=slow))
-    assert trees.largest_difference(corrected.state["params"], average.state["params"]) < 1e-5
-    assert trees.largest_difference(plain.state["params"], corrected.state["params"]) > 0.05
+    assert pytrees.largest_difference(corrected.state["params"], average.state["params"]) < 1e-5
+    assert pytrees.largest_difference(plain.state["params"], corrected.state["params"]) > 0.05

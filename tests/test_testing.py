@@ -6,11 +6,12 @@ import jax
 import pytest
 
 import unalike
-from unalike import FedAvg, Reply, local_sgd, trees
-from unalike.algorithms import algorithms
+from unalike import FedAvg, Reply, local_sgd
+from unalike.algorithms import algorithm_registry
+from unalike.core import pytrees
 from unalike.models import Task, mlp_norm
 from unalike.testing import CHECKS, ContractError, check_algorithm
-from unalike.timing.gossip import Gossip
+from unalike.topology.gossip import Gossip
 
 WEIGHTS_MOVE, NUMBERED = "no step no change", "order of clients"
 NOT_PROMISED = {
@@ -31,16 +32,16 @@ WITH_LAYERS = ("fedper", "fedrep", "fedbn")
 SAME_CLASS = ("fedavgm", "fedyogi", "fedadagrad")  # FedAvg with other defaults; fedadam stands for them
 
 
-@pytest.mark.parametrize("name", [name for name in algorithms if name not in SAME_CLASS])
+@pytest.mark.parametrize("name", [name for name in algorithm_registry if name not in SAME_CLASS])
 def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
     layered = Task.classification(mlp_norm(3, input_shape=(4,), outputs=3), 3)
     names = check_algorithm(
-        algorithms.make(name, **SETTINGS.get(name, {})),
+        algorithm_registry.make(name, **SETTINGS.get(name, {})),
         task=layered if name in WITH_LAYERS else None,
-        timing=Gossip("ring") if algorithms.make(name).decentralised else None,
+        timing=Gossip("ring") if algorithm_registry.make(name).decentralised else None,
         skip=[NOT_PROMISED.get(name, "")],
     )
-    assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)} - not_claimed(algorithms.make(name))
+    assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
 
 
 def not_claimed(algorithm):
@@ -105,7 +106,7 @@ class Unasked(FedAvg):
     """Uses a sum that it has not asked for."""
 
     def aggregate(self, task, state, mixed):
-        return {**state, "params": trees.add(state["params"], mixed.by_importance)}
+        return {**state, "params": pytrees.add(state["params"], mixed.by_importance)}
 
 
 @pytest.mark.parametrize("engine", ["local", "debug"])

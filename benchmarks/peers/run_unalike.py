@@ -16,12 +16,12 @@ import numpy as np
 from common import Data, Job, Laps, chunks, finish, layer_weights, read_data, read_job
 
 import unalike
-import unalike.engine.local as local_engine
+import unalike.engine.local.engine as local_engine
 from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, Turn, models
-from unalike.data.array_files import read_npz
+from unalike.core.pytrees import Tree
 from unalike.data.federation import Split
-from unalike.engine.batches import Batches, plan_batches
-from unalike.trees import Tree
+from unalike.data.files.array_files import read_npz
+from unalike.engine.local.batches import Batches, plan_batches
 
 
 class GivenCohorts(Participation):
@@ -59,7 +59,7 @@ def model_of(data: Data) -> tuple[Model, Tree]:
     if "conv" in kinds:
         name = "cnn" if layers[0]["padding"] == "same" else "cnn-small"
         filters = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "conv"]
-        made = models.models.make(name, input_shape=shape, outputs=outputs)
+        made = models.model_registry.make(name, input_shape=shape, outputs=outputs)
         return made, {"conv": filters, "dense": dense_layers(data)}
     hidden = dense_layers(data)
     if len(hidden) == 1:

@@ -1,21 +1,20 @@
 """Federated learning for clients that are not alike: the public names, each with the room it comes from."""
 
 from . import (
+    advice,
     algorithms,
     data,
     engine,
     errors,
-    insight,
-    memorisation,
+    memorization,
     models,
-    network,
-    newcomers,
     participation,
     report,
     runs,
     testing,
     timing,
-    trees,
+    topology,
+    typing,
 )
 from .algorithms import (
     Algorithm,
@@ -31,14 +30,15 @@ from .algorithms import (
     Scaffold,
     local_sgd,
 )
-from .data import Federation, load
-from .engine import Selection, Stream
+from .core import pytrees
+from .data import Federation, Selection, Stream, load
 from .errors import ConfigError, DataError, RunError, UnalikeError
 from .models import Batch, Model, Task
 from .participation import Cohort, Full, Participation, Sampler, Turn, Uniform
-from .run import Run
 from .timing import Step, Synchronous, Timing
-from .training import train
+from .training import newcomers
+from .training.run import Run
+from .training.train import train
 
 __version__: str
 __all__ = [
@@ -73,22 +73,23 @@ __all__ = [
     "Turn",
     "UnalikeError",
     "Uniform",
+    "advice",
     "algorithms",
     "data",
     "engine",
     "errors",
-    "insight",
     "load",
     "local_sgd",
-    "memorisation",
+    "memorization",
     "models",
-    "network",
     "newcomers",
     "participation",
+    "pytrees",
     "report",
     "runs",
     "testing",
     "timing",
+    "topology",
     "train",
-    "trees",
+    "typing",
 ]

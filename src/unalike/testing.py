@@ -17,19 +17,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import trees
 from .algorithms import Algorithm, LocalWork
+from .core import pytrees
+from .core.pytrees import Tree
+from .core.random import generator
 from .data import Federation
 from .engine import LocalEngine, Setting
 from .errors import UnalikeError
 from .models import Batch, Task, linear
 from .participation import Cohort, Participation, Turn
-from .random import generator
-from .run import Run
 from .runs import load_tensors, restore, save_tensors
 from .timing import Synchronous, Timing
-from .training import train
-from .trees import Tree
+from .training.run import Run
+from .training.train import train
 
 TOLERANCE = 1e-4
 """How far two ways of computing the same thing may differ in single precision."""
@@ -112,7 +112,7 @@ def example_task(federation: Federation) -> Task:
 def same_seed(bench: Bench) -> None:
     """The same seed gives the same bytes."""
     one, other = (bench.run(rounds=2, per_round=3) for _ in range(2))
-    _require("same seed, same bytes", trees.largest_difference(everything(one), everything(other)), 0.0)
+    _require("same seed, same bytes", pytrees.largest_difference(everything(one), everything(other)), 0.0)
 
 
 def order_of_clients(bench: Bench) -> bool | None:
@@ -122,7 +122,7 @@ def order_of_clients(bench: Bench) -> bool | None:
         return False
     backwards = bench.federation.subset(np.arange(len(bench.federation))[::-1])
     straight, turned = (bench.run(algorithm, federation=f) for f in (bench.federation, backwards))
-    gap = trees.largest_difference(straight.message, turned.message)
+    gap = pytrees.largest_difference(straight.message, turned.message)
     _require("the order of clients does not matter", gap, TOLERANCE)
     return None
 
@@ -159,9 +159,9 @@ def state_survives_saving(bench: Bench) -> None:
         path = Path(folder) / "state.safetensors"
         save_tensors(path, run.state)
         loaded = restore(run.state, load_tensors(path)[0])
-    _require("the state survives saving", trees.largest_difference(run.state, loaded), 0.0)
+    _require("the state survives saving", pytrees.largest_difference(run.state, loaded), 0.0)
     on, again = (bench.run(rounds=1, per_round=3, initial=state) for state in (run.state, loaded))
-    _require("training goes on from a loaded state", trees.largest_difference(on.state, again.state), 0.0)
+    _require("training goes on from a loaded state", pytrees.largest_difference(on.state, again.state), 0.0)
 
 
 def clients_keep_to_themselves(bench: Bench) -> bool | None:
@@ -170,7 +170,7 @@ def clients_keep_to_themselves(bench: Bench) -> bool | None:
         return False
     pair = (bench.federation, _spoilt(bench.federation))
     clean, spoilt = (bench.run(rounds=2, federation=f, participation=_Only(0)) for f in pair)
-    _require("no client sees another's data", trees.largest_difference(clean.state, spoilt.state), 0.0)
+    _require("no client sees another's data", pytrees.largest_difference(clean.state, spoilt.state), 0.0)
     return None
 
 
@@ -179,7 +179,7 @@ def every_engine(bench: Bench) -> None:
     # A cohort like those above, so that nothing is compiled again; what is not compiled is slow.
     reference = everything(bench.run(rounds=2, per_round=3))
     for other in (bench.run(rounds=2, per_round=3, engine="debug"), _gathered(bench)):
-        gap = trees.largest_difference(reference, everything(other))
+        gap = pytrees.largest_difference(reference, everything(other))
         _require("every engine gives the same answer", gap, TOLERANCE)
 
 
@@ -230,7 +230,7 @@ def _loss_after_descent(bench: Bench, federation: Federation, steps: int) -> flo
     memory = optimizer.init(params)
     for _ in range(steps):
         updates, memory = optimizer.update(jax.grad(bench.task.loss)(params, batch), memory, params)
-        params = trees.add(params, updates)
+        params = pytrees.add(params, updates)
     return float(bench.task.losses(params, batch.x, batch.y).mean())
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import unalike
-from unalike import ConfigError, trees
+from unalike import ConfigError
 from unalike.algorithms import FedEM, LocalWork, Optimizer
 from unalike.algorithms.dfedem import DFedEM
-from unalike.engine import Setting, engines
-from unalike.network import disagreement, graph_of, mixing_of
-from unalike.timing.gossip import Gossip
+from unalike.core import pytrees
+from unalike.engine import Setting, engine_registry
+from unalike.topology import disagreement, graph_of, mixing_of
+from unalike.topology.gossip import Gossip
 
 from . import naive
 
@@ -54,7 +55,7 @@ def naive_rounds(federation, starts, matrix, paces, rounds, rate=0.2, steps=2):
 
 
 def flat(params, t):
-    return np.stack([naive.flat(trees.row(one, t)) for one in params])
+    return np.stack([naive.flat(pytrees.row(one, t)) for one in params])
 
 
 @pytest.mark.parametrize("weighting", ["importance", "equal"])
@@ -73,7 +74,7 @@ def test_a_tiny_clients_training_loss_is_the_mean_over_its_rows(task):
     """Its rows weigh less than one row together, which makes its steps short but not its loss small."""
     federation = naive.federation([1, 40, 40])
     method = DFedEM(**STEP).prepare(task, federation)
-    engine = engines.make("debug", setting=Setting(federation, task, method, 0))
+    engine = engine_registry.make("debug", setting=Setting(federation, task, method, 0))
     starts = [task.init(jax.random.key(0))] * 2
     for t in range(3):
         data = engine._data(0, t, method.work)
@@ -88,7 +89,7 @@ def test_one_step_where_everyone_hears_everyone_is_fedem(federation, task):
     equal = Gossip(matrices=np.full((4, 4), 0.25))
     own = naive.train(federation, task, DFedEM(**one), 3, timing=equal)
     for t in range(4):
-        assert trees.largest_difference(trees.row(own.state["params"], t), server.state["params"]) < 1e-5
+        assert pytrees.largest_difference(pytrees.row(own.state["params"], t), server.state["params"]) < 1e-5
 
 
 def test_the_mean_of_all_models_moves_as_if_nobody_had_mixed(federation, task):
@@ -97,7 +98,7 @@ def test_the_mean_of_all_models_moves_as_if_nobody_had_mixed(federation, task):
     run = naive.train(federation, task, frozen, 5, timing=Gossip("path"))
     before, after = run.history.state(0)["params"], run.state["params"]
     mean = [jax.tree.map(lambda leaf: leaf.mean(0), state) for state in (before, after)]
-    assert trees.largest_difference(*mean) < 1e-6
+    assert pytrees.largest_difference(*mean) < 1e-6
     assert 0 < disagreement(after) < disagreement(before)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import optax
 import pytest
 
-from unalike.algorithms import FedAvg, LocalWork, Optimizer, algorithms
+from unalike.algorithms import FedAvg, LocalWork, Optimizer, algorithm_registry
 from unalike.participation import Uniform
 
 from . import naive
@@ -117,7 +117,7 @@ def adagrad(m, v, g, t):
     ],
 )
 def test_server_optimisers_follow_their_published_rules(federation, task, name, rule, first_m, first_v):
-    run = naive.train(federation, task, algorithms.make(name, work=WORK), 2)
+    run = naive.train(federation, task, algorithm_registry.make(name, work=WORK), 2)
     theta = naive.zeros()
     m, v = np.full_like(theta, first_m), np.full_like(theta, first_v)
     for t in (1, 2):
@@ -202,5 +202,5 @@ class _Dealer:
 
 def test_a_state_is_a_tree_of_arrays(task):
     for name in ("fedavg", "fedadam", "scaffold"):
-        state = algorithms.make(name).init(task, jax.random.key(0))
+        state = algorithm_registry.make(name).init(task, jax.random.key(0))
         assert all(hasattr(leaf, "dtype") for leaf in jax.tree.leaves(state))

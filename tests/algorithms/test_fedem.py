@@ -10,15 +10,16 @@ import pytest
 from jax import lax
 
 import unalike
-from unalike import ConfigError, FedAvg, LocalWork, Optimizer, trees
+from unalike import ConfigError, FedAvg, LocalWork, Optimizer
 from unalike.algorithms import FedEM
-from unalike.algorithms.mixture import (
+from unalike.algorithms.shared.mixture import (
     mean_posterior,
     mixture_task,
     negative_log_likelihood,
     posterior,
     unlike_starts,
 )
+from unalike.core import pytrees
 from unalike.models import Batch, Model, Task, linear, mlp
 
 from . import naive
@@ -121,7 +122,7 @@ def test_one_component_is_federated_averaging_to_the_bit(federation, server):
         naive.train(federation, naive.task(), method, 3, participation=naive.Fixed([0, 2], [1, 3], [0, 1]))
         for method in (FedEM(components=1, **settings), FedAvg(**settings))
     )
-    assert trees.largest_difference(one.state["params"][0], average.state["params"]) == 0.0
+    assert pytrees.largest_difference(one.state["params"][0], average.state["params"]) == 0.0
 
 
 def test_every_component_is_clipped_for_itself(federation, trained):
@@ -179,7 +180,7 @@ def test_newcomers_fit_their_weights_to_the_global_optimum_from_any_start(federa
 
 def test_evaluation_of_a_newcomer_is_the_written_rule(federation, trained):
     newcomers = federation.subset([2, 0])
-    columns = unalike.newcomers.evaluate_newcomers(trained, newcomers)
+    columns = unalike.training.newcomers.evaluate_newcomers(trained, newcomers)
     for place, t in enumerate((2, 0)):
         x, y = federation.train.client(t)
         losses = np.stack([naive_losses(as_matrix(one), x, y) for one in trained.state["params"]], 1)
@@ -220,13 +221,13 @@ def test_very_large_losses_do_not_overflow():
 def test_models_that_always_start_alike_are_pushed_apart():
     same = Task.classification(linear(input_shape=(3,), outputs=2), 2)
     first, second = unlike_starts(same, 2, jax.random.key(0))
-    assert trees.largest_difference(first, second) > 0.01
+    assert pytrees.largest_difference(first, second) > 0.01
 
 
 def test_models_that_start_apart_are_left_as_they_are():
     task = Task.classification(mlp(4, input_shape=(3,), outputs=2), 2)
     first = unlike_starts(task, 3, jax.random.key(0))[0]
-    assert trees.largest_difference(first, task.init(jax.random.key(0))) == 0.0
+    assert pytrees.largest_difference(first, task.init(jax.random.key(0))) == 0.0
 
 
 def test_all_components_learn_at_once_as_they_would_alone(federation):
@@ -236,7 +237,7 @@ def test_all_components_learn_at_once_as_they_would_alone(federation):
     together = jax.grad(mixture_task(task, 2).loss)(starts, Batch.of(x, y)._replace(weight=weight))
     for m, start in enumerate(starts):
         alone = jax.grad(task.loss)(start, Batch.of(x, y, weight[:, m]))
-        assert trees.largest_difference(together[m], alone) < 1e-6
+        assert pytrees.largest_difference(together[m], alone) < 1e-6
 
 
 def test_hard_assignment_gives_every_client_one_component(federation):

@@ -9,15 +9,15 @@ import pytest
 import unalike
 from unalike.algorithms import FedAvg, LocalWork
 from unalike.algorithms.knnper import KNNPer
+from unalike.core.pytrees import largest_difference
 from unalike.data import Federation, Split
-from unalike.engine import Setting, engines
+from unalike.engine import Setting, engine_registry
 from unalike.errors import ConfigError
-from unalike.memorisation import GRID, memorise, search
-from unalike.memorisation.compiled import Places, ask_own, nearest
-from unalike.memorisation.rule import Rule
-from unalike.memorisation.search import search_others
+from unalike.memorization import GRID, memorise, search
+from unalike.memorization.compiled import Places, ask_own, nearest
+from unalike.memorization.neighbors import search_others
+from unalike.memorization.voting_rule import Rule
 from unalike.models import Model, Task, mlp
-from unalike.trees import largest_difference
 
 SIZES, TESTS = [12, 1, 7, 30, 4], [5, 2, 0, 9, 3]
 WORK = LocalWork(epochs=1, batch_size=4)
@@ -91,7 +91,7 @@ def test_no_share_and_no_capacity_leave_the_global_model(federation, task, plain
 def predictor(federation, task, plain, client, seed=1, **options):
     """What a client predicts with, outside any compiled program."""
     algorithm = KNNPer(**options)
-    engine = engines.make("debug", setting=Setting(federation, task, algorithm, seed))
+    engine = engine_registry.make("debug", setting=Setting(federation, task, algorithm, seed))
     data = engine._data(0, client, algorithm.evaluation_work)
     return algorithm.predictor(task, plain.message, {}, data, data.key)
 

@@ -13,9 +13,9 @@ from unalike.algorithms import (
     LocalWork,
     Optimizer,
     Scaffold,
-    algorithms,
+    algorithm_registry,
     optimizer_names,
-    schedules,
+    schedule_registry,
 )
 from unalike.errors import ConfigError
 
@@ -44,7 +44,7 @@ from unalike.errors import ConfigError
         (lambda: Scaffold(optimizer=Optimizer.of("sgd", 0.1, {"momentum": 0.9})), "plain sgd"),
         (lambda: Scaffold(optimizer=Optimizer("adam", 0.1)), "plain sgd"),
         (lambda: Scaffold(optimizer=Optimizer("sgd", 0.1, clip=1.0)), "plain sgd"),
-        (lambda: algorithms.make("fedavgg"), "did you mean 'fedavg'"),
+        (lambda: algorithm_registry.make("fedavgg"), "did you mean 'fedavg'"),
     ],
 )
 def test_a_bad_setting_is_refused_in_words(make, words):
@@ -84,7 +84,7 @@ def test_schedules_are_the_functions_of_the_round_that_they_say(spec, expected):
 
 
 def test_all_schedules_are_explained():
-    assert all(schedules.explain().values())
+    assert all(schedule_registry.explain().values())
 
 
 def test_algorithms_are_values_that_can_be_compared_and_hashed():
@@ -94,9 +94,9 @@ def test_algorithms_are_values_that_can_be_compared_and_hashed():
     assert FedProx(mu=0.0) != FedAvg()
 
 
-@pytest.mark.parametrize("name", list(algorithms))
+@pytest.mark.parametrize("name", list(algorithm_registry))
 def test_every_algorithm_has_defaults_that_work(name):
-    made = algorithms.make(name)
+    made = algorithm_registry.make(name)
     assert isinstance(made, Algorithm)
     assert made.evaluation_work is not None
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from unalike import Federation
-from unalike.algorithms import algorithms
+from unalike.algorithms import algorithm_registry
 from unalike.data.federation import Split
 from unalike.models import Task, linear, mlp
-from unalike.newcomers import evaluate_newcomers
+from unalike.training.newcomers import evaluate_newcomers
 
 from . import naive
 
@@ -28,7 +28,7 @@ def clients(*sizes):
 def test_everyone_gets_a_finite_prediction(name):
     model = linear if name == "mocha" else lambda **shape: mlp(3, **shape)
     task = Task.classification(model(input_shape=(4,), outputs=3), 3)
-    run = naive.train(clients(1, 5, 7, 4), task, algorithms.make(name), 2)
+    run = naive.train(clients(1, 5, 7, 4), task, algorithm_registry.make(name), 2)
     assert np.isfinite(run.evaluate("test")["loss"]).all()
     assert np.nansum(run.metrics()["rejected"]) == 0
     joined = evaluate_newcomers(run, clients(0, 1, 3, 0))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from unalike.config import Experiment
+from unalike.experiments.config import Experiment
 from unalike.runs import RunFolder
 
 from .conftest import TINY, model_of

@@ -6,9 +6,9 @@ import pytest
 
 import unalike.deploy.engine
 import unalike.reproduce  # noqa: F401 - studies register themselves
-from unalike.config import Experiment
 from unalike.core.catalogue import KINDS, SETTINGS, _written, check_name, check_settings, explain
 from unalike.errors import ConfigError
+from unalike.experiments.config import Experiment
 
 for room in ("algorithms", "data", "engine", "models", "network", "participation", "timing"):
     importlib.import_module(f"unalike.{room}")

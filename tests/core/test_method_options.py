@@ -4,15 +4,15 @@ import inspect
 
 import pytest
 
-from unalike.algorithms import algorithms
+from unalike.algorithms import algorithm_registry
 from unalike.core.method_options import FILLED_IN, _written, method_options, option_words
 
 ELSEWHERE = {"work", "optimizer", "server_optimizer", "features", "paces", *FILLED_IN}
 
 
-@pytest.mark.parametrize("name", list(algorithms))
+@pytest.mark.parametrize("name", list(algorithm_registry))
 def test_what_is_read_is_what_is_taken(name):
-    parameters = inspect.signature(algorithms[name]).parameters
+    parameters = inspect.signature(algorithm_registry[name]).parameters
     taken = {k: p.default for k, p in parameters.items() if k not in ELSEWHERE}
     written = {k: "" if v is None else str(v).lower() if v in (True, False) and type(v) is bool else str(v)
                for k, v in taken.items()}  # fmt: skip
@@ -20,11 +20,11 @@ def test_what_is_read_is_what_is_taken(name):
 
 
 def test_a_method_of_ones_own_is_asked():
-    @algorithms.add("my-own")
+    @algorithm_registry.add("my-own")
     def my_own(rate: float = 0.5, times: int = 2, work=object):
         """Mine."""
 
     try:
         assert option_words(method_options()["my-own"]) == "rate=0.5 times=2"
     finally:
-        del algorithms._makers["my-own"]
+        del algorithm_registry._makers["my-own"]

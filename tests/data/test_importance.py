@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError, DataError, FedAvg, Federation, LocalWork, Task, models, train
-from unalike.config import make_experiment
 from unalike.data.importance import check_importance, importance_of, read_importance
-from unalike.experiment import make_federation
+from unalike.experiments.build import make_federation
+from unalike.experiments.config import make_experiment
 from unalike.participation import Full, PowerOfChoice, Turn
 
 SIZES = np.array([2, 3, 5])

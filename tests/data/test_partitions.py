@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from unalike.data import partitions
-from unalike.data.dealing import balanced_choice, proportions
+from unalike.data import partition_registry
+from unalike.data.allocation import balanced_choice, proportions
 from unalike.data.partitions import dirichlet, pachinko
 from unalike.errors import ConfigError
 
@@ -25,7 +25,9 @@ ALL = [*BY_LABEL, "iid", "lognormal:1", "powerlaw:2"]
 
 def deal(spec, labels=LABELS, clients=50, seed=0, **context):
     context = {"coarse": COARSE, "owners": None} | context
-    return partitions.make(spec, labels=labels, clients=clients, rng=np.random.default_rng(seed), **context)
+    return partition_registry.make(
+        spec, labels=labels, clients=clients, rng=np.random.default_rng(seed), **context
+    )
 
 
 def histograms(rows, labels=LABELS, classes=10):
@@ -207,4 +209,4 @@ def test_float_targets_need_another_partition():
 
 
 def test_every_partition_is_explained():
-    assert all(partitions.explain().values())
+    assert all(partition_registry.explain().values())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.sizes import allot, draw_sizes, largest_remainder, size_laws
+from unalike.data.sizes import allot, draw_sizes, largest_remainder, size_law_registry
 from unalike.errors import ConfigError
 
 
@@ -67,4 +67,4 @@ def test_impossible_sizes(sizes):
 
 
 def test_every_law_is_explained():
-    assert all(size_laws.explain().values())
+    assert all(size_law_registry.explain().values())

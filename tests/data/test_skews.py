@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data import Federation, skews
+from unalike.data import Federation, skew_registry
 from unalike.data.skews import client_angles
 from unalike.errors import ConfigError
 
@@ -19,7 +19,7 @@ def images(clients=4, rows=10):
 @pytest.mark.parametrize("spec", ["rotation:40", "noise:0.5"])
 def test_labels_sizes_and_the_original_stay(spec):
     before = images()
-    after = skews.make(spec, federation=before, seed=1)
+    after = skew_registry.make(spec, federation=before, seed=1)
     for part in ("train", "test"):
         old, new = getattr(before, part), getattr(after, part)
         np.testing.assert_array_equal(new.y, old.y)
@@ -32,12 +32,12 @@ def test_labels_sizes_and_the_original_stay(spec):
 
 @pytest.mark.parametrize("spec", ["rotation:0", "noise:0"])
 def test_no_skew_changes_nothing(spec):
-    after = skews.make(spec, federation=images(), seed=1)
+    after = skew_registry.make(spec, federation=images(), seed=1)
     np.testing.assert_allclose(after.train.x, images().train.x, atol=1e-6)
 
 
 def test_a_client_is_turned_by_one_angle_that_is_its_own():
-    after = skews.make("rotation:80", federation=images(), seed=1)
+    after = skew_registry.make("rotation:80", federation=images(), seed=1)
     angles = client_angles(80, 4, 1)
     assert (np.abs(angles) <= 80).all()
     for i in range(4):
@@ -51,12 +51,14 @@ def test_noise_grows_with_the_client():
     zeros = Federation.from_owners(
         np.zeros((4000, 10), np.float32), np.zeros(4000, int), np.repeat(np.arange(4), 1000)
     )
-    x = skews.make("noise:2", federation=zeros, seed=0).train
+    x = skew_registry.make("noise:2", federation=zeros, seed=0).train
     np.testing.assert_allclose([x.client(i)[0].std() for i in range(4)], [0.5, 1.0, 1.5, 2.0], rtol=0.05)
 
 
 def test_the_seed_decides():
-    first, again, other = (skews.make("noise", federation=images(), seed=s).train.x for s in (0, 0, 1))
+    first, again, other = (
+        skew_registry.make("noise", federation=images(), seed=s).train.x for s in (0, 0, 1)
+    )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -64,7 +66,7 @@ def test_the_seed_decides():
 def test_skews_that_make_no_sense():
     rows = Federation.from_owners(np.zeros((4, 3), np.float32), np.zeros(4, int), np.arange(4))
     with pytest.raises(ConfigError, match="needs images"):
-        skews.make("rotation", federation=rows)
+        skew_registry.make("rotation", federation=rows)
     symbols = Federation.from_owners(np.zeros((4, 3), np.int32), np.zeros(4, int), np.arange(4))
     with pytest.raises(ConfigError, match="not symbols"):
-        skews.make("noise", federation=symbols)
+        skew_registry.make("noise", federation=symbols)

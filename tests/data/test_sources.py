@@ -9,7 +9,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from unalike.data import describe, load, sources
+from unalike.data import describe, load, source_registry
 from unalike.data.sources import files
 from unalike.data.sources.heart_disease import features, read_hospital
 from unalike.data.sources.images import read_cifar_archive, read_idx
@@ -33,7 +33,7 @@ def test_embedded(name, rows, shape, classes):
     assert sum(describe(federation)["rows"].values()) == rows
     assert federation.train.x.dtype == np.float32
     if len(shape) == 1:
-        source = sources.make(name)
+        source = source_registry.make(name)
         np.testing.assert_allclose(source.x.mean(axis=0), 0, atol=1e-5)
         np.testing.assert_allclose(source.x.std(axis=0), 1, atol=1e-4)
     else:
@@ -207,4 +207,4 @@ def test_shakespeare_has_the_known_roles():
 def test_mnist():
     federation = load("mnist", partition="dirichlet-class:0.5", clients=20, samples=2000)
     assert sum(describe(federation)["rows"].values()) == 2000
-    assert sum(len(part) for part in (sources.make("mnist").pooled()[1],)) == 70_000
+    assert sum(len(part) for part in (source_registry.make("mnist").pooled()[1],)) == 70_000

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from unalike.data import load, sources
+from unalike.data import load, source_registry
 from unalike.data.sources.leaf import _client
 from unalike.data.sources.mixture import draw_mixture
 from unalike.data.sources.quadratic import quadratic_truth, weighted_optimum
@@ -76,13 +76,13 @@ def test_mixture_labels_follow_their_rule():
 
 def test_mixture_refuses_an_unknown_rule():
     with pytest.raises(UnalikeError, match="did you mean 'threshold'"):
-        sources.make("mixture:3,10,0.4,treshold")
+        source_registry.make("mixture:3,10,0.4,treshold")
 
 
 def test_gaussians_are_separable_when_they_are_far_apart():
     from sklearn.neighbors import NearestCentroid
 
-    source = sources.make("gaussians:4,20,12", samples=2000)
+    source = source_registry.make("gaussians:4,20,12", samples=2000)
     assert NearestCentroid().fit(source.x, source.y).score(source.x, source.y) > 0.999
     assert np.bincount(source.y).tolist() == [500] * 4
 
@@ -115,7 +115,10 @@ def test_the_weighted_optimum_is_that_of_all_rows_together():
 
 @pytest.mark.parametrize("name", ["synthetic:0.5,0.5", "synthetic_iid"])
 def test_some_rows_of_synthetic_clients_are_rows_of_all(name):
-    whole, some = sources.make(name, clients=9, seed=3), sources.make(name, clients=9, seed=3, samples=500)
+    whole, some = (
+        source_registry.make(name, clients=9, seed=3),
+        source_registry.make(name, clients=9, seed=3, samples=500),
+    )
     kept = some_rows(len(whole.y), 500, 3)
     np.testing.assert_array_equal(some.x, whole.x[kept])
     np.testing.assert_array_equal(some.y, whole.y[kept])

@@ -9,9 +9,9 @@ import pytest
 
 import unalike
 from unalike.algorithms import Algorithm, FedAvg, LocalWork, Optimizer, Reply, Scaffold
+from unalike.core.pytrees import largest_difference
 from unalike.engine import ClientError, DebugEngine, LocalEngine, Memories, Setting
 from unalike.errors import UnalikeError
-from unalike.trees import largest_difference
 
 from . import toys
 

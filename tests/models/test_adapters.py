@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike import trees
+from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task, from_equinox, from_flax
 
@@ -33,7 +33,7 @@ def test_a_flax_module_gives_the_same_outputs_and_gradients():
         ours = task.apply(p, X), task.loss_and_gradient(p, Batch.of(X, Y))
         return ours, (run(p), jax.value_and_grad(lambda q: entropy(run(q)))(p))
 
-    assert trees.largest_difference(*both(params)) < 1e-6
+    assert pytrees.largest_difference(*both(params)) < 1e-6
 
 
 def test_a_flax_module_may_read_integers():
@@ -67,7 +67,7 @@ def test_an_equinox_module_gives_the_same_outputs_and_gradients():
         named = {str(index): leaf for index, leaf in enumerate(jax.tree.leaves(slope))}
         return (task.apply(p, X), loss, gradient), (theirs(arrays), expected, named)
 
-    assert trees.largest_difference(*both(params, eqx.filter(module, eqx.is_array))) < 1e-6
+    assert pytrees.largest_difference(*both(params, eqx.filter(module, eqx.is_array))) < 1e-6
 
 
 def test_more_than_ten_arrays_keep_their_order():

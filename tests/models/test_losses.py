@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.models import Batch, Task, accuracy, linear, losses, mean_squared_error, mlp
+from unalike.models import Batch, Task, accuracy, linear, loss_registry, mean_squared_error, mlp
 from unalike.models.losses import cross_entropy, logistic
 
 from .filled import filled
@@ -42,9 +42,11 @@ def test_logistic_loss_is_cross_entropy_with_two_classes(shape):
 )
 def test_regression_losses_equal_their_closed_forms_and_sum_over_outputs(name, form):
     predictions, targets = 2 * RNG.normal(size=(6, 2)), 2 * RNG.normal(size=(6, 2))
-    assert np.allclose(losses[name](predictions, targets), form(predictions - targets).sum(1), atol=1e-6)
+    assert np.allclose(
+        loss_registry[name](predictions, targets), form(predictions - targets).sum(1), atol=1e-6
+    )
     # One output may be written with or without its axis.
-    one = losses[name](predictions[:, :1], targets[:, 0])
+    one = loss_registry[name](predictions[:, :1], targets[:, 0])
     assert one.shape == (6,)
     assert np.allclose(one, form(predictions[:, 0] - targets[:, 0]), atol=1e-6)
 
@@ -52,14 +54,14 @@ def test_regression_losses_equal_their_closed_forms_and_sum_over_outputs(name, f
 @pytest.mark.parametrize("name", ["squared_error", "absolute_error", "huber"])
 def test_a_column_of_targets_is_as_good_as_a_row_of_them(name):
     predictions, targets = RNG.normal(size=6), RNG.normal(size=6)
-    expected = losses[name](predictions, targets)
-    answer = losses[name](predictions, targets[:, None])
+    expected = loss_registry[name](predictions, targets)
+    answer = loss_registry[name](predictions, targets[:, None])
     assert answer.shape == (6,)
     assert np.allclose(answer, expected)
 
 
 def test_hubers_loss_is_smooth_at_its_threshold():
-    slope = jax.vmap(jax.grad(lambda p: losses["huber"](p[None], jnp.zeros(1))[0]))
+    slope = jax.vmap(jax.grad(lambda p: loss_registry["huber"](p[None], jnp.zeros(1))[0]))
     assert np.allclose(slope(jnp.array([0.999, 1.001, -0.999, -1.001])), [1, 1, -1, -1], atol=2e-3)
 
 
@@ -71,7 +73,7 @@ def test_accuracy_counts_the_most_likely_class():
 def test_mean_squared_error_is_twice_the_half_squared_error():
     predictions, targets = RNG.normal(size=(4, 1)), RNG.normal(size=4)
     assert np.allclose(
-        mean_squared_error(predictions, targets), 2 * losses["squared_error"](predictions, targets)
+        mean_squared_error(predictions, targets), 2 * loss_registry["squared_error"](predictions, targets)
     )
 
 
@@ -168,7 +170,7 @@ def test_measure_gives_loss_and_metrics_for_every_row(task, params, rows):
 
 def test_a_custom_task_is_two_functions_and_a_loss():
     task = Task.custom(
-        lambda key: {"m": jnp.zeros(())}, lambda p, x: p["m"] + 0 * x[:, 0], losses["squared_error"]
+        lambda key: {"m": jnp.zeros(())}, lambda p, x: p["m"] + 0 * x[:, 0], loss_registry["squared_error"]
     )
     x = np.arange(4.0)[:, None]
     loss, gradient = task.loss_and_gradient(task.init(jax.random.key(0)), Batch.of(x, x[:, 0]))
@@ -178,4 +180,4 @@ def test_a_custom_task_is_two_functions_and_a_loss():
 
 def test_an_unknown_loss_is_refused_with_the_nearest_spelling():
     with pytest.raises(ConfigError, match="did you mean 'cross_entropy'"):
-        losses["cross_entrop"]
+        loss_registry["cross_entrop"]

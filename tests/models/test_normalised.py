@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike import trees
+from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task
-from unalike.models.catalogue import models
+from unalike.models.catalogue import model_registry
 from unalike.models.normalised import cnn_norm, mlp_norm, norm_init, normalise
 
 from .filled import filled
@@ -57,7 +57,7 @@ def test_a_row_of_weight_zero_pulls_nothing(model):
     padded = Batch.of(X, y, np.array([1.0, 1.0, 1.0, 0.0]))._replace(size=jnp.asarray(3.0))
     full = Batch.of(X[:3], y[:3])
     gaps = [jax.jit(task.loss_and_gradient)(params, batch)[1] for batch in (padded, full)]
-    assert trees.largest_difference(*gaps) < 1e-5
+    assert pytrees.largest_difference(*gaps) < 1e-5
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gaps[1]["norm"]))
 
 
@@ -79,8 +79,8 @@ def test_the_head_is_the_last_layer_on_top_of_the_features(model):
     ],
 )
 def test_models_by_name_have_as_many_parameters_as_their_layers(spec, count):
-    model = models.make(spec, input_shape=(8, 8), outputs=3)
-    assert trees.size(jax.eval_shape(model.init, jax.random.key(0))) == count
+    model = model_registry.make(spec, input_shape=(8, 8), outputs=3)
+    assert pytrees.size(jax.eval_shape(model.init, jax.random.key(0))) == count
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from unalike import trees
+from unalike.core import pytrees
 from unalike.errors import ConfigError
-from unalike.models import models
+from unalike.models import model_registry
 
 
 def shapes(spec, input_shape, outputs):
-    model = models.make(spec, input_shape=input_shape, outputs=outputs)
+    model = model_registry.make(spec, input_shape=input_shape, outputs=outputs)
     return jax.eval_shape(model.init, jax.random.key(0))
 
 
@@ -33,17 +33,17 @@ def shapes(spec, input_shape, outputs):
     ],
 )
 def test_parameters_are_as_many_as_in_the_literature(spec, input_shape, outputs, count):
-    assert trees.size(shapes(spec, input_shape, outputs)) == count
+    assert pytrees.size(shapes(spec, input_shape, outputs)) == count
 
 
 @pytest.mark.parametrize(("gates", "spec"), [(4, "lstm:5,3,3"), (3, "gru:5,3,3"), (1, "rnn:5,3,3")])
 def test_a_recurrent_layer_has_two_matrices_and_two_biases_for_each_gate(gates, spec):
     layers = gates * 5 * ((3 + 5 + 2) + (5 + 5 + 2) + (5 + 5 + 2))
-    assert trees.size(shapes(spec, (8,), 7)) == 7 * 3 + layers + 5 * 7 + 7
+    assert pytrees.size(shapes(spec, (8,), 7)) == 7 * 3 + layers + 5 * 7 + 7
 
 
 def test_dropout_has_no_parameters():
-    assert trees.size(shapes("cnn-small:0.2", (32, 32, 3), 10)) == 122_570
+    assert pytrees.size(shapes("cnn-small:0.2", (32, 32, 3), 10)) == 122_570
 
 
 @pytest.mark.parametrize("spec", ["cnn", "cnn-small", "cnn-wide", "cnn-femnist"])
@@ -70,7 +70,7 @@ def test_an_argument_that_makes_no_sense_is_refused_in_words(spec):
 
 
 def test_layers_are_drawn_uniformly_within_one_over_the_root_of_their_inputs():
-    first, last = models.make("mlp:50", input_shape=(400,), outputs=3).init(jax.random.key(3))
+    first, last = model_registry.make("mlp:50", input_shape=(400,), outputs=3).init(jax.random.key(3))
     for layer, inputs in ((first, 400), (last, 50)):
         assert np.abs(layer["w"]).max() <= inputs**-0.5
     # The variance of a uniform variable on [-a, a] is a^2 / 3.
@@ -79,7 +79,7 @@ def test_layers_are_drawn_uniformly_within_one_over_the_root_of_their_inputs():
 
 
 def test_another_key_gives_another_start_and_the_same_key_the_same():
-    model = models.make("mlp:50", input_shape=(400,), outputs=3)
+    model = model_registry.make("mlp:50", input_shape=(400,), outputs=3)
     one, again, other = (model.init(jax.random.key(seed)) for seed in (1, 1, 2))
-    assert trees.largest_difference(one, again) == 0.0
-    assert trees.largest_difference(one, other) > 0.0
+    assert pytrees.largest_difference(one, again) == 0.0
+    assert pytrees.largest_difference(one, other) > 0.0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unalike.core.random import generator
 from unalike.errors import ConfigError
 from unalike.participation import (
     Cohort,
@@ -12,11 +13,10 @@ from unalike.participation import (
     Turn,
     check_cohort,
     check_per_round,
-    samplers,
+    sampler_registry,
 )
 from unalike.participation.base import nobody_answers
-from unalike.participation.sampler import Once, counted
-from unalike.random import generator
+from unalike.participation.samplers.base import Once, counted
 
 IMPORTANCE = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
 
@@ -134,7 +134,7 @@ def test_a_function_of_an_array_is_computed_once_until_another_array_comes():
 
 
 def test_every_sampler_has_a_sentence_that_explains_it():
-    explained = samplers.explain()
+    explained = sampler_registry.explain()
     wanted = {"full", "uniform", "md", "binomial", "poisson", "optimal", "target"}
     assert wanted | {"clustered-size", "clustered-similarity", "uniform-with-replacement"} <= set(explained)
     assert all(text.endswith(".") for text in explained.values())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.participation.availability import Diurnal, Markov, availabilities, simulate
+from unalike.participation.availability import Diurnal, Markov, availability_registry, simulate
 from unalike.participation.beliefs import Beliefs, Estimated, Known, hitting_time
 
 
@@ -64,7 +64,7 @@ def test_beliefs_stay_inside_the_possible_range():
 
 def test_errors_fall_like_one_over_the_root_of_the_rounds_and_more_slowly_for_correlation():
     lengths, errors = [30, 100, 300, 1000], []
-    population = availabilities.make("groups", clients=400, seed=0)
+    population = availability_registry.make("groups", clients=400, seed=0)
     trace = simulate(population, max(lengths), seed=1)
     for rounds in lengths:
         beliefs = seen(trace[:rounds])

@@ -22,7 +22,7 @@ from unalike.participation import (
     Unbiased,
     WhoIsThere,
     check_cohort,
-    samplers,
+    sampler_registry,
 )
 from unalike.participation.availability import simulate
 
@@ -46,7 +46,7 @@ STRATEGIES = (WhoIsThere, Unbiased, MoreAvailable, AdaFed, F3ast, CAFed)
 
 
 def sampler(name, per_round=2):
-    return samplers.make(name, per_round=per_round, sizes=SIZES, seed=0)
+    return sampler_registry.make(name, per_round=per_round, sizes=SIZES, seed=0)
 
 
 def answer(question, clients):

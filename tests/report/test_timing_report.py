@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unalike.config import make_experiment
 from unalike.data import Federation
-from unalike.experiment import run_experiment
+from unalike.experiments.build import run_experiment
+from unalike.experiments.config import make_experiment
 from unalike.report import save
 from unalike.report.timing_report import (
     objectives,

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unalike.cli import app
-from unalike.reproduce import Claim, at_least, at_most, run_study, studies
+from unalike.reproduce import Claim, at_least, at_most, run_study, study_registry
 
 FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", "holds"}
 
@@ -20,13 +20,13 @@ def study():
     """Register a study of these claims for the length of a test."""
 
     def register(*claims):
-        @studies.add("fake")
+        @study_registry.add("fake")
         def fake(quick: bool = False) -> list[Claim]:
             """A study of this test."""
             return list(claims)
 
     yield register
-    studies._makers.pop("fake", None)
+    study_registry._makers.pop("fake", None)
 
 
 HOLDS = at_most("X-1", "it is small", [0.1, 0.3], 0.5, published=0.2)
@@ -76,12 +76,12 @@ def test_without_a_name_the_studies_are_listed():
 def test_a_study_is_told_to_be_quick():
     seen = []
     try:
-        studies.add("fake")(lambda quick=False: seen.append(quick) or [])
+        study_registry.add("fake")(lambda quick=False: seen.append(quick) or [])
         run_study("fake", quick=True)
         reproduce("fake", "--quick", "--json")
         reproduce("fake", "--json")
     finally:
-        studies._makers.pop("fake")
+        study_registry._makers.pop("fake")
     assert seen == [True, True, False]
 
 

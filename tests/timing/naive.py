@@ -6,7 +6,7 @@ from math import lcm
 
 import numpy as np
 
-from unalike.random import bits
+from unalike.core.random import bits
 from unalike.timing import Clients, Hardware
 
 

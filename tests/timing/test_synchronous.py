@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.participation import Cohort
-from unalike.timing import Synchronous, Timing, timings
+from unalike.timing import Synchronous, Timing, timing_registry
 
 
 def draw(number):
@@ -49,6 +49,6 @@ def test_an_empty_cohort_is_a_step_without_clients():
 
 
 def test_timings_are_made_by_name():
-    assert timings.make("synchronous") == Synchronous()
+    assert timing_registry.make("synchronous") == Synchronous()
     with pytest.raises(NotImplementedError):
         Timing().steps(draw, 0)

@@ -1,32 +1,32 @@
 """What clients compute: one method per file, each reading like the method's own pseudo-code."""
 
 from .apfl import APFL
-from .base import Algorithm, LocalWork, Mixed, Reply, algorithms
-from .client_data import ClientData
+from .base import Algorithm, LocalWork, Mixed, Reply, algorithm_registry
 from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
 from .dpasgd import DPASGD
 from .fedavg import FedAvg
+from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
 from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
-from .finetuned import FedAvgPlus
 from .ifca import IFCA
 from .knnper import KNNPer
 from .l2sgd import L2SGD
 from .local import Local
-from .local_sgd import Trained, local_sgd
 from .mocha import Mocha
-from .optimizers import Optimizer, optimizer_names, schedules
 from .perfedavg import PerFedAvg
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum
 from .scaffold import Scaffold
-from .surrogate import DecentralisedSurrogate, SurrogateOptimizer
+from .shared.client_data import ClientData
+from .shared.local_sgd import Trained, local_sgd
+from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
+from .surrogate_optimization import DecentralisedSurrogate, SurrogateOptimizer
 
 __all__ = [
     "APFL",
@@ -64,8 +64,8 @@ __all__ = [
     "Scaffold",
     "SurrogateOptimizer",
     "Trained",
-    "algorithms",
+    "algorithm_registry",
     "local_sgd",
     "optimizer_names",
-    "schedules",
+    "schedule_registry",
 ]

@@ -19,13 +19,13 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..core.pytrees import Tree, add_scaled, scale, subtract
 from ..models import Batch, Task
-from ..trees import Tree, add_scaled, scale, subtract
-from .base import Reply, algorithms
-from .client_data import ClientData
-from .descent import Descent, Point
+from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
-from .personalised import TrainsNewcomers, require_fraction
+from .shared.client_data import ClientData
+from .shared.newcomers import TrainsNewcomers, require_fraction
+from .shared.optimizer_steps import Descent, Point
 
 
 class Pair(NamedTuple):
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     """The sums of the shared and of the mixed model's losses so far."""
 
 
-@algorithms.add("apfl")
+@algorithm_registry.add("apfl")
 @dataclass(frozen=True, kw_only=True)
 class APFL(TrainsNewcomers, FedAvg):
     """Clients mix the global model with one of their own, in a fixed or learned share (Deng et al., 2020)."""

@@ -20,16 +20,16 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pytrees import Tree, nbytes
+from ..core.registry import Registry
 from ..errors import ConfigError
 from ..models import Task
-from ..registry import Registry
-from ..trees import Tree, nbytes
-from .client_data import ClientData
+from .shared.client_data import ClientData
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
-algorithms: Registry[Algorithm] = Registry("algorithm")
+algorithm_registry: Registry[Algorithm] = Registry("algorithm")
 
 
 class Reply(NamedTuple):

@@ -23,22 +23,22 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .. import trees
+from ..core import pytrees
+from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, nbytes
-from .base import Algorithm, Mixed, Reply, algorithms
-from .client_data import ClientData
-from .linkage import complete_linkage_halves
-from .local_sgd import local_sgd
-from .mixture import component_losses
-from .optimizers import Optimizer
+from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .shared.client_data import ClientData
+from .shared.linkage import complete_linkage_halves
+from .shared.local_sgd import local_sgd
+from .shared.mixture import component_losses
+from .shared.optimizers import Optimizer
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("clustered-fl")
+@algorithm_registry.add("clustered-fl")
 @dataclass(frozen=True, kw_only=True)
 class ClusteredFL(Algorithm):
     """Clients are split in two where they pull a settled model apart, repeatedly (Sattler et al., 2020)."""
@@ -70,7 +70,7 @@ class ClusteredFL(Algorithm):
         return nbytes(upload), nbytes(upload)
 
     def init(self, task: Task, key: jax.Array) -> Tree:
-        models = trees.stack([task.init(key)] * self.most)
+        models = pytrees.stack([task.init(key)] * self.most)
         return {"models": models, "cluster": jnp.zeros(self.clients, jnp.int32), "count": jnp.asarray(1)}
 
     def broadcast(self, task: Task, state: Tree) -> Tree:
@@ -80,9 +80,9 @@ class ClusteredFL(Algorithm):
         return {"joined": jnp.asarray(-1)}
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
-        start = trees.row(message["models"], message["cluster"][data.client])
+        start = pytrees.row(message["models"], message["cluster"][data.client])
         trained = local_sgd(task, start, data, self.optimizer)
-        return Reply(trees.subtract(trained.params, start), memory, {"train_loss": trained.loss})
+        return Reply(pytrees.subtract(trained.params, start), memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
         who = mixed.clients
@@ -97,10 +97,10 @@ class ClusteredFL(Algorithm):
         member = jax.nn.one_hot(split["cluster"], self.most) * weights[:, None]
         share = member / jnp.maximum(member.sum(0), 1e-30)
         mean = jax.tree.map(lambda leaf: jnp.tensordot(share.T, leaf, axes=1), changes)
-        return {**split, "models": trees.add(split["models"], mean)}
+        return {**split, "models": pytrees.add(split["models"], mean)}
 
     def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
-        models = [trees.row(message["models"], j) for j in range(self.most)]
+        models = [pytrees.row(message["models"], j) for j in range(self.most)]
         losses = data.row_weights() @ data.per_row(partial(component_losses, task, models))
         used = jnp.arange(self.most) < message["count"]
         return {"joined": jnp.argmin(jnp.where(used, losses, jnp.inf))}
@@ -108,7 +108,7 @@ class ClusteredFL(Algorithm):
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         joined = memory["joined"]
         own = jnp.where(joined < 0, message["cluster"][data.client], joined)
-        return trees.row(message["models"], own)
+        return pytrees.row(message["models"], own)
 
     def _split(self, state: Tree, changes: jax.Array, weights: jax.Array) -> Tree:
         """Look at every cluster of this round once, and split those that are torn."""

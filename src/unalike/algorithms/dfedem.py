@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import algorithms
+from .base import algorithm_registry
 from .fedem import FedEM
-from .own_models import OwnModels
+from .shared.decentralized import OwnModels
 
 
-@algorithms.add("d-fedem")
+@algorithm_registry.add("d-fedem")
 @dataclass(frozen=True, kw_only=True)
 class DFedEM(OwnModels, FedEM):
     """FedEM between neighbours, without a server (Marfoq et al., 2021); needs a timing that mixes, such as

@@ -16,17 +16,17 @@ from typing import ClassVar
 
 import jax
 
+from ..core.pytrees import Tree
 from ..models import Task
-from ..trees import Tree
-from .base import Reply, algorithms
-from .client_data import ClientData
-from .descent import with_rate
+from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import Trained, local_sgd
-from .personalised import TrainsNewcomers, require_not_negative
+from .shared.client_data import ClientData
+from .shared.local_sgd import Trained, local_sgd
+from .shared.newcomers import TrainsNewcomers, require_not_negative
+from .shared.optimizer_steps import with_rate
 
 
-@algorithms.add("ditto")
+@algorithm_registry.add("ditto")
 @dataclass(frozen=True, kw_only=True)
 class Ditto(TrainsNewcomers, FedAvg):
     """FedAvg, and personal models that stay near the global one (Li et al., 2021)."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import algorithms
+from .base import algorithm_registry
 from .fedavg import FedAvg
-from .own_models import OwnModels
+from .shared.decentralized import OwnModels
 
 
-@algorithms.add("dpasgd")
+@algorithm_registry.add("dpasgd")
 @dataclass(frozen=True, kw_only=True)
 class DPASGD(OwnModels, FedAvg):
     """FedAvg between neighbours, without a server (Wang, Joshi, 2018); needs a network or gossip."""

@@ -17,18 +17,18 @@ from typing import ClassVar
 import jax
 import optax
 
+from ..core.pytrees import Tree, add, scale, subtract
 from ..models import Task
-from ..trees import Tree, add, scale, subtract
-from .base import Algorithm, Mixed, Reply, algorithms
-from .client_data import ClientData
-from .local_sgd import local_sgd
-from .optimizers import Optimizer
+from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
+from .shared.optimizers import Optimizer
 
 PLAIN = Optimizer("sgd", 1.0)
 """The server takes the average as it is."""
 
 
-@algorithms.add("fedavg")
+@algorithm_registry.add("fedavg")
 @dataclass(frozen=True, kw_only=True)
 class FedAvg(Algorithm):
     """Clients descend locally, the server averages (McMahan et al., 2017)."""

@@ -18,15 +18,15 @@ import jax
 
 from ..errors import ConfigError
 from ..models import Task
-from .base import Algorithm, algorithms
+from .base import Algorithm, algorithm_registry
 from .fedper import FedPer
-from .parts import Choice, named, paths
+from .shared.layer_split import Choice, named, paths
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("fedbn")
+@algorithm_registry.add("fedbn")
 @dataclass(frozen=True, kw_only=True)
 class FedBN(FedPer):
     """Clients keep the parameters of normalisation layers and share the rest (Li et al., 2021).

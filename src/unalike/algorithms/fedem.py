@@ -20,14 +20,14 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree
-from .base import Algorithm, Reply, algorithms
-from .client_data import ClientData
+from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import local_sgd
-from .mixture import (
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
+from .shared.mixture import (
     component_losses,
     mean_posterior,
     mixture_task,
@@ -37,14 +37,14 @@ from .mixture import (
     unlike_starts,
     weighted_mean,
 )
-from .optimizers import Optimizer
-from .solvers import make_solver, solved
+from .shared.optimizers import Optimizer
+from .shared.solvers import make_solver, solved
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("fedem")
+@algorithm_registry.add("fedem")
 @dataclass(frozen=True, kw_only=True)
 class FedEM(FedAvg):
     """A mixture of models that everyone shares, with mixture weights of each client's own (Marfoq et al.,

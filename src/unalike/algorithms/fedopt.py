@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import algorithms
+from .base import algorithm_registry
 from .fedavg import FedAvg
-from .optimizers import Optimizer
+from .shared.optimizers import Optimizer
 
 MOMENTUM = Optimizer.of("sgd", 1.0, {"momentum": 0.9})
 ADAM = Optimizer.of("adam", 0.01, {"b2": 0.99, "eps": 1e-3})
@@ -22,7 +22,7 @@ ADAGRAD = Optimizer.of("adagrad", 0.03, {"eps": 1e-3})
 RATES = {"server_learning_rate": (1.0, 0.1, 0.01, 0.001)}
 
 
-@algorithms.add("fedavgm")
+@algorithm_registry.add("fedavgm")
 @dataclass(frozen=True, kw_only=True)
 class FedAvgM(FedAvg):
     """FedAvg with momentum at the server (Hsu et al., 2019)."""
@@ -33,7 +33,7 @@ class FedAvgM(FedAvg):
     grid: ClassVar = RATES
 
 
-@algorithms.add("fedadam")
+@algorithm_registry.add("fedadam")
 @dataclass(frozen=True, kw_only=True)
 class FedAdam(FedAvg):
     """FedAvg with Adam at the server (Reddi et al., 2021)."""
@@ -44,7 +44,7 @@ class FedAdam(FedAvg):
     grid: ClassVar = RATES
 
 
-@algorithms.add("fedyogi")
+@algorithm_registry.add("fedyogi")
 @dataclass(frozen=True, kw_only=True)
 class FedYogi(FedAvg):
     """FedAvg with Yogi at the server (Reddi et al., 2021)."""
@@ -55,7 +55,7 @@ class FedYogi(FedAvg):
     grid: ClassVar = RATES
 
 
-@algorithms.add("fedadagrad")
+@algorithm_registry.add("fedadagrad")
 @dataclass(frozen=True, kw_only=True)
 class FedAdagrad(FedAvg):
     """FedAvg with Adagrad at the server (Reddi et al., 2021)."""

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import jax
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree
-from .base import Algorithm, Reply, algorithms
-from .client_data import ClientData
+from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import local_sgd
-from .parts import Choice, Parts, below, join, paths, split, with_fixed
-from .personalised import TrainsNewcomers
+from .shared.client_data import ClientData
+from .shared.layer_split import Choice, Parts, below, join, paths, split, with_fixed
+from .shared.local_sgd import local_sgd
+from .shared.newcomers import TrainsNewcomers
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("fedper")
+@algorithm_registry.add("fedper")
 @dataclass(frozen=True, kw_only=True)
 class FedPer(TrainsNewcomers, FedAvg):
     """Clients share a body and keep a head of their own, trained together (Arivazhagan et al., 2019)."""

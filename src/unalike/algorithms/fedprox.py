@@ -11,16 +11,16 @@ from typing import ClassVar
 
 import jax
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree
-from .base import Reply, algorithms
-from .client_data import ClientData
+from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import local_sgd
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
 
 
-@algorithms.add("fedprox")
+@algorithm_registry.add("fedprox")
 @dataclass(frozen=True, kw_only=True)
 class FedProx(FedAvg):
     """FedAvg with a proximal term of weight `mu` at the clients (Li et al., 2020)."""

@@ -16,18 +16,18 @@ from typing import ClassVar
 
 import jax
 
+from ..core.pytrees import Tree
 from ..models import Task
-from ..trees import Tree
-from .base import Reply, algorithms
-from .client_data import ClientData
-from .descent import with_rate
+from .base import Reply, algorithm_registry
 from .fedper import FedPer
-from .local_sgd import local_sgd
-from .parts import repeated, with_fixed
-from .personalised import require_not_negative
+from .shared.client_data import ClientData
+from .shared.layer_split import repeated, with_fixed
+from .shared.local_sgd import local_sgd
+from .shared.newcomers import require_not_negative
+from .shared.optimizer_steps import with_rate
 
 
-@algorithms.add("fedrep")
+@algorithm_registry.add("fedrep")
 @dataclass(frozen=True, kw_only=True)
 class FedRep(FedPer):
     """Clients share a body and keep a head of their own, trained one after the other (Collins et al.,

@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, ClassVar
 import jax
 import jax.numpy as jnp
 
-from .. import trees
+from ..core import pytrees
+from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, nbytes
-from .base import Algorithm, Mixed, Reply, algorithms
-from .client_data import ClientData
-from .local_sgd import local_sgd
-from .mixture import component_losses, unlike_starts
-from .optimizers import Optimizer
+from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
+from .shared.mixture import component_losses, unlike_starts
+from .shared.optimizers import Optimizer
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("ifca")
+@algorithm_registry.add("ifca")
 @dataclass(frozen=True, kw_only=True)
 class IFCA(Algorithm):
     """A few models, of which every client trains the one that fits it best (Ghosh et al., 2020)."""
@@ -58,13 +58,13 @@ class IFCA(Algorithm):
         return nbytes(message), nbytes(message) // self.clusters + 4
 
     def init(self, task: Task, key: jax.Array) -> Tree:
-        return {"params": trees.stack(unlike_starts(task, self.clusters, key))}
+        return {"params": pytrees.stack(unlike_starts(task, self.clusters, key))}
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         chosen = self.best(task, message, data)
-        start = trees.row(message, chosen)
+        start = pytrees.row(message, chosen)
         trained = local_sgd(task, start, data, self.optimizer)
-        change, member = trees.subtract(trained.params, start), jax.nn.one_hot(chosen, self.clusters)
+        change, member = pytrees.subtract(trained.params, start), jax.nn.one_hot(chosen, self.clusters)
         spread = jax.tree.map(lambda leaf: jnp.multiply.outer(member, leaf), change)
         counts = {f"cluster_{j + 1}": member[j] for j in range(self.clusters)}
         return Reply({"change": spread, "member": member}, memory, {"train_loss": trained.loss, **counts})
@@ -73,14 +73,14 @@ class IFCA(Algorithm):
         weight = mixed.total["member"]
         share = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight, 1.0), 0.0)
         mean = jax.tree.map(lambda leaf: _along(share, leaf) * leaf, mixed.total["change"])
-        return {"params": trees.add(state["params"], mean)}
+        return {"params": pytrees.add(state["params"], mean)}
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
-        return trees.row(message, self.best(task, message, data))
+        return pytrees.row(message, self.best(task, message, data))
 
     def best(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
         """The model of least loss on all of the client's rows."""
-        models = [trees.row(message, j) for j in range(self.clusters)]
+        models = [pytrees.row(message, j) for j in range(self.clusters)]
         losses = data.per_row(partial(component_losses, task, models))
         return jnp.argmin(data.row_weights() @ losses)
 

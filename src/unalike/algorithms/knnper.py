@@ -5,7 +5,7 @@ Personalized Federated Learning through Local Memorization, 2022). Trained as Fe
                 lambda_t <-  best on its own rows, each looked up among the others
     predict:    h_t(x)   =   lambda_t vote(k nearest of phi(x) in store_t) + (1 - lambda_t) h(x)
 
-Here a store lives inside one compiled visit to its client; `unalike.memorisation` keeps stores between
+Here a store lives inside one compiled visit to its client; `unalike.memorization` keeps stores between
 predictions, for any trained model.
 """
 
@@ -19,24 +19,24 @@ import jax
 import jax.numpy as jnp
 
 from ..core.pixels import as_floats
+from ..core.pytrees import Tree
 from ..errors import ConfigError
-from ..memorisation.choosing import BEFORE_ENOUGH, ENOUGH, FOLDS, check_choice
-from ..memorisation.compiled import Places, ask, ask_own, best_share, draw_rows, mix
-from ..memorisation.embedding import representation
-from ..memorisation.rule import Rule
-from ..memorisation.store import rows_kept
-from ..memorisation.vote import check_labels, outputs, predictions
+from ..memorization.compiled import Places, ask, ask_own, best_share, draw_rows, mix
+from ..memorization.embedding import representation
+from ..memorization.interpolation_weight import BEFORE_ENOUGH, ENOUGH, FOLDS, check_choice
+from ..memorization.store import rows_kept
+from ..memorization.vote import check_labels, outputs, predictions
+from ..memorization.voting_rule import Rule
 from ..models import Task
-from ..trees import Tree
-from .base import Algorithm, algorithms
-from .client_data import ClientData
+from .base import Algorithm, algorithm_registry
 from .fedavg import FedAvg
+from .shared.client_data import ClientData
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("knnper")
+@algorithm_registry.add("knnper")
 @dataclass(frozen=True, kw_only=True)
 class KNNPer(FedAvg):
     """FedAvg whose clients remember their rows and mix in a vote of the nearest (Marfoq et al., 2022)."""

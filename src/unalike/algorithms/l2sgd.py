@@ -23,16 +23,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pytrees import Tree, add_scaled, subtract
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, add_scaled, subtract
-from .base import Mixed, Reply, algorithms
-from .client_data import ClientData
-from .descent import Descent, Point
+from .base import Mixed, Reply, algorithm_registry
 from .pfedme import PFedMeSimple
+from .shared.client_data import ClientData
+from .shared.optimizer_steps import Descent, Point
 
 
-@algorithms.add("l2sgd")
+@algorithm_registry.add("l2sgd")
 @dataclass(frozen=True, kw_only=True)
 class L2SGD(PFedMeSimple):
     """Personal models that take gradient steps and, by a common coin, steps to their mean (Hanzely,

@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import jax
 
+from ..core.pytrees import Tree
 from ..models import Task
-from ..trees import Tree
-from .base import Algorithm, Mixed, Reply, algorithms
-from .client_data import ClientData
-from .local_sgd import local_sgd
-from .optimizers import Optimizer
+from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
+from .shared.optimizers import Optimizer
 
 
-@algorithms.add("local")
+@algorithm_registry.add("local")
 @dataclass(frozen=True, kw_only=True)
 class Local(Algorithm):
     """Every client trains alone, from the same start; nothing is sent."""

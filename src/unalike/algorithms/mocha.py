@@ -20,17 +20,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, nbytes
-from .base import Algorithm, Mixed, Reply, algorithms
-from .client_data import ClientData
+from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .shared.client_data import ClientData
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
 
 
-@algorithms.add("mocha")
+@algorithm_registry.add("mocha")
 @dataclass(frozen=True, kw_only=True)
 class Mocha(Algorithm):
     """Support vector machines of all clients and a learned relation between them (Smith et al., 2017)."""

@@ -22,21 +22,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pytrees import Tree, add_scaled, subtract
 from ..errors import ConfigError, unknown
 from ..models import Batch, Task
-from ..models.convolutions import canonical
-from ..trees import Tree, add_scaled, subtract
-from .base import LocalWork, Reply, algorithms
-from .client_data import ClientData
-from .descent import Descent, Point
+from ..models.convolution_layout import canonical
+from .base import LocalWork, Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import local_sgd
-from .personalised import require_not_negative
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
+from .shared.newcomers import require_not_negative
+from .shared.optimizer_steps import Descent, Point
 
 VARIANTS = ("first-order", "hessian-free", "second-order")
 
 
-@algorithms.add("per-fedavg")
+@algorithm_registry.add("per-fedavg")
 @dataclass(frozen=True, kw_only=True)
 class PerFedAvg(FedAvg):
     """FedAvg for a model that is tuned with a step on each client's rows before predicting (Fallah et al.,

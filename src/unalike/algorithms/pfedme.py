@@ -23,21 +23,21 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pytrees import Tree, add, add_scaled, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Batch, Task
-from ..trees import Tree, add, add_scaled, scale, subtract, where, zeros_like
-from .base import Mixed, Reply, algorithms
-from .client_data import ClientData
-from .descent import Descent, Point
+from .base import Mixed, Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import Trained, local_sgd
-from .optimizers import Optimizer
-from .personalised import TrainsNewcomers, require_not_negative
+from .shared.client_data import ClientData
+from .shared.local_sgd import Trained, local_sgd
+from .shared.newcomers import TrainsNewcomers, require_not_negative
+from .shared.optimizer_steps import Descent, Point
+from .shared.optimizers import Optimizer
 
 LAM = (10.0, 1.0, 0.1, 0.01, 0.001)
 
 
-@algorithms.add("pfedme")
+@algorithm_registry.add("pfedme")
 @dataclass(frozen=True, kw_only=True)
 class PFedMe(TrainsNewcomers, FedAvg):
     """Personal models near a global one that follows them (Dinh et al., 2020)."""
@@ -102,7 +102,7 @@ class PFedMe(TrainsNewcomers, FedAvg):
         return point.params, loss
 
 
-@algorithms.add("pfedme-simple")
+@algorithm_registry.add("pfedme-simple")
 @dataclass(frozen=True, kw_only=True)
 class PFedMeSimple(TrainsNewcomers):
     """Personal models that are pulled to the mean of all of them."""

@@ -18,16 +18,16 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from ..core.pytrees import Tree, add, scale, subtract
 from ..models import Task
-from ..trees import Tree, add, scale, subtract
-from .base import Mixed, Reply, algorithms
-from .client_data import ClientData
+from .base import Mixed, Reply, algorithm_registry
 from .dpasgd import DPASGD
-from .local_sgd import local_sgd
-from .own_models import unless_alone
+from .shared.client_data import ClientData
+from .shared.decentralized import unless_alone
+from .shared.local_sgd import local_sgd
 
 
-@algorithms.add("push-sum")
+@algorithm_registry.add("push-sum")
 @dataclass(frozen=True, kw_only=True)
 class PushSum(DPASGD):
     """Averaging on unbalanced digraphs by pushing shares (Assran et al., 2019); needs a network."""

@@ -16,16 +16,16 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from ..core.pytrees import Tree, add, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Task
-from ..trees import Tree, add, scale, subtract, where, zeros_like
-from .base import Mixed, Reply, algorithms
-from .client_data import ClientData
+from .base import Mixed, Reply, algorithm_registry
 from .fedavg import FedAvg
-from .local_sgd import local_sgd
+from .shared.client_data import ClientData
+from .shared.local_sgd import local_sgd
 
 
-@algorithms.add("scaffold")
+@algorithm_registry.add("scaffold")
 @dataclass(frozen=True, kw_only=True)
 class Scaffold(FedAvg):
     """FedAvg with control variates that remove client drift (Karimireddy et al., 2020)."""

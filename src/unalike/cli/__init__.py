@@ -11,18 +11,18 @@ from rich.markup import escape
 
 from .. import __version__
 from ..errors import UnalikeError
-from .advise import advise
-from .compare import compare
-from .deploy import AT_THE_NODES, DATA, certs, join, serve
+from .commands.advise import advise
+from .commands.compare import compare
+from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
+from .commands.network import network
+from .commands.reproduce import reproduce
+from .commands.run import resume, run
+from .commands.show import inspect_data, list_names
+from .commands.tune import tune_methods
 from .help import Program, UsageError
 from .interrupted import after_interruption
-from .network import network
 from .options import FIELDS, with_experiment
-from .reproduce import reproduce
-from .run import resume, run
 from .screen import console, errors, print_json
-from .show import inspect_data, list_names
-from .tune import tune_methods
 
 app = Program(
     add_completion=False,

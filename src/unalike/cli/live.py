@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ..rounds import RoundReport
+    from ..training.round_report import RoundReport
 
 _BAR, _CLOCK, _LONGEST_TITLE = 12, 7, 34
 SHOWN = {

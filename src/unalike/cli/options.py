@@ -1,7 +1,7 @@
 """How does every field of an experiment become an option?
 
-The signature of a command is made from :class:`unalike.config.Experiment`, so options, TOML keys, defaults
-and help cannot differ.
+The signature of a command is made from :class:`unalike.experiments.config.Experiment`, so options, TOML keys,
+defaults and help cannot differ.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 import typer
 
-from ..config import Experiment, make_experiment, read_experiment
 from ..core.catalogue import check_settings
+from ..core.registry import parse_spec
 from ..errors import ConfigError
-from ..registry import parse_spec
+from ..experiments.config import Experiment, make_experiment, read_experiment
 
 FIELDS = tuple(Experiment.model_fields)
 FILE = typer.Argument(

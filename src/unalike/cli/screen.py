@@ -18,7 +18,7 @@ from .live import SHOWN
 from .tables import as_text, show
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..training.run import Run
 
 console = Console()
 errors = Console(stderr=True)

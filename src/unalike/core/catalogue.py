@@ -33,27 +33,32 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "data": Kind("data set", "sources", "data.sources.source", ("data/sources",)),
-    "partitions": Kind("partition", "partitions", "data.partitions", ("data/partitions.py",)),
-    "skews": Kind("skew", "skews", "data.skews", ("data/skews.py",)),
-    "models": Kind("model", "models", "models.catalogue", ("models",)),
-    "algorithms": Kind("algorithm", "algorithms", "algorithms.base", ("algorithms",)),
-    "samplers": Kind("sampling", "samplers", "participation.sampler", ("participation",)),
+    "data": Kind("data set", "source_registry", "data.sources.source", ("data/sources",)),
+    "partitions": Kind("partition", "partition_registry", "data.partitions", ("data/partitions.py",)),
+    "skews": Kind("skew", "skew_registry", "data.skews", ("data/skews.py",)),
+    "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
+    "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
+    "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
-        "availability", "availabilities", "participation.availability.base", ("participation/availability",)
+        "availability",
+        "availability_registry",
+        "participation.availability.base",
+        ("participation/availability",),
     ),
-    "participation": Kind("participation", "strategies", "participation.strategies", ("participation",)),
-    "timings": Kind("timing", "timings", "timing.base", ("timing",)),
-    "hardware": Kind("hardware", "hardwares", "timing.hardware", ("timing",)),
-    "staleness": Kind("staleness discount", "discounts", "timing.weighing", ("timing",)),
-    "networks": Kind("designer", "designers", "network.overlay", ("network",)),
-    "underlays": Kind("underlay", "underlays", "network.underlay", ("network",)),
-    "workloads": Kind("workload", "workloads", "network.workloads", ("network",)),
-    "graphs": Kind("graph", "graphs", "network.graphs", ("network",)),
-    "mixings": Kind("mixing", "mixings", "network.mixing", ("network",)),
-    "schedules": Kind("schedule", "schedules", "algorithms.optimizers", ("algorithms",)),
-    "engines": Kind("engine", "engines", "engine.base", ("engine", "deploy")),
-    "studies": Kind("study", "studies", "reproduce.study", ("reproduce",)),
+    "participation": Kind(
+        "participation", "strategy_registry", "participation.strategies.base", ("participation",)
+    ),
+    "timings": Kind("timing", "timing_registry", "timing.base", ("timing", "topology")),
+    "hardware": Kind("hardware", "hardware_registry", "timing.clock.hardware", ("timing",)),
+    "staleness": Kind("staleness discount", "discount_registry", "timing.staleness", ("timing",)),
+    "networks": Kind("designer", "designer_registry", "topology.overlay", ("topology",)),
+    "underlays": Kind("underlay", "underlay_registry", "topology.underlays.base", ("topology",)),
+    "workloads": Kind("workload", "workload_registry", "topology.underlays.workloads", ("topology",)),
+    "graphs": Kind("graph", "graph_registry", "topology.graphs", ("topology",)),
+    "mixings": Kind("mixing", "mixing_registry", "topology.mixing", ("topology",)),
+    "schedules": Kind("schedule", "schedule_registry", "algorithms.shared.optimizers", ("algorithms",)),
+    "engines": Kind("engine", "engine_registry", "engine.base", ("engine", "deploy")),
+    "studies": Kind("study", "study_registry", "reproduce.study", ("reproduce",)),
 }
 """By the word after `unalike list`."""
 

@@ -1,23 +1,26 @@
 """Who has what data? Federations, the data sets and partitions that make them, and pictures of them."""
 
-from .describe import describe
 from .federation import Federation, Split
-from .load import load
-from .partitions import partitions
-from .picture import draw_partition
-from .skews import skews
-from .sources import Source, sources
+from .heterogeneity import describe
+from .loader import load
+from .partition_plot import draw_partition
+from .partitions import partition_registry
+from .skews import skew_registry
+from .sources import Source, source_registry
+from .streams import Selection, Stream
 from .validation import validate
 
 __all__ = [
     "Federation",
+    "Selection",
     "Source",
     "Split",
+    "Stream",
     "describe",
     "draw_partition",
     "load",
-    "partitions",
-    "skews",
-    "sources",
+    "partition_registry",
+    "skew_registry",
+    "source_registry",
     "validate",
 ]

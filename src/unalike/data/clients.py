@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
 from ..errors import DataError
-from .agreement import Words, agree_columns, agree_labels, code_words, number_words, order_columns
 from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
+from .files.agreement import Words, agree_columns, agree_labels, code_words, number_words, order_columns
 from .foreign import check_mapping, column_names, is_foreign, is_missing, refuse
 from .splitting import PARTS, assign_parts
 from .validation import check_alike, check_client, check_largest_label, check_names, validate

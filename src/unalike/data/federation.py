@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError
 from .arrays import clean_targets, gather_features, infer_classes
 from .importance import importance_of
-from .shown import show_federation
+from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 Array = NDArray[Any]
@@ -244,7 +244,7 @@ class Federation:
         header, and its target is the column `label`, or the column called label, y or target, or the last
         one of the first file. Columns are matched by name. The description says what was read.
         """
-        from .client_files import read_folder
+        from .files.client_files import read_folder
 
         read = read_folder(Path(path), label)
         federation = cls.from_clients(
@@ -258,14 +258,14 @@ class Federation:
 
     def save(self, folder: str | Path) -> Path:
         """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""
-        from .store import save_federation
+        from .files.store import save_federation
 
         return save_federation(self, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path, mmap: bool = True, check: bool = True) -> Federation:
         """Read a saved federation; with `mmap` the arrays stay on disk until they are used."""
-        from .store import load_federation
+        from .files.store import load_federation
 
         return load_federation(Path(folder), mmap, check)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.plain_files import check_plain_file
 from ..errors import ConfigError
-from ..plain_files import check_plain_file
 
 POLICIES = ("data", "equal")
 

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.registry import Registry
 from ..errors import ConfigError
-from ..registry import Registry
-from .dealing import (
+from .allocation import (
     balanced_choice,
     cut,
     draw_with_replacement,
@@ -47,17 +47,17 @@ Ints = NDArray[np.int64]
 Rows = list[Ints]
 Rng = np.random.Generator
 
-partitions: Registry[Rows] = Registry("partition")
+partition_registry: Registry[Rows] = Registry("partition")
 
 
-@partitions.add("iid")
+@partition_registry.add("iid")
 def iid(*, labels: Labels, clients: int, rng: Rng, sizes: Sizes = None) -> Rows:
     """Everyone alike: rows dealt at random, equal or given sizes."""
     counts = draw_sizes(sizes, len(labels), clients, rng)
     return cut(rng.permutation(len(labels)), counts)
 
 
-@partitions.add("dirichlet")
+@partition_registry.add("dirichlet")
 def dirichlet(
     alpha: float = 0.3,
     *,
@@ -90,7 +90,7 @@ def dirichlet(
     )
 
 
-@partitions.add("dirichlet-class")
+@partition_registry.add("dirichlet-class")
 def dirichlet_class(alpha: float = 0.3, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Each class spread over the clients by a Dirichlet law, so sizes differ as well."""
     _, y = index_labels(labels)
@@ -98,7 +98,7 @@ def dirichlet_class(alpha: float = 0.3, *, labels: Labels, clients: int, rng: Rn
     return spread(y, alpha, clients, rng)
 
 
-@partitions.add("dirichlet-groups")
+@partition_registry.add("dirichlet-groups")
 def dirichlet_groups(alpha: float = 0.4, groups: int = 3, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Labels cut at random into groups, each spread by a Dirichlet law: a mixture by construction."""
     classes, y = index_labels(labels)
@@ -111,7 +111,7 @@ def dirichlet_groups(alpha: float = 0.4, groups: int = 3, *, labels: Labels, cli
     return spread(group_of_class[y], alpha, clients, rng)
 
 
-@partitions.add("classes")
+@partition_registry.add("classes")
 def classes_per_client(per_client: int = 2, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Every client has rows of a few classes only; `classes:1` is one class each."""
     classes, y = index_labels(labels)
@@ -130,7 +130,7 @@ def classes_per_client(per_client: int = 2, *, labels: Labels, clients: int, rng
     return group_rows(nobody_empty(owners, clients, rng), clients)
 
 
-@partitions.add("shards")
+@partition_registry.add("shards")
 def shards(per_client: int = 2, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Rows sorted by label and cut into equal shards, a few random shards for every client."""
     _, y = index_labels(labels)
@@ -146,7 +146,7 @@ def shards(per_client: int = 2, *, labels: Labels, clients: int, rng: Rng) -> Ro
     return [np.concatenate([pieces[k] for k in mine]) for mine in dealt]
 
 
-@partitions.add("pachinko")
+@partition_registry.add("pachinko")
 def pachinko(
     alpha: float = 0.4,
     beta: float = 10.0,
@@ -184,19 +184,19 @@ def pachinko(
     return take_in_turn(pools, rng.permutation(clients), choose)
 
 
-@partitions.add("lognormal")
+@partition_registry.add("lognormal")
 def lognormal(sigma: float = 1.0, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Everyone has the same kind of rows but log-normally different numbers of them."""
     return iid(labels=labels, clients=clients, rng=rng, sizes=f"lognormal:{sigma}")
 
 
-@partitions.add("powerlaw")
+@partition_registry.add("powerlaw")
 def powerlaw(exponent: float = 2.0, *, labels: Labels, clients: int, rng: Rng) -> Rows:
     """Everyone has the same kind of rows but numbers of them that follow a power law."""
     return iid(labels=labels, clients=clients, rng=rng, sizes=f"powerlaw:{exponent}")
 
 
-@partitions.add("natural")
+@partition_registry.add("natural")
 def natural(*, labels: Labels, owners: Labels | None = None) -> Rows:
     """The data set's own clients: hospitals, speaking roles, writers."""
     if owners is None:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.registry import Registry
 from ..errors import ConfigError
-from ..registry import Registry
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Sizes = Sequence[int] | NDArray[Any] | str | None
 
-size_laws: Registry[Ints] = Registry("size law")
+size_law_registry: Registry[Ints] = Registry("size law")
 
 
 def largest_remainder(shares: Floats, total: int) -> Ints:
@@ -50,19 +50,19 @@ def check_clients(rows: int, clients: int) -> None:
         raise ConfigError(f"{clients} clients cannot share {rows} rows; ask for at most {rows} clients.")
 
 
-@size_laws.add("equal")
+@size_law_registry.add("equal")
 def equal(*, rows: int, clients: int) -> Ints:
     """The same for everyone; sizes differ by at most one."""
     return rows // clients + (np.arange(clients) < rows % clients).astype(np.int64)
 
 
-@size_laws.add("lognormal")
+@size_law_registry.add("lognormal")
 def lognormal(sigma: float = 1.0, *, rows: int, clients: int, rng: np.random.Generator) -> Ints:
     """Log-normal sizes; `lognormal:2` is very unequal, `lognormal:0` equal."""
     return _from_logarithms(sigma * rng.standard_normal(clients), rows)
 
 
-@size_laws.add("powerlaw")
+@size_law_registry.add("powerlaw")
 def powerlaw(exponent: float = 2.0, *, rows: int, clients: int, rng: np.random.Generator) -> Ints:
     """Sizes with density proportional to size to the minus `exponent`; nearer 1 is more unequal."""
     if exponent <= 1:
@@ -78,7 +78,7 @@ def draw_sizes(sizes: Sizes, rows: int, clients: int, rng: np.random.Generator, 
     """
     if sizes is None or isinstance(sizes, str):
         check_clients(rows, clients)
-        return size_laws.make(sizes or "equal", rows=rows, clients=clients, rng=rng)
+        return size_law_registry.make(sizes or "equal", rows=rows, clients=clients, rng=rng)
     given = np.asarray(sizes, dtype=np.int64)
     if given.shape != (clients,) or given.min(initial=1) < 1:
         raise ConfigError(f"sizes must be {clients} whole numbers of at least 1, one per client.")

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
+from ..core.random import generator
+from ..core.registry import Registry
 from ..errors import ConfigError
-from ..random import generator
-from ..registry import Registry
 from .federation import Federation, Split
 from .splitting import PARTS
 
 Array = NDArray[Any]
 
-skews: Registry[Federation] = Registry("skew")
+skew_registry: Registry[Federation] = Registry("skew")
 
 
-@skews.add("rotation")
+@skew_registry.add("rotation")
 def rotation(degrees: float = 30.0, *, federation: Federation, seed: int = 0) -> Federation:
     """Each client's images turned by an angle of its own, uniform between minus and plus `degrees`."""
     _require_floats(federation, "rotation")
@@ -36,7 +36,7 @@ def rotation(degrees: float = 30.0, *, federation: Federation, seed: int = 0) ->
     return _change(federation, lambda part, split: _rotate(split, angles))
 
 
-@skews.add("noise")
+@skew_registry.add("noise")
 def noise(sigma: float = 0.1, *, federation: Federation, seed: int = 0) -> Federation:
     """Gaussian noise that grows with the client: client i of n has standard deviation `sigma` (i + 1) / n."""
     _require_floats(federation, "noise")

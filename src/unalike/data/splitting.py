@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.random import bits
 from ..errors import ConfigError
-from ..random import bits
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
 PARTS = ("train", "validation", "test")

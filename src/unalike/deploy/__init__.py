@@ -1,10 +1,10 @@
 """Training between real organisations: certificates, the server's link, clients' nodes, and what travels."""
 
-from .certificates import AllowedNode, make_authority, make_node_key, read_allowed
-from .flower import check_flower
-from .link import Link
-from .node import parcel_app, serve_node
-from .parcels import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
+from .client.node import parcel_app, serve_node
+from .transport.certificates import AllowedNode, make_authority, make_node_key, read_allowed
+from .transport.flower import check_flower
+from .transport.messages import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
+from .transport.superlink import Link
 
 __all__ = [
     "AllowedNode",

@@ -15,22 +15,22 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..aggregation.observed_updates import watched
 from ..algorithms import Reply
-from ..engine import Memories, Outcome, Report, Setting, Told, engines, fault, reply_template
-from ..engine.server import Distributed, Visited, added
-from ..engine.watch import watched
+from ..core.pytrees import Tree, nbytes, row
+from ..engine import Memories, Outcome, Report, Setting, Told, engine_registry, fault, reply_template
+from ..engine.distributed import Distributed, Visited, added
 from ..errors import ConfigError, RunError
+from ..privacy.accounting import UNCOUNTED
 from ..timing import Flight, Step
-from ..trees import Tree, nbytes, row
-from .contract import Contract
-from .courier import Answer, Courier
-from .flight import Arrivals
-from .parcels import Parcel, ParcelError, arrays_to_tree
-from .private_accounting import UNCOUNTED
-from .worker import NEVER, below, prefixed
+from .client.app import NEVER, below, prefixed
+from .client_config import Contract
+from .jobs import Arrivals
+from .transport.mailbox import Answer, Courier
+from .transport.messages import Parcel, ParcelError, arrays_to_tree
 
 if TYPE_CHECKING:
-    from .differential_privacy import CentralPrivacy
+    from ..privacy.mechanism import CentralPrivacy
 
 Numbers = NDArray[np.int64]
 ROOM = 1 << 16
@@ -68,7 +68,7 @@ class FarMemories(Memories):
         self.saved = [self.last.copy()]
 
 
-@engines.add("flower")
+@engine_registry.add("flower")
 class FlowerEngine(Distributed):
     """Real clients who keep their data, through Flower (`unalike serve` and `unalike join`)."""
 

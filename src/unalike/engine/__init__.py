@@ -1,5 +1,7 @@
 """Where it runs: the plan on the host, the work in XLA, or one client at a time for debugging."""
 
+from ..aggregation.observed_updates import WATCHED
+from ..aggregation.upload_checks import fault
 from .base import (
     Engine,
     OneProcess,
@@ -8,18 +10,15 @@ from .base import (
     Report,
     Setting,
     Told,
-    engines,
+    engine_registry,
     message_template,
     reply_template,
     root_key,
 )
 from .debug import ClientError, DebugEngine
-from .local import LocalEngine
+from .local.engine import LocalEngine
 from .memories import Memories
-from .on_ray import RayEngine
-from .rows import Selection, Stream
-from .uploads import fault
-from .watch import WATCHED
+from .ray.engine import RayEngine
 
 __all__ = [
     "WATCHED",
@@ -33,11 +32,9 @@ __all__ = [
     "Part",
     "RayEngine",
     "Report",
-    "Selection",
     "Setting",
-    "Stream",
     "Told",
-    "engines",
+    "engine_registry",
     "fault",
     "message_template",
     "reply_template",

@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Algorithm, ClientData, Reply
 from ..algorithms.base import check_reply
+from ..core.pytrees import Tree
+from ..core.random import purpose_code
+from ..core.registry import Registry
 from ..data.federation import Federation
+from ..data.streams import Stream
 from ..errors import ConfigError
 from ..models import Task
-from ..random import purpose_code
-from ..registry import Registry
 from ..timing import Flight, Step
-from ..trees import Tree
 from .memories import Memories
-from .rows import Stream
 
 Report = Mapping[str, ArrayLike]
 """One number per client of a step; `accepted` is 0 for a rejected upload. May still be being computed."""
@@ -138,7 +138,7 @@ class Setting(NamedTuple):
     """Of what the federation is a part, if it is."""
 
 
-engines: Registry[Engine] = Registry("engine")
+engine_registry: Registry[Engine] = Registry("engine")
 
 
 def root_key(seed: int, purpose: str) -> jax.Array:

@@ -16,28 +16,28 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import trees
+from ..aggregation.observed_updates import watched
+from ..aggregation.upload_checks import fault
 from ..algorithms import ClientData, LocalWork, Mixed, Reply
+from ..core import pytrees
 from ..core.pixels import as_floats
+from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
-from ..trees import Tree
-from .base import OneProcess, Outcome, Report, Setting, Told, engines, reply_template, root_key
-from .batches import plan_batches, rounded_up
-from .layout import deal
+from .base import OneProcess, Outcome, Report, Setting, Told, engine_registry, reply_template, root_key
+from .local.batches import plan_batches, rounded_up
+from .local.layout import deal
+from .local.program import mix, served
+from .local.rows import Gathered
 from .memories import Memories
-from .program import mix, served
-from .rows import Gathered
-from .uploads import fault
-from .watch import watched
 
 
 class ClientError(UnalikeError):
     """A client's own code failed; the original error is the cause."""
 
 
-@engines.add("debug")
+@engine_registry.add("debug")
 class DebugEngine(OneProcess):
     """One client at a time, not compiled; an error names the round and the client."""
 
@@ -66,10 +66,10 @@ class DebugEngine(OneProcess):
                     memories.scatter(
                         np.array([client]), jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory)
                     )
-                uploads.append(trees.zeros_like(self._expected) if reason else reply.upload)
+                uploads.append(pytrees.zeros_like(self._expected) if reason else reply.upload)
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: np.asarray(value) for name, value in reply.report.items()})
-            mixed = self._mixed(step, trees.stack(uploads), jnp.array(accepted), sent)
+            mixed = self._mixed(step, pytrees.stack(uploads), jnp.array(accepted), sent)
             state = served(algorithm, task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
@@ -87,7 +87,7 @@ class DebugEngine(OneProcess):
             messages.append(algorithm.broadcast(task, state))
             reports.append(report)
             done = some.stop
-        return state, trees.stack(messages), reports
+        return state, pytrees.stack(messages), reports
 
     def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
         """One: every round is to be seen by itself."""
@@ -115,8 +115,8 @@ class DebugEngine(OneProcess):
 
     def _sent(self, told: Told, place: int, client: int) -> Tree:
         if self.setting.algorithm.decentralised:
-            return trees.row(told.message, client)
-        return jax.tree.map(jnp.asarray, trees.row(told.message, place)) if told.own else told.message
+            return pytrees.row(told.message, client)
+        return jax.tree.map(jnp.asarray, pytrees.row(told.message, place)) if told.own else told.message
 
     def _visit(self, step: Step, place: int, message: Tree, memories: Memories) -> Reply:
         algorithm, task, client = self.setting.algorithm, self.setting.task, int(step.clients[place])
@@ -138,7 +138,7 @@ class DebugEngine(OneProcess):
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
-        told = trees.row(message, client) if algorithm.decentralised else message
+        told = pytrees.row(message, client) if algorithm.decentralised else message
         first = partial(algorithm.newcomer, task, told, data.anew(), data.key)
         memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, told, memory, data, data.key)
@@ -187,8 +187,8 @@ class DebugEngine(OneProcess):
         shares = accepted * jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32)
         even = jax.tree.map(lambda leaf: jnp.tensordot(shares, leaf, axes=1), uploads)
         if step.weights.ndim == 1:
-            total = trees.row(total, 0)
-            start = trees.row(mix(matrix, trees.stack(starts), accepted), 0)
+            total = pytrees.row(total, 0)
+            start = pytrees.row(mix(matrix, pytrees.stack(starts), accepted), 0)
         kept = uploads if self.setting.algorithm.keeps_uploads else None
         clients = None if kept is None else jnp.asarray(step.clients)
         weights = None if kept is None else matrix[0] * accepted

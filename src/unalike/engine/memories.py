@@ -13,8 +13,8 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.pytrees import Tree
 from ..errors import RunError
-from ..trees import Tree
 
 
 class Memories:

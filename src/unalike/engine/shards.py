@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import LocalWork
+from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..timing import Step
-from ..trees import Tree
 from .base import Part, Setting, Told
-from .layout import deal
-from .local import LocalEngine
+from .distributed import Visited
+from .local.engine import LocalEngine
+from .local.layout import deal
 from .memories import Memories
-from .server import Visited
 
 
 def cut(work: LocalWork, sizes: NDArray[np.int64], shards: int) -> list[NDArray[np.int64]]:

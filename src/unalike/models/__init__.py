@@ -1,10 +1,10 @@
 """What is learned: models, losses, metrics, and the :class:`Task` that ties them."""
 
 from .adapters import from_equinox, from_flax
-from .catalogue import models
-from .cnn import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
+from .catalogue import model_registry
+from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
-from .losses import losses
+from .losses import loss_registry
 from .metrics import accuracy, mean_squared_error
 from .normalised import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
@@ -25,11 +25,11 @@ __all__ = [
     "from_flax",
     "gru",
     "linear",
-    "losses",
+    "loss_registry",
     "lstm",
     "mean_squared_error",
     "mlp",
     "mlp_norm",
-    "models",
+    "model_registry",
     "rnn",
 ]

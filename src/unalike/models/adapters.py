@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError, installed_by
-from ..trees import Tree
 from .foreign import check_library, library_of
 from .task import Model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..registry import Registry
+from ..core.registry import Registry
 from .task import Model
 
-models: Registry[Model] = Registry("model")
+model_registry: Registry[Model] = Registry("model")

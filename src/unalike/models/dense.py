@@ -7,13 +7,13 @@ import math
 import jax
 import jax.numpy as jnp
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError
-from ..trees import Tree
-from .catalogue import models
+from .catalogue import model_registry
 from .task import Model
 
 
-@models.add("linear")
+@model_registry.add("linear")
 def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Linear regression, or logistic regression under cross-entropy; starts at zero; `linear:0` has no
     intercept."""
@@ -29,7 +29,7 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
     return Model(init, apply, lambda params, x: flatten(x))
 
 
-@models.add("mlp")
+@model_registry.add("mlp")
 def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Fully connected layers with ReLU between them; `mlp:200,200` has two hidden layers (the default is
     one of 64)."""

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..registry import Registry
+from ..core.registry import Registry
 
 Loss = Callable[[jax.Array, jax.Array], jax.Array]
 Outputs = Literal["logits", "logit", "values"]
 """What a loss takes a model's outputs for: logits of classes, of which one happens (softmax); logits of yes,
 each for itself (sigmoid); or values, such as the prediction of a regression."""
-losses: Registry[Loss] = Registry("loss")
+loss_registry: Registry[Loss] = Registry("loss")
 
 
 def cross_entropy(logits: jax.Array, labels: jax.Array) -> jax.Array:
@@ -94,4 +94,4 @@ for _name, _loss in {
     "absolute_error": absolute_error,
     "huber": huber,
 }.items():
-    losses.add(_name)(_loss)
+    loss_registry.add(_name)(_loss)

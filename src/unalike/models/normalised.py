@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.pytrees import Tree
 from ..errors import ConfigError
-from ..trees import Tree
-from .catalogue import models
-from .cnn import convolution_init, image_shape, max_pool
+from .catalogue import model_registry
+from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
 from .task import Model
 
@@ -29,7 +29,7 @@ HIDDEN = 64
 EPSILON = 1e-5
 
 
-@models.add("mlp-norm")
+@model_registry.add("mlp-norm")
 def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Fully connected layers with layer normalisation and ReLU between them; `mlp-norm:200,200` has two
     hidden layers (the default is one of 64)."""
@@ -53,7 +53,7 @@ def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     )
 
 
-@models.add("cnn-norm")
+@model_registry.add("cnn-norm")
 def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Two 3x3 convolutions of 32 and 64 channels with group normalisation and pooling, 64 hidden units;
     `cnn-norm:4` has four groups of channels (the default is 8)."""

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..trees import Tree
-from .catalogue import models
+from ..core.pytrees import Tree
+from .catalogue import model_registry
 from .dense import dense, dense_init
 from .task import Model
 
@@ -24,19 +24,19 @@ Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 """(projected inputs by time, recurrent weights and bias) -> what every step hands to the next layer."""
 
 
-@models.add("lstm")
+@model_registry.add("lstm")
 def lstm(units: int = 100, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A character LSTM; `lstm:256,8` has 256 units a layer and an 8-dimensional embedding."""
     return character_model(_lstm_layer, 4, units, embedding, layers, outputs)
 
 
-@models.add("gru")
+@model_registry.add("gru")
 def gru(units: int = 256, embedding: int = 16, layers: int = 2, *, outputs: int) -> Model:
     """A character GRU; `gru:128,8` has 128 units a layer and an 8-dimensional embedding."""
     return character_model(_gru_layer, 3, units, embedding, layers, outputs)
 
 
-@models.add("rnn")
+@model_registry.add("rnn")
 def rnn(units: int = 256, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A plain (Elman) character network with tanh."""
     return character_model(_rnn_layer, 1, units, embedding, layers, outputs)

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from ..core.pixels import as_floats
+from ..core.pytrees import Tree
 from ..errors import ConfigError, unknown
-from ..trees import Tree
-from .convolutions import canonical
+from .convolution_layout import canonical
 from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
 from .metrics import Metric, metrics_for
-from .mixing import mixture
+from .mixture import mixture
 
 
 class Batch(NamedTuple):

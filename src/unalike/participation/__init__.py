@@ -1,20 +1,29 @@
 """Who takes part: samplers with exact statistics, availability, strategies for clients that come and go."""
 
 from ..data.importance import check_importance
-from .availability import Always, Availability, Diurnal, Markov, Trace, availabilities
+from .availability import Always, Availability, Diurnal, Markov, Trace, availability_registry
 from .base import Cohort, Participation, Turn, check_cohort, check_per_round
 from .beliefs import Beliefs, Estimated, Known
-from .ca_fed import CAFed
-from .clustered import ClusteredBySize, Target
-from .clustered_similarity import ClusteredBySimilarity
-from .coins import Binomial, Optimal, Poisson
 from .intermittent import Intermittent
-from .multinomial import Multinomial
-from .power_of_choice import PowerOfChoice
-from .sampler import Sampler, SizedSampler, check_draw, samplers
-from .statistics import WeightStatistics
-from .strategies import AdaFed, F3ast, MoreAvailable, Situation, Strategy, Unbiased, WhoIsThere, strategies
-from .uniform import Full, OriginalFedAvg, Renormalised, Uniform, UniformWithReplacement
+from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
+from .samplers.bernoulli import Binomial, Optimal, Poisson
+from .samplers.clustered import ClusteredBySize, Target
+from .samplers.clustered_similarity import ClusteredBySimilarity
+from .samplers.multinomial import Multinomial
+from .samplers.power_of_choice import PowerOfChoice
+from .samplers.statistics import WeightStatistics
+from .samplers.uniform import Full, OriginalFedAvg, Renormalised, Uniform, UniformWithReplacement
+from .strategies.base import (
+    AdaFed,
+    F3ast,
+    MoreAvailable,
+    Situation,
+    Strategy,
+    Unbiased,
+    WhoIsThere,
+    strategy_registry,
+)
+from .strategies.ca_fed import CAFed
 
 __all__ = [
     "AdaFed",
@@ -53,11 +62,11 @@ __all__ = [
     "UniformWithReplacement",
     "WeightStatistics",
     "WhoIsThere",
-    "availabilities",
+    "availability_registry",
     "check_cohort",
     "check_draw",
     "check_importance",
     "check_per_round",
-    "samplers",
-    "strategies",
+    "sampler_registry",
+    "strategy_registry",
 ]

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.random import generator
 from ..errors import ConfigError
-from ..random import generator
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

@@ -18,8 +18,8 @@ from ..errors import ConfigError
 from .availability import Availability
 from .base import Cohort, Floats, Numbers, Participation, Turn
 from .beliefs import Beliefs, Estimated
-from .sampler import Sampler
-from .strategies import Situation, Strategy, WhoIsThere
+from .samplers.base import Sampler
+from .strategies.base import Situation, Strategy, WhoIsThere
 
 
 class Intermittent(Participation):

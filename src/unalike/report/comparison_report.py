@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..runs.compare import Comparison
+from ..runs.comparison import Comparison
 from .comparison_plots import Runs, comparison_clients, comparison_curves
 from .html import write_report
 from .plots import save

@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ..insight.mixtures import clusters, component_rows, dead_components, similarity
+from ..advice.mixtures import clusters, component_rows, dead_components, similarity
 from .style import INK, MUTED, PALETTE, PAPER, colour, figure, styled
 
 Floats = NDArray[np.float64]

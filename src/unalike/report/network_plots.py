@@ -8,8 +8,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..network import Circuit, Connectivity
-from ..network.graphs import Graph
+from ..topology import Circuit, Connectivity
+from ..topology.graphs import Graph
 from .style import FAINT, MUTED, PALETTE, figure, styled
 
 Floats = NDArray[np.float64]

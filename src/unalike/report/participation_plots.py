@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError
 from ..participation import WeightStatistics
-from ..participation.comparison import step_length
+from ..theory.sampling.comparison import step_length
 from .plots import last, line, rounds_axis
 from .style import INK, MUTED, PALETTE, PAPER, colour, dash, figure, label_ends, styled
 from .words import number_text

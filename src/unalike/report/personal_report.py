@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..insight.mixtures import mixture_weights
-from ..run import Run
+from ..advice.mixtures import mixture_weights
+from ..training.run import Run
 from .mixture_plots import component_use, mixture_heatmap
 from .plots import Metrics, curves
 from .timing_plots import against_time

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..runs.record import Record
-from ..timing.surrogate import Surrogate
+from ..theory.asynchrony.objective import Surrogate
 from .job_plots import TIME, Jobs, gantt
 from .plots import last
 from .timing_plots import Floats, against_time, clock, staleness_histogram, target_and_surrogate

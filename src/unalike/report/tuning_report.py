@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..runs.compare import Comparison
+from ..experiments.tune import Trial
+from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
-from ..tuning import Trial
 from .comparison_plots import Runs
 from .comparison_report import comparison_page
 from .plots import scale

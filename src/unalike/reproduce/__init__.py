@@ -1,13 +1,13 @@
-"""The published claims, as runnable studies."""
+"""The published claims, as runnable studies: a folder for each, with its data, theory and trainings."""
 
-from . import asynchronous as _asynchronous  # noqa: F401
-from . import availability as _availability  # noqa: F401 - studies register themselves
-from . import engines as _engines  # noqa: F401
-from . import fedem as _fedem  # noqa: F401
-from . import foundation as _foundation  # noqa: F401
-from . import knnper as _knnper  # noqa: F401
-from . import sampling as _sampling  # noqa: F401
-from . import topology as _topology  # noqa: F401
-from .study import Claim, at_least, at_most, run_study, studies
+from .asynchrony import study as _asynchrony  # noqa: F401 - studies register themselves
+from .availability import study as _availability  # noqa: F401
+from .engines import study as _engines  # noqa: F401
+from .fedem import study as _fedem  # noqa: F401
+from .foundation import study as _foundation  # noqa: F401
+from .knnper import study as _knnper  # noqa: F401
+from .sampling import study as _sampling  # noqa: F401
+from .study import Claim, at_least, at_most, run_study, study_registry
+from .topology import study as _topology  # noqa: F401
 
-__all__ = ["Claim", "at_least", "at_most", "run_study", "studies"]
+__all__ = ["Claim", "at_least", "at_most", "run_study", "study_registry"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import Registry
+from ..core.registry import Registry
 
 Value = float | str | None
 
@@ -54,12 +54,12 @@ class Claim:
 
 
 Study = Callable[[bool], list[Claim]]
-studies: Registry[list[Claim]] = Registry("study")
+study_registry: Registry[list[Claim]] = Registry("study")
 
 
 def run_study(name: str, quick: bool = False) -> list[Claim]:
     """Run a study by name; `quick` uses fewer seeds and smaller problems."""
-    return studies[name](quick=quick)
+    return study_registry[name](quick=quick)
 
 
 def at_most(id: str, claim: str, values: Sequence[float], limit: float, **rest: Any) -> Claim:

@@ -1,13 +1,13 @@
 """What happened?  A run is a folder that survives `kill -9`: record, checkpoints, model, and comparisons."""
 
 from .checkpoints import Checkpoints
-from .compare import Comparison, compare
+from .comparison import Comparison, compare
 from .folder import RunFolder
 from .lock import locked
+from .package_versions import changes, versions
 from .record import Record
 from .statistics import bottom_decile, higher_is_better, mean_interval, paired_test, summarise_clients
 from .tensors import flatten, load_tensors, restore, save_tensors
-from .versions import changes, versions
 
 __all__ = [
     "Checkpoints",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..core.pytrees import Tree
 from ..errors import RunError
-from ..trees import Tree
 from .atomic import remove_leftovers
 from .tensors import DamagedFileError, load_tensors, restore, save_tensors
 

@@ -13,15 +13,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from ..core.pytrees import Tree
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
-from ..trees import Tree
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
 from .lock import locked
+from .package_versions import versions
 from .record import Record
 from .tensors import load_tensors, restore, save_tensors
-from .versions import versions
 
 
 class RunFolder:

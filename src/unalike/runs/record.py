@@ -17,15 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RunError
-from .columns import (
-    Columns,
-    client_columns,
-    client_rows,
-    event_row,
-    group_numbers,
-    group_rows,
-    round_columns,
-)
+from .columns import Columns, client_columns, client_rows, event_row, group_numbers, group_rows, round_columns
 from .database import ROUND_TABLES, connect, damage, reporting
 from .digests import ABOUT_THE_RUN, seal
 

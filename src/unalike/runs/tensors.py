@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from ..core.pytrees import Tree
 from ..errors import RunError
-from ..trees import Tree
 from .atomic import replacing
 
 Tensors = dict[str, NDArray[Any]]

@@ -1,20 +1,20 @@
 """When results arrive: hardware, policies, and steps with model versions and a clock."""
 
-from .asynchronous import Asynchronous
-from .base import Clients, Draw, Step, Timing, timings
-from .cohorts import Deadline, OverSelection, WaitForAll
-from .fedbuff import FedBuff
-from .fedfix import FedFix
-from .flight import Flight
-from .gossip import Gossip
-from .hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardwares
-from .measured_times import TraceTimes
-from .network_time import NetworkTime
-from .on_network import OnNetwork
-from .policy import Policy
-from .schedule import Schedule, plan_schedule
+from ..topology.gossip import Gossip
+from ..topology.on_network import OnNetwork
+from .base import Clients, Draw, Step, Timing, timing_registry
+from .clock.hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardware_registry
+from .clock.jobs import Flight
+from .clock.measured_times import TraceTimes
+from .clock.network_time import NetworkTime
+from .policies.asynchronous import Asynchronous
+from .policies.base import Policy
+from .policies.cohorts import Deadline, OverSelection, WaitForAll
+from .policies.fedbuff import FedBuff
+from .policies.fedfix import FedFix
+from .staleness import Weighing, discount_registry
 from .synchronous import Synchronous
-from .weighing import Weighing, discounts
+from .timeline import Schedule, plan_schedule
 
 __all__ = [
     "Asynchronous",
@@ -40,8 +40,8 @@ __all__ = [
     "TraceTimes",
     "WaitForAll",
     "Weighing",
-    "discounts",
-    "hardwares",
+    "discount_registry",
+    "hardware_registry",
     "plan_schedule",
-    "timings",
+    "timing_registry",
 ]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.registry import Registry
 from ..participation import Cohort
-from ..registry import Registry
 
 if TYPE_CHECKING:
-    from .flight import Flight
+    from .clock.jobs import Flight
 
 Draw = Callable[[int], Cohort]
 """The cohort of a round; a draw with a true attribute `everyone` always names all clients."""
@@ -94,4 +94,4 @@ class Timing:
         """The inverse of :meth:`state`."""
 
 
-timings: Registry[Timing] = Registry("timing")
+timing_registry: Registry[Timing] = Registry("timing")

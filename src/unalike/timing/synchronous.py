@@ -8,10 +8,10 @@ from itertools import count
 
 import numpy as np
 
-from .base import Draw, Step, Timing, timings
+from .base import Draw, Step, Timing, timing_registry
 
 
-@timings.add("synchronous")
+@timing_registry.add("synchronous")
 @dataclass(frozen=True)
 class Synchronous(Timing):
     """The server waits for the whole cohort; a round takes one unit of time."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.participation.availability import Always, Markov, availabilities, simulate, write_trace
-from unalike.random import generator
+from unalike.participation.availability import Always, Markov, availability_registry, simulate, write_trace
 
 NAMED = [
     "always",
@@ -29,7 +29,7 @@ def make(request, tmp_path):
         path = tmp_path / ("t.json" if "json" in spec else "t.csv")
         write_trace(path, np.random.default_rng(0).random((7, 20)) < 0.4)
         spec = f"trace:{path},repeat"
-    return lambda seed=3, clients=20: availabilities.make(spec, clients=clients, seed=seed)
+    return lambda seed=3, clients=20: availability_registry.make(spec, clients=clients, seed=seed)
 
 
 def test_everyone_has_a_presence_an_availability_and_a_correlation(make):
@@ -94,7 +94,7 @@ def test_always_means_always():
 
 @pytest.mark.parametrize("spec", ["always", "markov", "groups", "four-groups", "clusters:3", "diurnal"])
 def test_a_hundred_thousand_clients_are_no_trouble(spec):
-    availability = availabilities.make(spec, clients=100_000, seed=0)
+    availability = availability_registry.make(spec, clients=100_000, seed=0)
     shares = simulate(availability, 3, seed=0).mean(axis=1)
     if spec != "clusters:3":  # three coins say little about a mean
         assert np.abs(shares - availability.active.mean()).max() < 5 * 0.5 / np.sqrt(100_000)
@@ -102,12 +102,12 @@ def test_a_hundred_thousand_clients_are_no_trouble(spec):
 
 def test_unknown_names_and_wrong_arguments_say_what_is_allowed():
     with pytest.raises(ConfigError, match=r"unknown availability 'markof'; did you mean 'markov'\?"):
-        availabilities.make("markof", clients=3, seed=0)
+        availability_registry.make("markof", clients=3, seed=0)
     with pytest.raises(ConfigError, match=r"where a number belongs: markov:active=0.5,correlation=0.9"):
-        availabilities.make("markov:often", clients=3, seed=0)
+        availability_registry.make("markov:often", clients=3, seed=0)
     with pytest.raises(ConfigError, match="trace:path,after=stop"):
-        availabilities.make("trace", clients=3, seed=0)
+        availability_registry.make("trace", clients=3, seed=0)
 
 
 def test_every_name_is_explained_in_one_line():
-    assert all(20 < len(line) < 120 for line in availabilities.explain().values())
+    assert all(20 < len(line) < 120 for line in availability_registry.explain().values())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.participation.availability import Diurnal, Markov, availabilities, simulate
+from unalike.participation.availability import Diurnal, Markov, availability_registry, simulate
 
 
 def test_the_chance_swings_between_least_and_most_once_a_day():
@@ -49,7 +49,7 @@ def test_certain_days_need_no_luck():
 
 
 def test_zones_are_spread_evenly_and_shuffled_by_the_seed():
-    one, again, other = (availabilities.make("diurnal:6", clients=60, seed=s).zones for s in (1, 1, 2))
+    one, again, other = (availability_registry.make("diurnal:6", clients=60, seed=s).zones for s in (1, 1, 2))
     np.testing.assert_array_equal(np.bincount(one), [10] * 6)
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
@@ -70,7 +70,7 @@ def test_zones_are_spread_evenly_and_shuffled_by_the_seed():
 )
 def test_days_must_make_sense(spec, message):
     with pytest.raises(ConfigError, match=message):
-        availabilities.make(spec, clients=4, seed=0)
+        availability_registry.make(spec, clients=4, seed=0)
 
 
 @pytest.mark.parametrize("zones", [[0.5], [], [[1]], 3])

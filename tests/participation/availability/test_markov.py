@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from unalike.core.random import generator
 from unalike.errors import ConfigError
 from unalike.participation.availability import Markov, mean_run, simulate
-from unalike.random import generator
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.participation.availability import availabilities, simulate
+from unalike.participation.availability import availability_registry, simulate
 
 
 def make(spec, clients=100, seed=0):
-    return availabilities.make(spec, clients=clients, seed=seed)
+    return availability_registry.make(spec, clients=clients, seed=seed)
 
 
 def test_three_groups_of_a_half_and_two_quarters():

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.participation.availability import Trace, availabilities, simulate, write_trace
+from unalike.participation.availability import Trace, availability_registry, simulate, write_trace
 
 RECORDED = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 0]], bool)
 
 
 def read(path, clients=3, after="stop"):
-    return availabilities.make(f"trace:{path},{after}", clients=clients, seed=0)
+    return availability_registry.make(f"trace:{path},{after}", clients=clients, seed=0)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.json", "t.txt"])
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
         read(tmp_path / "t.csv")
     with pytest.raises(ConfigError, match="'7' cannot be read"):
-        availabilities.make("trace:7", clients=3, seed=0)
+        availability_registry.make("trace:7", clients=3, seed=0)
 
 
 def test_what_follows_the_last_round_has_two_names():

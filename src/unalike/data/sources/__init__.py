@@ -5,7 +5,7 @@ libraries are only touched when a source is made.
 """
 
 from . import embedded, gaussians, heart_disease, images, leaf, mixture, quadratic, shakespeare
-from .source import Source, sources
+from .source import Source, source_registry
 
 __all__ = [
     "Source",
@@ -17,5 +17,5 @@ __all__ = [
     "mixture",
     "quadratic",
     "shakespeare",
-    "sources",
+    "source_registry",
 ]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
-from .source import Source, sources, standardise
+from .source import Source, source_registry, standardise
 
 
-@sources.add("digits")
+@source_registry.add("digits")
 def digits() -> Source:
     """1,797 handwritten digits of 8x8 pixels, 10 classes (no download)."""
     table = np.loadtxt(_carried("digits.csv.gz"), delimiter=",")
@@ -22,7 +22,7 @@ def digits() -> Source:
     return Source(images, table[:, -1].astype(np.int64), 10, description="handwritten digits, 8x8 pixels")
 
 
-@sources.add("breast_cancer")
+@source_registry.add("breast_cancer")
 def breast_cancer() -> Source:
     """569 tumours with 30 measurements, benign or malignant (no download)."""
     from sklearn.datasets import load_breast_cancer
@@ -34,7 +34,7 @@ def breast_cancer() -> Source:
     )
 
 
-@sources.add("diabetes")
+@source_registry.add("diabetes")
 def diabetes() -> Source:
     """442 patients, 10 measurements, the disease's progress in a year: a regression (no download)."""
     from sklearn.datasets import load_diabetes

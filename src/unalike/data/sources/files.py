@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.plain_files import check_plain_file
 from ...errors import DataError, UnalikeError
-from ...plain_files import check_plain_file
 
 VARIABLE = "UNALIKE_DATA"
 _folder: ContextVar[Path | None] = ContextVar("data folder", default=None)

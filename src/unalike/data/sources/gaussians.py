@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...random import generator
+from ...core.random import generator
 from ..sizes import whole
-from .source import Source, check_memory, sources
+from .source import Source, check_memory, source_registry
 
 
-@sources.add("gaussians")
+@source_registry.add("gaussians")
 def gaussians(
     classes: int = 10, dimension: int = 20, separation: float = 3.0, *, samples: int = 10_000, seed: int = 0
 ) -> Source:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .files import reading, require_local
-from .source import Source, sources, standardise
+from .source import Source, source_registry, standardise
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ _KINDS = {2: (2, 3, 4), 6: (1, 2)}  # column: the kinds that get an indicator
 _DIAGNOSIS = 13
 
 
-@sources.add("heart_disease")
+@source_registry.add("heart_disease")
 def heart_disease() -> Source:
     """740 patients of four hospitals with 13 features, ill or not; hospitals are the clients."""
     tables = [

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_files import read_npz as read_arrays
+from ..files.array_files import read_npz as read_arrays
 from .files import Remote, download, local, reading
-from .source import Source, sources
+from .source import Source, source_registry
 
 Array = NDArray[Any]
 
@@ -59,14 +59,14 @@ CIFAR_LABELS = (
 )
 
 
-@sources.add("mnist")
+@source_registry.add("mnist")
 def mnist() -> Source:
     """70,000 handwritten digits of 28x28 pixels, 10 classes."""
     path = local("mnist.npz") or download(MNIST, "mnist.npz")
     return _source(read_npz(path), None, "MNIST")
 
 
-@sources.add("fashion_mnist")
+@source_registry.add("fashion_mnist")
 def fashion_mnist() -> Source:
     """70,000 pieces of clothing of 28x28 pixels, 10 classes."""
     path = local("fashion_mnist.npz")
@@ -76,7 +76,7 @@ def fashion_mnist() -> Source:
     return _source({key: read_idx(file) for key, file in files.items()}, FASHION_LABELS, "Fashion-MNIST")
 
 
-@sources.add("cifar10")
+@source_registry.add("cifar10")
 def cifar10() -> Source:
     """60,000 colour photographs of 32x32 pixels, 10 classes."""
     path = local("cifar10.npz")

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...random import generator
-from .source import Source, check_memory, check_rows, some_rows, sources
+from ...core.random import generator
+from .source import Source, check_memory, check_rows, some_rows, source_registry
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ DIMENSION, CLASSES = 60, 10
 _SCALES = np.arange(1, DIMENSION + 1) ** -0.6  # the square root of the variance j^-1.2
 
 
-@sources.add("synthetic")
+@source_registry.add("synthetic")
 def synthetic(
     alpha: float = 0.5, beta: float = 0.5, *, clients: int = 100, samples: int | None = None, seed: int = 0
 ) -> Source:
@@ -36,7 +36,7 @@ def synthetic(
     return _source(alpha, beta, clients, samples, seed, shared=False)
 
 
-@sources.add("synthetic_iid")
+@source_registry.add("synthetic_iid")
 def synthetic_iid(*, clients: int = 100, samples: int | None = None, seed: int = 0) -> Source:
     """LEAF's synthetic data with one model for all (in Synthetic(0, 0) everyone still has a model)."""
     return _source(0.0, 0.0, clients, samples, seed, shared=True)

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.random import generator
 from ...errors import unknown
-from ...random import generator
-from ..dealing import proportions
+from ..allocation import proportions
 from ..sizes import whole
-from .source import Source, check_memory, sources
+from .source import Source, check_memory, source_registry
 
 Array = NDArray[Any]
 _FEWEST_ROWS = 50
@@ -41,7 +41,7 @@ class Mixture(NamedTuple):
     components: NDArray[np.int64]
 
 
-@sources.add("mixture")
+@source_registry.add("mixture")
 def mixture(
     components: int = 3,
     dimension: int = 150,

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...random import generator
+from ...core.random import generator
 from ..federation import Federation
 from ..sizes import whole
-from .source import check_memory, sources
+from .source import check_memory, source_registry
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Quadratics(NamedTuple):
     sizes: NDArray[np.int64]
 
 
-@sources.add("quadratic")
+@source_registry.add("quadratic")
 def quadratic(
     dimension: int = 10,
     spread: float = 1.0,

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.plain_files import LARGEST_TEXT
 from ...errors import DataError
-from ...plain_files import LARGEST_TEXT
 from ..sizes import whole
 from .files import reading, require_local
-from .source import Source, sources
+from .source import Source, source_registry
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ FILE = "shakespeare_roles.json.gz"
 _WHERE = 'gzipped JSON, {"PLAY.ROLE": text}, made from the plays at gutenberg.org/ebooks/100'
 
 
-@sources.add("shakespeare")
+@source_registry.add("shakespeare")
 def shakespeare(sequence: int = 80, stride: int = 20, windows: int = 500) -> Source:
     """Next character in Shakespeare's plays; speaking roles are the clients."""
     for value, what in ((sequence, "sequence"), (stride, "stride"), (windows, "windows")):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.plain_files import free_memory, in_words
+from ...core.random import generator
+from ...core.registry import Registry
 from ...errors import ConfigError
-from ...plain_files import free_memory, in_words
-from ...random import generator
-from ...registry import Registry
 from ..federation import Federation
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ class Source:
 MOST_ROWS = 5_000_000
 """Generated rows without being asked for: more than a gigabyte of sixty numbers each."""
 
-sources: Registry[Source | Federation] = Registry("data set")
+source_registry: Registry[Source | Federation] = Registry("data set")
 
 
 def some_rows(total: int, samples: int | None, seed: int) -> NDArray[np.int64]:

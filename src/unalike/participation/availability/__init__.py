@@ -1,6 +1,6 @@
 """Who is there: clients that come and go, day and night, alone or in clusters, or as they were recorded."""
 
-from .base import Always, Availability, availabilities, simulate
+from .base import Always, Availability, availability_registry, simulate
 from .chain import from_transitions, lowest_correlation, mean_run, transition_matrix
 from .diurnal import Diurnal
 from .markov import Markov
@@ -14,7 +14,7 @@ __all__ = [
     "Diurnal",
     "Markov",
     "Trace",
-    "availabilities",
+    "availability_registry",
     "clusters",
     "four_groups",
     "from_transitions",

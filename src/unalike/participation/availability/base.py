@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.random import generator
+from ...core.registry import Registry
 from ...errors import ConfigError
-from ...random import generator
-from ...registry import Registry
 from ..base import Floats, Numbers
 
 Presence = NDArray[np.bool_]
@@ -62,10 +62,10 @@ class Availability:
         """The inverse of :meth:`state`."""
 
 
-availabilities: Registry[Availability] = Registry("availability")
+availability_registry: Registry[Availability] = Registry("availability")
 
 
-@availabilities.add("always")
+@availability_registry.add("always")
 class Always(Availability):
     """Everyone is there in every round."""
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.random import generator
 from ...errors import ConfigError
-from ...random import generator
 from ..base import Floats, Numbers
-from .base import Availability, Presence, availabilities
+from .base import Availability, Presence, availability_registry
 
 
 class Diurnal(Availability):
@@ -82,7 +82,7 @@ class Diurnal(Availability):
         self._luck = None if luck is None else luck.astype(np.float64)
 
 
-@availabilities.add("diurnal")
+@availability_registry.add("diurnal")
 def diurnal(
     period: int = 24,
     least: float = 0.1,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import ConfigError
 from ..base import Floats, Numbers
-from .base import Availability, Presence, availabilities
+from .base import Availability, Presence, availability_registry
 from .chain import feasible
 
 
@@ -68,7 +68,7 @@ class Markov(Availability):
         self._there = None if there is None else there.astype(np.bool_)
 
 
-@availabilities.add("markov")
+@availability_registry.add("markov")
 def markov(active: float = 0.5, correlation: float = 0.9, *, clients: int) -> Markov:
     """Clients alike: there in a share `active` of the rounds, each with this `correlation` to the next."""
     return Markov(active, correlation, clients=clients)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.random import generator
 from ...errors import ConfigError
-from ...random import generator
 from ..base import Numbers
-from .base import availabilities
+from .base import availability_registry
 from .markov import Markov
 
 THREE = ("more available", "less available", "less available, correlated")
 FOUR = ("more available", "more available, correlated", "less available", "less available, correlated")
 
 
-@availabilities.add("groups")
+@availability_registry.add("groups")
 def groups(
     gap: float = 0.4, correlation: float = 0.9, noise: float = 0.01, *, clients: int, seed: int = 0
 ) -> Markov:
@@ -29,7 +29,7 @@ def groups(
     return _population(group, THREE, gap, correlation, noise, seed)
 
 
-@availabilities.add("four-groups")
+@availability_registry.add("four-groups")
 def four_groups(
     gap: float = 0.4, correlation: float = 0.9, noise: float = 0.01, *, clients: int, seed: int = 0
 ) -> Markov:
@@ -38,7 +38,7 @@ def four_groups(
     return _population(group, FOUR, gap, correlation, noise, seed)
 
 
-@availabilities.add("clusters")
+@availability_registry.add("clusters")
 def clusters(count: int = 10, *, clients: int) -> Markov:
     """Clusters that come and go together: half of them often there, the others rarely, and ever stickier."""
     if not (float(count).is_integer() and 1 <= count <= clients):

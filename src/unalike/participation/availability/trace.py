@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import ConfigError, unknown
 from ..base import Floats, Numbers
-from .base import Availability, Presence, availabilities
+from .base import Availability, Presence, availability_registry
 from .trace_files import checked_presence, read_trace
 
 AFTER = ("stop", "repeat")
@@ -79,7 +79,7 @@ class Trace(Availability):
         return np.where(both, stayed / np.maximum(was, 1) - came / np.maximum(away, 1), 0.0)
 
 
-@availabilities.add("trace")
+@availability_registry.add("trace")
 def trace(path: str, after: str = "stop", *, clients: int) -> Trace:
     """Replay a file with a line `round,client` for everyone who is there; `after` it ends: stop or repeat."""
     rounds, there, length = read_trace(Path(str(path)), clients)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.text_files import read_text
 from ...errors import ConfigError
-from ...text_files import read_text
 from ..base import Numbers
 
 HEADER = "round,client"

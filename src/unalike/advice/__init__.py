@@ -1,0 +1,15 @@
+"""How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
+
+from .sampling import Advice, SchemeReport, advise_sampling
+from .timing import PolicyReport, TimingAdvice, advise_timing
+from .timing_race import Goal
+
+__all__ = [
+    "Advice",
+    "Goal",
+    "PolicyReport",
+    "SchemeReport",
+    "TimingAdvice",
+    "advise_sampling",
+    "advise_timing",
+]

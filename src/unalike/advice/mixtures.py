@@ -1,0 +1,172 @@
+"""What do mixture weights tell about clients?
+
+FedEM gives every client a share of each component (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated
+Multi-Task Learning under a Mixture of Distributions, 2021). The shares stay with the clients; where clients
+disclose them, they say who resembles whom (Omega = Pi Pi'), which clusters there are, and which components
+nobody needs. Components have no order, so a comparison with a truth first looks for the best matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import xlogy
+
+from ..core.pytrees import Tree
+from ..errors import ConfigError
+from ..training.run import Run
+
+Floats = NDArray[np.float64]
+
+
+def mixture_weights(run: Run) -> Floats:
+    """The mixture weights (clients, components) of a run; NaN for clients that never took part."""
+    memory, fresh = run.memories.gather(np.arange(len(run.setting.federation)))
+    if not isinstance(memory, dict) or "weights" not in memory:
+        raise ConfigError(f"{type(run.setting.algorithm).__name__} has no mixture weights; FedEM has.")
+    return np.where(fresh[:, None], np.nan, np.asarray(memory["weights"], np.float64))
+
+
+def component_vectors(components: Iterable[Tree]) -> Floats:
+    """Every component's parameters as one vector."""
+    flat = [[np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(one)] for one in components]
+    return np.array([np.concatenate(parts) for parts in flat], np.float64)
+
+
+# Who resembles whom ---------------------------------------------------------------------------------------
+
+
+def similarity(weights: ArrayLike, cosine: bool = True) -> Floats:
+    """How alike clients are: the products of their mixture weights, or (`cosine`) their cosines.
+
+    >>> similarity([[1, 0], [0, 1], [0, 2]]).round(6)
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [0., 1., 1.]])
+    """
+    rows = np.asarray(weights, np.float64)
+    if cosine:
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    return np.asarray(rows @ rows.T, np.float64)
+
+
+def clusters(weights: ArrayLike) -> NDArray[np.int64]:
+    """The main component of every client."""
+    return np.argmax(np.asarray(weights), axis=1)
+
+
+def entropy(weights: ArrayLike) -> Floats:
+    """How mixed each client is: 0 for a single component, log(components) for equal parts.
+
+    >>> entropy([[1, 0], [0.5, 0.5]]).round(4)
+    array([0.    , 0.6931])
+    """
+    rows = np.asarray(weights, np.float64)
+    return np.asarray(0.0 - xlogy(rows, rows).sum(axis=1), np.float64)
+
+
+def component_rows(weights: ArrayLike, sizes: ArrayLike) -> Floats:
+    """How many rows every component explains."""
+    return np.asarray(np.asarray(sizes, np.float64) @ np.asarray(weights, np.float64), np.float64)
+
+
+def dead_components(weights: ArrayLike, sizes: ArrayLike, least: float = 1.0) -> list[int]:
+    """Components that explain less than one row of all clients together."""
+    return np.flatnonzero(component_rows(weights, sizes) < least).tolist()
+
+
+# Against a truth ------------------------------------------------------------------------------------------
+
+
+class Recovery(NamedTuple):
+    """How well a truth was found again, after the best matching of components."""
+
+    order: NDArray[np.int64]
+    """The found component of every true one."""
+    components: float
+    """The largest cosine distance of a component from its true one."""
+    weights: float
+    """The largest cosine distance of a client's mixture weights from its true ones."""
+    clusters: float
+    """The share of clients whose main component is the true one."""
+
+
+def best_order(found: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+    """The found component (row) that matches each true one, so that the cosines add up to the most.
+
+    >>> best_order([[0, 1], [2, 0]], [[1, 0], [0, 1]])
+    array([1, 0])
+    """
+    cosines = _cosines(np.asarray(truth, np.float64), np.asarray(found, np.float64))
+    if cosines.shape[0] > cosines.shape[1]:
+        raise ConfigError(f"{cosines.shape[1]} components cannot match {cosines.shape[0]} true ones.")
+    return linear_sum_assignment(-cosines)[1]
+
+
+def recovery(
+    found: ArrayLike, weights: ArrayLike, true_components: ArrayLike, true_weights: ArrayLike
+) -> Recovery:
+    """Compare components and mixture weights with the truth behind the data."""
+    found, truth = np.asarray(found, np.float64), np.asarray(true_components, np.float64)
+    order = best_order(found, truth)
+    shares, true_shares = np.asarray(weights, np.float64)[:, order], np.asarray(true_weights, np.float64)
+    apart = 1 - np.diag(_cosines(truth, found[order]))
+    shares_apart = 1 - np.einsum("tm,tm->t", _unit(shares), _unit(true_shares))
+    same = clusters(shares) == clusters(true_shares)
+    return Recovery(order, float(apart.max()), float(shares_apart.max()), float(same.mean()))
+
+
+# How many components, and for whom it pays ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A number of components and the validation loss that each candidate reached."""
+
+    components: int
+    losses: dict[int, float]
+    """Mean negative log-likelihood of held-out rows, by candidate."""
+
+
+def choose_components(
+    train_once: Callable[[int], Run], candidates: Iterable[int] = (1, 2, 3, 4), tolerance: float = 0.002
+) -> Choice:
+    """The smallest number of components whose validation loss is within a tolerance of the best.
+
+    `train_once(components)` trains on a federation with validation rows. More components than needed
+    duplicate each other and cost as much communication, so a tie goes to fewer.
+    """
+    losses = {int(m): validation_loss(train_once(m)) for m in candidates}
+    if not losses:
+        raise ConfigError("name at least one number of components to choose from.")
+    best = min(losses.values())
+    return Choice(min(m for m, loss in losses.items() if loss <= best + tolerance), losses)
+
+
+def validation_loss(run: Run) -> float:
+    """The mean loss of all clients' validation rows, each with its own predictor."""
+    held_out = run.evaluate("validation")
+    samples, losses = held_out["samples"], held_out["loss"]
+    if not samples.sum():
+        raise ConfigError("there are no validation rows; load the data with a validation fraction above 0.")
+    return float(np.average(losses[samples > 0], weights=samples[samples > 0]))
+
+
+def gains(run: Run, alone: Run, metric: str = "accuracy", split: str = "test") -> Floats:
+    """By how much every client is better off than alone, so that it can see whether staying helps."""
+    together, local = (one.evaluate(split)[metric] for one in (run, alone))
+    return together - local if metric != "loss" else local - together
+
+
+def _unit(rows: Floats) -> Floats:
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+
+
+def _cosines(a: Floats, b: Floats) -> Floats:
+    return np.asarray(_unit(a) @ _unit(b).T, np.float64)

@@ -1,0 +1,106 @@
+"""Which parameters are shared, and which stay with the client?
+
+A model's parameters are told apart by their paths ("dense/1/w"). The shared part and the private part are
+trees of the model's own structure in which the other part's leaves are missing (None), so each of them adds,
+scales, travels and is saved like a model:
+
+    params  =  join(shared, private)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import keystr, tree_flatten_with_path, tree_map_with_path
+
+from ...core.pytrees import Tree
+from ...models import Model, Task
+from .client_data import ClientData
+
+Choice = Callable[[str], bool]
+"""Whether the parameters at a path are chosen."""
+
+
+class Parts(NamedTuple):
+    """A model in two parts."""
+
+    shared: Tree
+    private: Tree
+
+
+def paths(params: Tree) -> list[str]:
+    """The way to every leaf.
+
+    >>> paths({"dense": [{"w": 1.0, "b": 2.0}]})
+    ['dense/0/b', 'dense/0/w']
+    """
+    return [_spelled(path) for path, _ in tree_flatten_with_path(params)[0]]
+
+
+def below(*roots: str) -> Choice:
+    """Whether a path is one of `roots` or goes on from it.
+
+    >>> below("dense/1")("dense/1/w"), below("dense/1")("dense/10/w")
+    (True, False)
+    """
+    return lambda path: any(f"{path}/".startswith(f"{root}/") for root in roots)
+
+
+def named(word: str) -> Choice:
+    """Whether a part of the path contains the word, in small letters or capitals.
+
+    >>> named("norm")("BatchNorm_0/scale"), named("norm")("dense/0/w")
+    (True, False)
+    """
+    return lambda path: word.lower() in path.lower()
+
+
+def split(params: Tree, private: Choice) -> Parts:
+    """The shared and the private part.
+
+    >>> split({"w": 1.0, "b": 2.0}, below("b"))
+    Parts(shared={'b': None, 'w': 1.0}, private={'b': 2.0, 'w': None})
+    """
+    kept = tree_map_with_path(lambda path, _: private(_spelled(path)), params)
+    return Parts(
+        jax.tree.map(lambda leaf, own: None if own else leaf, params, kept),
+        jax.tree.map(lambda leaf, own: leaf if own else None, params, kept),
+    )
+
+
+def join(shared: Tree, private: Tree) -> Tree:
+    """The whole model again.
+
+    >>> join({"w": 1.0, "b": None}, {"w": None, "b": 2.0})
+    {'b': 2.0, 'w': 1.0}
+    """
+    return jax.tree.map(lambda a, b: b if a is None else a, shared, private, is_leaf=lambda x: x is None)
+
+
+def with_fixed(task: Task, fixed: Tree) -> Task:
+    """The task of learning the other part of the model while `fixed` stays as it is."""
+    model = task.model
+
+    def apply(part: Tree, x: jax.Array) -> jax.Array:
+        return model.apply(join(part, fixed), x)
+
+    def apply_noisy(part: Tree, x: jax.Array, key: jax.Array) -> jax.Array:
+        assert model.apply_noisy is not None
+        return model.apply_noisy(join(part, fixed), x, key)
+
+    noisy = None if model.apply_noisy is None else apply_noisy
+    return replace(task, model=Model(model.init, apply, apply_noisy=noisy))
+
+
+def repeated(data: ClientData, times: int) -> ClientData:
+    """The planned mini-batches several times over, in the same order each time."""
+    turn = jnp.arange(times * data.positions.shape[0]) % jnp.maximum(data.steps, 1)
+    return replace(data, positions=data.positions[turn], steps=times * data.steps)
+
+
+def _spelled(path: tuple[object, ...]) -> str:
+    return keystr(path, simple=True, separator="/")

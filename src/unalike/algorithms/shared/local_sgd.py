@@ -1,0 +1,53 @@
+"""What is the inner loop that most algorithms share?
+
+Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
+of weight mu) and a correction added to every gradient (control variates):
+
+    params <- params - step(  gradient(batch) + mu * (params - anchor) + correction  )
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...core.pytrees import Tree, add, add_scaled, subtract
+from ...models import Batch, Task
+from .client_data import ClientData
+from .optimizer_steps import Descent, Point
+from .optimizers import Optimizer
+
+
+class Trained(NamedTuple):
+    """Where local training ended, and the mean loss it saw on the way."""
+
+    params: Tree
+    loss: jax.Array
+
+
+def local_sgd(
+    task: Task,
+    start: Tree,
+    data: ClientData,
+    optimizer: Optimizer,
+    *,
+    anchor: Tree | None = None,
+    mu: float | jax.Array = 0.0,
+    correction: Tree | None = None,
+) -> Trained:
+    """Walk over the planned mini-batches from `start`."""
+    descent = Descent(optimizer, data.round)
+
+    def step(carry: tuple[Point, jax.Array], batch: Batch) -> tuple[Point, jax.Array]:
+        point, total = carry
+        loss, gradient = task.loss_and_gradient(point.params, batch)
+        if anchor is not None:
+            gradient = add_scaled(gradient, mu, subtract(point.params, anchor))
+        if correction is not None:
+            gradient = add(gradient, correction)
+        return descent.step(point, gradient), total + loss
+
+    end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
+    return Trained(end.params, total / jnp.maximum(data.steps, 1))

@@ -1,0 +1,58 @@
+"""How does an inner loop of a method's own take a step?
+
+:func:`local_sgd` is the loop that most methods share. Where a method needs another one, with two models or
+several gradients per batch, a :class:`Descent` takes its single steps with the same optimiser and schedule:
+
+    point <- step(point, gradient)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import jax
+import optax
+
+from ...core.pytrees import Tree, scale
+from .optimizers import Optimizer
+
+
+class Point(NamedTuple):
+    """A model on its way down, and what the optimiser remembers of the way."""
+
+    params: Tree
+    memory: Tree
+
+
+@dataclass(frozen=True)
+class Descent:
+    """An optimiser in a given round."""
+
+    optimizer: Optimizer
+    round: jax.Array | int
+
+    @property
+    def rate(self) -> jax.Array:
+        """The learning rate in this round."""
+        return self.optimizer.learning_rate * self.optimizer.factor(self.round)
+
+    def start(self, params: Tree) -> Point:
+        """A model before its first step."""
+        return Point(params, self.optimizer.build().init(params))
+
+    def step(self, point: Point, gradient: Tree) -> Point:
+        """One step of the optimiser."""
+        updates, memory = self.optimizer.build().update(gradient, point.memory, point.params)
+        if self.optimizer.schedule != "constant":
+            updates = scale(self.optimizer.factor(self.round), updates)
+        return Point(optax.apply_updates(point.params, updates), memory)
+
+
+def with_rate(optimizer: Optimizer, learning_rate: float | None) -> Optimizer:
+    """The optimiser with another learning rate, where one is given.
+
+    >>> with_rate(Optimizer("sgd", 0.1), None).learning_rate, with_rate(Optimizer(), 0.5).learning_rate
+    (0.1, 0.5)
+    """
+    return optimizer if learning_rate is None else replace(optimizer, learning_rate=learning_rate)

@@ -1,0 +1,1 @@
+"""The commands of `unalike`, one file each."""

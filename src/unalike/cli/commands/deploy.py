@@ -1,0 +1,268 @@
+"""`unalike certs`, `unalike serve` and `unalike join`: train with clients who keep their data."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.markup import escape
+
+from ...errors import ConfigError, RunError, unknown
+from ...experiments.config import Experiment, make_experiment
+from ..interrupted import can_go_on
+from ..messages import say_data
+from ..screen import LiveRounds, console
+from .run import conclude, run_folder
+
+if TYPE_CHECKING:
+    from ...data import Federation
+
+DATA = (
+    *("data", "label", "partition", "clients", "samples", "skew"),
+    *("test_fraction", "validation_fraction", "seed"),
+)
+"""What a node says of its own data."""
+AT_THE_NODES = (
+    "data",
+    "label",
+    "partition",
+    "samples",
+    "skew",
+    "engine",
+    "devices",
+)
+"""What a server has nothing to say about."""
+CERTS, ADDRESS = Path("certs"), "127.0.0.1:9092"
+
+
+def certs(
+    nodes: str | None = typer.Option(None, help="Names of nodes to make keys for, such as ann,bob,cyd."),
+    hosts: str | None = typer.Option(
+        None, help="Names or IP addresses under which nodes reach the server.", show_default="localhost"
+    ),
+    out: Path = typer.Option(CERTS, help="Folder to make them in."),
+    server: bool = typer.Option(True, help="Make the server's certificate; not on a node's own machine."),
+    replace: bool = typer.Option(False, "--replace", help="Replace what is there."),
+) -> None:
+    """Make the certificates and keys of a deployment.
+
+    To try it out on one machine: unalike certs --nodes ann,bob. Between organisations the server makes its
+    own (unalike certs --hosts fl.example.org), every node makes its key where it will be used (unalike certs
+    --nodes ann --no-server) and sends the .pub file, and gets ca.pem.
+    """
+    from ...deploy import check_flower, make_authority, make_node_key
+
+    check_flower()
+    names = _words(nodes)
+    if not server and not names:
+        raise ConfigError("say for which nodes to make keys, such as --nodes ann.")
+    known = (out / "ca.pem").exists() and not replace and hosts is None
+    if server and not (known and names):
+        made = make_authority(out, _words(hosts) or ["localhost"], replace=replace)
+        _say(f"{made.parent}: the server's certificate; give ca.pem to every node.")
+    for name in names:
+        private, public = make_node_key(out, name, replace)
+        _say(f"{private} stays with node {name}; the server needs {public.name}.")
+
+
+def serve(
+    experiment: Experiment,
+    address: str = typer.Option(ADDRESS, help="Host and port to listen on; 0.0.0.0:9092 for all networks."),
+    certificates: Path = typer.Option(CERTS, help="Folder made by `unalike certs`."),
+    allow: Path | None = typer.Option(
+        None, help="Folder with the .pub files of the nodes that may come.", show_default="CERTIFICATES/nodes"
+    ),
+    insecure: bool = typer.Option(False, "--insecure", help="No encryption and no keys; only to try it out."),
+    wait: float = typer.Option(3600.0, min=1, help="Seconds to wait for the nodes to come."),
+    patience: float = typer.Option(600.0, min=1, help="Seconds to wait for a client's answer."),
+    secure_aggregation: bool = typer.Option(
+        False, "--secure-aggregation", help="See only the sum of a round's uploads (Flower's SecAgg+)."
+    ),
+    central_dp: str | None = typer.Option(
+        None, metavar="CLIP,NOISE[,DELTA]", help="Clip uploads and add noise to their sum, such as 1,0.8."
+    ),
+    out: Path | None = typer.Option(
+        None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
+    ),
+    resume: Path | None = typer.Option(None, help="Go on with this run folder instead."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Train with real clients who keep their data, through Flower.
+
+    Example: unalike serve --algorithm fedavg --rounds 10, and in other terminals unalike join. `clients` is
+    how many nodes to wait for; by default everyone who is allowed.
+    """
+    from ...deploy import Link, check_flower, read_allowed
+    from ...deploy.protection import Protection
+    from ...deploy.server import check_servable, ignored, introductions, make_folder, train_nodes
+    from ...experiments.build import check
+
+    check_flower()
+    protection = Protection(secure_aggregation, central_dp)
+    if resume is not None:
+        experiment = _same_experiment(experiment, resume)
+    check(experiment.model_copy(update={"engine": "local"}))
+    allowed = None if insecure else read_allowed(allow or certificates)
+    clients = experiment.clients or (len(allowed) if allowed else 0)
+    if not clients:
+        raise ConfigError("say how many nodes to wait for, such as --clients 2.")
+    if allowed is not None and clients > len(allowed):
+        raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
+    check_servable(experiment, clients)
+    protection.check(experiment, clients)
+    log = _silence if json else _say
+    for name in ignored(experiment):
+        log(f"{name} is of simulations; real clients have their own.")
+    path = resume or out or run_folder(experiment.model_copy(update={"data": "nodes"}))
+    _check_place(path, resume is not None or overwrite)
+    with ExitStack() as open_until_the_end:
+        state = (
+            Path(open_until_the_end.enter_context(tempfile.TemporaryDirectory()))
+            if insecure
+            else certificates
+        )
+        link = open_until_the_end.enter_context(
+            Link(address, None if insecure else certificates, allowed, state / "link")
+        )
+        log(f"listening on {address}{' without encryption' if insecure else ''} for `unalike join`.")
+
+        def doorman(say: Callable[[str], None]) -> list[str]:
+            lines = link.refusals()
+            for line in lines:
+                say(line.partition(" ")[2])  # without its own time
+            return lines
+
+        with link.open() as post:
+            told = introductions(post, clients, wait, log, partial(doorman, log))
+            # Only now, so that a mistake in anything above leaves nothing on the disk.
+            folder = make_folder(experiment, path, resume is not None, overwrite)
+            can_go_on("unalike serve --resume", path)
+            with LiveRounds(quiet or json) as progress:
+                run, engine = train_nodes(
+                    experiment,
+                    post,
+                    told,
+                    folder,
+                    patience=patience,
+                    resume=resume is not None,
+                    observer=progress,
+                    doorman=partial(doorman, _silence if json else lambda line: progress.say(_dated(line))),
+                    protection=protection,
+                )
+            log(f"{engine.farewell(run.message)} of {clients} nodes have the model.")
+    # Labels are not known here, so that the report must not count them.
+    conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
+
+
+def join(
+    experiment: Experiment,
+    server: str = typer.Option(ADDRESS, help="The server's host and port."),
+    certificate: Path = typer.Option(CERTS / "ca.pem", help="The server's ca.pem."),
+    key: Path | None = typer.Option(None, help="This node's private key, made by `unalike certs`."),
+    client: str | None = typer.Option(
+        None, help="Which client of the data this node is: a name or a number."
+    ),
+    folder: Path | None = typer.Option(
+        None, help="Where the node keeps what its client remembers.", show_default="nodes/NAME"
+    ),
+    insecure: bool = typer.Option(False, "--insecure", help="No encryption and no key; only to try it out."),
+    secure_only: bool = typer.Option(
+        False, "--secure-only", help="Train by secure aggregation only, whatever the server asks."
+    ),
+    local_dp: str | None = typer.Option(
+        None, metavar="CLIP,EPSILON,DELTA", help="Clip and add noise to every upload, such as 1,0.5,1e-5."
+    ),
+) -> None:
+    """Take part in a training with your own data, until Ctrl-C.
+
+    Example: unalike join --server fl.example.org:9092 --certificate ca.pem --key ann.key --data my-rows,
+    where my-rows is a folder with one file (.npz, .csv or .parquet). To try it out with data that come along:
+    unalike join --key certs/nodes/ann.key --data digits --clients 2 --client 0. Rows never leave this
+    machine. The server says which rows of a file are for testing, unless you do (--test-fraction, --seed).
+    """
+    from ...deploy import check_flower, serve_node
+
+    check_flower()
+    from ...deploy.client.app import Worker
+    from ...deploy.client.rows import is_uncut, without_cut
+    from ...deploy.secure_aggregation.node import secure_app
+    from ...experiments.build import make_federation
+    from ...privacy.local import local_privacy, private_answers
+
+    privacy = None if local_dp is None else local_privacy(local_dp)
+    if key is None and not insecure:
+        raise ConfigError(
+            "a node needs its key, such as --key certs/nodes/ann.key (made by `unalike certs`)."
+        )
+    uncut = is_uncut(experiment, client)
+    own = own_rows(make_federation(without_cut(experiment) if uncut else experiment), client)
+    name = key.stem if key is not None else f"client-{own.name(0)}"
+    place = folder or Path("nodes") / name
+    worker = Worker(own, place, _say, uncut=uncut)
+    stop = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    say_data(experiment, own, silent=False)
+    rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
+    _say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
+    answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
+    app = secure_app(answers, secure_only)
+    serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
+    _say("left.")
+
+
+def _same_experiment(given: Experiment, folder: Path) -> Experiment:
+    """The experiment of a run that goes on, of which nothing can be changed."""
+    from ...runs import RunFolder
+
+    config = RunFolder.open(folder).config
+    if config.get("engine") != "flower":
+        raise RunError(f"{folder} was not trained with real clients; go on with `unalike resume {folder}`.")
+    if given.model_fields_set:
+        names = ", ".join(sorted(given.model_fields_set))
+        raise ConfigError(f"a run goes on with its own settings; leave out {names} beside --resume.")
+    return make_experiment(config)
+
+
+def _check_place(path: Path, may_be_there: bool) -> None:
+    if path.is_file() or (path.is_dir() and any(path.iterdir()) and not may_be_there):
+        raise ConfigError(f"{path} is there already; choose another --out, or --overwrite a run.")
+
+
+def own_rows(federation: Federation, client: str | None) -> Federation:
+    """The one client that a node is."""
+    if client is None:
+        if len(federation) == 1:
+            return federation
+        raise ConfigError(f"these data have {len(federation)} clients; say which one this is with --client.")
+    names = [federation.name(i) for i in range(len(federation))]
+    if client not in names:
+        raise unknown("client", client, names)
+    return federation.subset([names.index(client)])
+
+
+def _words(listed: str | None) -> list[str]:
+    return [word.strip() for word in (listed or "").split(",") if word.strip()]
+
+
+def _say(line: str) -> None:
+    console.print(_dated(line), soft_wrap=True, highlight=False)
+
+
+def _dated(line: str) -> str:
+    return f"{datetime.now():%H:%M:%S}  {escape(line)}"
+
+
+def _silence(line: str) -> None:
+    return

@@ -1,0 +1,136 @@
+"""`unalike run` and `unalike resume`: train, and go on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from ...core.run_files import check_free, check_run
+from ...errors import RunError
+from ...experiments.config import Experiment, make_experiment
+from ..interrupted import can_go_on
+from ..messages import say_data
+from ..screen import LiveRounds, console, errors, print_json, show_summary, summary
+
+if TYPE_CHECKING:
+    from ...data import Federation
+    from ...training.run import Run
+
+
+def run(
+    experiment: Experiment,
+    out: Path | None = typer.Option(
+        None, help="Run folder to make.", show_default="runs/DATA-ALGORITHM-SEED"
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Train a federation and write a run folder with metrics, model and report.
+
+    Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
+    10 --rounds 50
+    """
+    if out is not None:
+        check_free(out, overwrite)
+    from ...experiments.build import make_federation, run_experiment
+
+    folder = out or run_folder(experiment)
+    federation = make_federation(experiment)
+    say_data(experiment, federation, quiet or json)
+    can_go_on("unalike resume", folder)
+    with LiveRounds(quiet or json) as progress:
+        finished = run_experiment(
+            experiment, folder, federation=federation, overwrite=overwrite, observer=progress
+        )
+    conclude(finished, json)
+
+
+def resume(
+    folder: Path = typer.Argument(..., help="The run folder."),
+    rounds: int | None = typer.Option(
+        None, min=0, help="Train up to this many rounds instead.", show_default="as configured"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Go on with an interrupted run; the result is the same as if it had never stopped."""
+    check_run(folder)
+    from ...runs import RunFolder
+
+    opened = RunFolder.open(folder)
+    if opened.config.get("made_by"):
+        raise RunError(
+            f"{folder} was made in Python; there, go on with unalike.train(..., out=folder, resume=True)."
+        )
+    experiment = make_experiment(opened.config)
+    if experiment.engine == "flower":
+        raise RunError(
+            f"{folder} was trained with real clients; go on with `unalike serve --resume {folder}`."
+        )
+    if rounds is not None:
+        experiment = experiment.model_copy(update={"rounds": rounds})
+    from ...experiments.build import run_experiment
+
+    can_go_on("unalike resume", folder)
+    with LiveRounds(quiet or json) as progress:
+        finished = run_experiment(experiment, opened, resume=True, observer=progress)
+    conclude(finished, json)
+
+
+def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
+    """Write the report, on what may be shown of the federation, and print the table."""
+    from ...report import report_run
+    from ...report.personal_report import personal_figures
+
+    assert run.folder is not None
+    report = report_run(run.folder, federation or run.setting.federation, personal_figures(run))
+    numbers = {**summary(run), "report": str(report)}
+    if json:
+        print_json(numbers)
+    else:
+        for sentence in warnings(run, real=federation is not None):
+            errors.print(sentence, soft_wrap=True)
+        show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
+        console.print(
+            f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",
+            soft_wrap=True,
+        )
+    run.folder.close()
+
+
+def warnings(run: Run, real: bool) -> Iterator[str]:
+    """What a person should know of a run beside its numbers; `real` clients' uploads fail in many ways."""
+    from ...training.divergence import advice, kept_round
+
+    rejected = int(np.nansum(run.metrics().get("rejected", 0)))
+    if rejected and real:
+        yield f"{rejected} uploads were left out; the events in the report say why."
+    elif rejected:
+        yield f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
+    events = run.events()
+    for event in events:
+        if event["kind"] == "diverged":
+            yield advice(event, kept_round(events))
+        if event["kind"] == "dead component":
+            yield (
+                f"component {event['component']} has died (nobody's data are of its kind); try fewer "
+                "components, or another start with --restarts 3."
+            )
+
+
+def run_folder(experiment: Experiment) -> Path:
+    """A folder below runs/ for this experiment."""
+    data = experiment.data.replace(":", "-").replace("/", "-").strip("-.")
+    return free_folder(f"{data}-{experiment.algorithm}-seed{experiment.seed}")
+
+
+def free_folder(base: str) -> Path:
+    """A folder below runs/ that does not exist yet."""
+    taken = (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))
+    return next(folder for folder in taken if not folder.exists())

@@ -1,0 +1,114 @@
+"""Which named things are there, and what is each for?
+
+A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
+explanation that `unalike list` prints. Arguments follow a colon: numbers or words, separated by commas.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+from ..errors import ConfigError, unknown
+from .catalogue import first_sentence
+
+T = TypeVar("T")
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+class Registry(Generic[T]):
+    """Makers by name.
+
+    >>> shapes = Registry("shape")
+    >>> @shapes.add("square")
+    ... def square(side: float = 1.0) -> float:
+    ...     "A square; `square:2` has side 2."
+    ...     return side * side
+    >>> shapes.make("square:3")
+    9
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._makers: dict[str, Callable[..., T]] = {}
+
+    def add(self, name: str) -> Callable[[Maker], Maker]:
+        """Register a maker under `name`; its docstring's first line is the explanation."""
+
+        def register(maker: Maker) -> Maker:
+            self._makers[name] = maker
+            return maker
+
+        return register
+
+    def __getitem__(self, name: str) -> Callable[..., T]:
+        if name not in self._makers:
+            raise unknown(self.kind, name, self._makers)
+        return self._makers[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def explain(self) -> dict[str, str]:
+        """Each name with its one-line explanation, in the order they were registered."""
+        return {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
+
+    def make(self, spec: str, **context: Any) -> T:
+        """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those
+        names."""
+        name, arguments = parse_spec(spec)
+        maker = self[name]
+        parameters = inspect.signature(maker).parameters
+        known = {k: v for k, v in context.items() if k in parameters}
+        try:
+            inspect.signature(maker).bind(*arguments, **known)
+        except TypeError as error:
+            raise ConfigError(
+                f"{self.kind} {spec!r} has wrong arguments ({error}): {usage(name, maker)}."
+            ) from None
+        check_numbers(self.kind, spec, maker)
+        return maker(*arguments, **known)
+
+
+def parse_spec(spec: str) -> tuple[str, list[Any]]:
+    """Split `name:a,b` into the name and its arguments.
+
+    >>> parse_spec("dirichlet:0.3"), parse_spec("mlp:200,200"), parse_spec("iid")
+    (('dirichlet', [0.3]), ('mlp', [200, 200]), ('iid', []))
+    """
+    name, _, rest = spec.partition(":")
+    return name.strip(), [_value(word.strip()) for word in rest.split(",") if word.strip()]
+
+
+def check_numbers(kind: str, spec: str, maker: Callable[..., Any]) -> None:
+    """No word follows the colon where the maker's annotation says that a number belongs."""
+    name, arguments = parse_spec(spec)
+    wanted = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    repeated = (
+        [wanted[-1]] * len(arguments) if wanted and wanted[-1].kind is wanted[-1].VAR_POSITIONAL else []
+    )
+    for argument, parameter in zip(arguments, wanted + repeated, strict=False):
+        if isinstance(argument, str) and parameter.annotation in ("int", "float"):
+            raise ConfigError(
+                f"{kind} {spec!r} has {argument!r} where a number belongs: {usage(name, maker)}."
+            )
+
+
+def usage(name: str, maker: Callable[..., Any]) -> str:
+    """How the arguments after the colon are called, with their defaults."""
+    positional = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    words = [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in positional]
+    return f"{name}:{','.join(words)}" if words else name
+
+
+def _value(word: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word

@@ -1,0 +1,213 @@
+"""Do clients mean the same by a label, a column and a target?
+
+Organisations write their tables apart: one has columns in another order, one has only ill patients, one
+writes `Ill ` with a blank. What can be brought to one form is, by name; what cannot be decided is refused
+with the names of those who differ. Nothing is ever matched by position once there are names.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..federation import Federation, Split
+from ..splitting import PARTS
+
+Array = NDArray[Any]
+LONGEST_LABEL = 200
+"""Characters in the name of a class; a longer one is a text, not a class."""
+
+
+class Words(NamedTuple):
+    """Labels that are words: the distinct ones, and for every row the place of its own among them."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+
+def spell(word: str) -> str:
+    """A name without blanks around it, its accents written in one way."""
+    return unicodedata.normalize("NFC", word.strip())
+
+
+def code_words(client: str, words: Sequence[str]) -> Words:
+    """One client's labels, each word kept once; an empty or very long one is refused with its row.
+
+    >>> code_words("basel", ["ill ", "well", "ill"])
+    Words(names=('ill', 'well'), codes=array([0, 1, 0]))
+    """
+    written: dict[str, int] = {}
+    names: dict[str, int] = {}
+    for row, word in enumerate(words, 1):
+        if word not in written:
+            name = spell(word)
+            _check_label(client, name, f" in row {row}")
+            written[word] = names.setdefault(name, len(names))
+    return Words(tuple(names), np.array([written[word] for word in words], np.int64))
+
+
+def agree_labels(labels: Mapping[str, Sequence[str] | None]) -> tuple[str, ...] | None:
+    """The names of all classes in alphabetical order, from the names that each client uses.
+
+    None stands for labels that are numbers, which need no names. Words of more than one character that
+    differ only in capitals are refused, as nobody but the clients knows whether they mean the same.
+
+    >>> agree_labels({"basel": ["well", "ill"], "zurich": ["ill "]})
+    ('ill', 'well')
+    """
+    words = {client: names for client, names in labels.items() if names is not None}
+    if not words:
+        return None
+    if len(words) < len(labels):
+        numbers = next(client for client in labels if client not in words)
+        raise DataError(
+            f"client {next(iter(words))!r} has words as labels but client {numbers!r} has numbers; "
+            "use one of the two."
+        )
+    users: dict[str, tuple[str, str]] = {}
+    for client, names in words.items():
+        for name in map(spell, names):
+            _check_label(client, name)
+            _check_capitals(client, name, users)
+    return tuple(sorted({spell(name) for names in words.values() for name in names}))
+
+
+def agree_columns(columns: Mapping[str, Sequence[str] | None]) -> tuple[str, ...] | None:
+    """The names of all features in the order of the first client; others may have them in another order.
+
+    None stands for features without names. They cannot be matched by name, so that either all clients have
+    names or none has.
+
+    >>> agree_columns({"basel": ["age", "weight"], "zurich": ["weight ", "age"]})
+    ('age', 'weight')
+    """
+    named = {client: tuple(map(spell, names)) for client, names in columns.items() if names is not None}
+    if not named:
+        return None
+    first = next(iter(named))
+    if len(named) < len(columns):
+        nameless = next(client for client in columns if client not in named)
+        raise DataError(
+            f"client {first!r} has names of columns but client {nameless!r} has none; give names to all "
+            "clients, or to none."
+        )
+    for client, names in named.items():
+        _check_once(client, names)
+        _check_same_names(client, names, first, named[first])
+    return named[first]
+
+
+def agree_target(targets: Mapping[str, str | None]) -> str | None:
+    """The name of the column that all clients predict, if it is the same one; None for data without names.
+
+    >>> agree_target({"basel": "ill", "zurich": "ill "})
+    'ill'
+    """
+    known = {client: spell(name) for client, name in targets.items() if name is not None}
+    first = next(iter(known), None)
+    for client, name in known.items():
+        if first is not None and name != known[first]:
+            raise DataError(
+                f"client {client!r} would predict {name!r} but client {first!r} {known[first]!r}; "
+                "name the same column for all with --label."
+            )
+    return None if first is None else known[first]
+
+
+def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Array:
+    """Features whose columns are called `names` in the order of the `wanted` names.
+
+    >>> order_columns(np.array([[1, 2]]), ["b", "a"], ["a", "b"])
+    array([[2, 1]])
+    """
+    mine = [spell(name) for name in names]
+    if mine == list(wanted):
+        return x
+    return x[:, [mine.index(name) for name in wanted]]
+
+
+def number_words(words: Words, wanted: Sequence[str]) -> NDArray[np.int64]:
+    """Labels as their places in the `wanted` names.
+
+    >>> number_words(Words(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
+    array([1, 1, 0])
+    """
+    places = {name: place for place, name in enumerate(wanted)}
+    return np.array([places[name] for name in map(spell, words.names)], np.int64)[words.codes]
+
+
+def translate(
+    federation: Federation, label_names: Sequence[str] | None, columns: Sequence[str] | None
+) -> Federation:
+    """The same rows with labels numbered and columns ordered as agreed; None leaves them as they are."""
+    parts: dict[str, Any] = {
+        part: _translate(federation, getattr(federation, part), label_names, columns) for part in PARTS
+    }
+    if label_names is not None:
+        parts |= {"label_names": tuple(label_names), "classes": len(label_names)}
+    if columns is not None:
+        parts["columns"] = tuple(columns)
+    return replace(federation, **parts)
+
+
+def _translate(
+    federation: Federation, split: Split, label_names: Sequence[str] | None, columns: Sequence[str] | None
+) -> Split:
+    x, y = split.x, split.y
+    if columns is not None and federation.columns is not None:
+        x = order_columns(x, federation.columns, columns)
+    if label_names is not None and federation.label_names is not None:
+        y = number_words(Words(federation.label_names, y), label_names).astype(y.dtype)
+    return replace(split, x=x, y=y)
+
+
+def _check_label(client: str, name: str, where: str = "") -> None:
+    if not name:
+        raise DataError(f"client {client!r} has an empty label{where}; fill it in or drop the row.")
+    if len(name) > LONGEST_LABEL:
+        raise DataError(
+            f"client {client!r} has a label of {len(name):,} characters{where} ({name[:20]!r}...); classes "
+            f"have names of at most {LONGEST_LABEL}."
+        )
+
+
+def _check_capitals(client: str, name: str, users: dict[str, tuple[str, str]]) -> None:
+    """Remember who spells a label how, and refuse a second spelling."""
+    other, user = users.setdefault(name.casefold() if len(name) > 1 else name, (name, client))
+    if other != name:
+        whose = f"client {client!r} too" if user == client else f"client {user!r}"
+        raise DataError(
+            f"client {client!r} has the label {name!r} but {whose} has {other!r}; write them alike, or "
+            "differently in more than capitals."
+        )
+
+
+def _check_once(client: str, names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"client {client!r} has more than one column {twice[0]!r}; give every column a name of its own."
+        )
+
+
+def _check_same_names(client: str, names: Sequence[str], first: str, wanted: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in set(names)]
+    extra = [name for name in names if name not in set(wanted)]
+    if missing or extra:
+        said = [f"lacks {_listed(missing)}"] * bool(missing) + [f"has also {_listed(extra)}"] * bool(extra)
+        raise DataError(
+            f"client {client!r} has other columns than client {first!r}: it {' and '.join(said)}; give every "
+            "client the same columns."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(repr(name[:40]) for name in names[:5]) + more

@@ -1,0 +1,190 @@
+"""What do the files of a folder hold, one per client?
+
+A client is an `.npz`, `.csv` or `.parquet` file. Tables are matched by the names of their columns, so that
+their order does not matter. The target is the column that the user names, or the one called label, y or
+target, or the last one of the first table; which it was is said. Nothing here ever unpickles: a file from
+somebody else cannot run code on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..validation import check_names
+from .agreement import Words, agree_columns, order_columns, spell
+from .array_files import npz_names, read_npz
+from .csv_tables import csv_header, read_csv
+from .parquet_tables import parquet_header, read_parquet
+from .table_columns import reading
+
+Array = NDArray[Any]
+SUFFIXES = (".npz", ".csv", ".parquet")
+LABEL_NAMES = ("label", "y", "target")
+OTHER_DATA = frozenset(
+    (".arff", ".arrow", ".dat", ".data", ".dta", ".feather", ".gz", ".h5", ".hdf5", ".json", ".jsonl", ".npy")
+) | {".ods", ".parq", ".pickle", ".pkl", ".pq", ".rds", ".sav", ".tab", ".tsv", ".txt", ".xls", ".xlsx"}
+"""Files that somebody may take for clients although they are not read."""
+
+
+class Rows(NamedTuple):
+    """One client's features, target, and the names of its columns where they have any."""
+
+    x: Array
+    y: Array | Words
+    columns: tuple[str, ...] | None
+
+
+class Folder(NamedTuple):
+    """All clients, with the names that they agree on, and in words how they were read."""
+
+    clients: dict[str, tuple[Array, Array | Words]]
+    columns: tuple[str, ...] | None
+    target: str | None
+    said: str
+
+
+def client_paths(folder: Path) -> list[Path]:
+    """The client files in a folder, by name, whatever the capitals of their suffix."""
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in SUFFIXES)
+
+
+def unread_paths(folder: Path) -> list[Path]:
+    """Other files in the folder that look like data."""
+    others = (path for path in folder.glob("[!.]*") if path.suffix.lower() in OTHER_DATA)
+    return sorted(path for path in others if not path.stem.lower().startswith(("readme", "licen")))
+
+
+def read_folder(folder: Path, label: str | None = None) -> Folder:
+    """Features and targets of every client file in the folder."""
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {str(folder)!r}; give a folder with one file per client.")
+    paths = client_paths(folder)
+    if not paths:
+        raise DataError(
+            f"folder {str(folder)!r} holds no clients; put one {', '.join(SUFFIXES)} file per client in it."
+        )
+    check_names(path.stem for path in paths)
+    headers = {path: read_header(path) for path in paths if not _is_npz(path)}
+    target = choose_target(headers, label)
+    rows = {path.stem: read_client(path, headers.get(path), target or label) for path in paths}
+    columns = agree_columns({name: mine.columns for name, mine in rows.items()})
+    clients = _same_kind({name: (_ordered(mine, columns), mine.y) for name, mine in rows.items()})
+    said = [*_say_target(target, label, clients), *_say_unread(unread_paths(folder))]
+    return Folder(clients, columns, target, "; ".join(said))
+
+
+def choose_target(headers: Mapping[Path, Sequence[str]], label: str | None) -> str | None:
+    """The column that all tables have and that is predicted; None where there are no tables."""
+    if not headers:
+        return None
+    first = next(iter(headers.values()))
+    wanted = spell(label) if label is not None else _likely(first)
+    for path, header in headers.items():
+        if header and wanted not in header:
+            raise DataError(
+                f"client {path.stem!r}: {path.name} has no column {wanted!r}; it has {_listed(header)}."
+            )
+    return wanted
+
+
+def read_header(path: Path) -> list[str]:
+    """The names of all columns of a table."""
+    with reading(path):
+        names = parquet_header(path) if _is_parquet(path) else csv_header(path)
+    header = [spell(name) for name in names]
+    if not header:
+        raise DataError(f"client {path.stem!r}: {path.name} needs a header and at least one row.")
+    if "" in header:
+        raise DataError(
+            f"client {path.stem!r}: column {header.index('') + 1} of {path.name} has no name; give it one, "
+            "or leave it out if it only counts the rows."
+        )
+    agree_columns({path.stem: header})
+    return header
+
+
+def read_client(path: Path, header: Sequence[str] | None, target: str | None) -> Rows:
+    """One client's file; `header` are the columns of a table, and `target` the one that is predicted."""
+    if header is None or target is None:
+        return _read_npz(path, target)
+    if len(header) < 2:
+        raise DataError(f"client {path.stem!r}: {path.name} has a target but no feature columns.")
+    with reading(path):
+        x, y = (read_parquet if _is_parquet(path) else read_csv)(path, header, header.index(target))
+    return Rows(x, y, tuple(name for name in header if name != target))
+
+
+def _read_npz(path: Path, label: str | None) -> Rows:
+    """Arrays x and y (or the label), and perhaps `columns`, the names of the features."""
+    target = "y" if label is None else label
+    with reading(path):
+        arrays = read_npz(path, ("x", target, "columns"))
+        if "x" not in arrays or target not in arrays:
+            has = _listed(npz_names(path)) or "none"
+            raise DataError(f"client {path.stem!r}: {path.name} has no arrays x and {target}; it has {has}.")
+    x, names = arrays["x"], arrays.get("columns")
+    if names is None:
+        return Rows(x, arrays[target], None)
+    columns = tuple(str(name) for name in names.ravel().tolist())
+    if x.ndim != 2 or len(columns) != x.shape[1]:
+        raise DataError(
+            f"client {path.stem!r}: {path.name} has {len(columns)} names of columns but features of shape "
+            f"{x.shape}; give one name per column."
+        )
+    return Rows(x, arrays[target], columns)
+
+
+def _is_npz(path: Path) -> bool:
+    return path.suffix.lower() == ".npz"
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _likely(header: Sequence[str]) -> str:
+    """The column that is called like a label, in whatever capitals, or the last one."""
+    lower = [name.casefold() for name in header]
+    return next((header[lower.index(name)] for name in LABEL_NAMES if name in lower), header[-1])
+
+
+def _ordered(rows: Rows, wanted: tuple[str, ...] | None) -> Array:
+    return rows.x if rows.columns is None or wanted is None else order_columns(rows.x, rows.columns, wanted)
+
+
+def _same_kind(clients: dict[str, tuple[Array, Array | Words]]) -> dict[str, tuple[Array, Array | Words]]:
+    """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere."""
+    kinds = {"words" if isinstance(y, Words) else y.dtype.kind for _, y in clients.values()}
+    if "f" not in kinds or not kinds <= set("iuf"):
+        return clients
+    return {name: (x, np.asarray(y, np.float64)) for name, (x, y) in clients.items()}
+
+
+def _say_target(
+    target: str | None, label: str | None, clients: Mapping[str, tuple[Array, Array | Words]]
+) -> list[str]:
+    """What is predicted and why."""
+    if target is None:
+        return []
+    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for _, y in clients.values())
+    kind = "a regression" if regression else "classes"
+    if label is not None:
+        return [f"target {target!r}, {kind}"]
+    if target.casefold() in LABEL_NAMES:
+        return [f"target {target!r} by its name, {kind}"]
+    return [f"target {target!r}, the last column, {kind} (--label COLUMN chooses another)"]
+
+
+def _say_unread(paths: Sequence[Path]) -> list[str]:
+    return [f"not read: {_listed([path.name for path in paths])}"] if paths else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(name[:40] for name in names[:10]) + more

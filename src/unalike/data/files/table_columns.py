@@ -1,0 +1,75 @@
+"""What does a column of text stand for, and whose fault is it if it stands for nothing?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError, UnalikeError
+from .agreement import Words, code_words
+
+Array = NDArray[Any]
+_KINDS: tuple[Callable[[str], int | float], ...]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file becomes one sentence that names the client.
+
+    Parsers of files that somebody made up fail in ways of their own (a token, a type, a recursion): nothing
+    is run in here but they, so every exception is the file's.
+    """
+    try:
+        yield
+    except UnalikeError:
+        raise
+    except UnicodeDecodeError:
+        raise DataError(
+            f"client {path.stem!r}: {path.name} is not text in UTF-8; save the table as UTF-8."
+        ) from None
+    except Exception as error:
+        raise DataError(f"client {path.stem!r}: {path.name} cannot be read ({in_short(error)}).") from None
+
+
+def in_short(error: Exception) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
+    first = (str(error).splitlines() or [""])[0].rstrip(".")
+    return first[:200] or type(error).__name__
+
+
+def numbers_of(path: Path, name: str, words: Sequence[str]) -> NDArray[np.float64]:
+    """The numbers of one column; an empty field is a missing number."""
+    try:
+        return np.array([float(word) if word.strip() else np.nan for word in words])
+    except ValueError:
+        raise DataError(
+            f"client {path.stem!r}: column {name!r} of {path.name} is not made of numbers."
+        ) from None
+
+
+def targets_of(client: str, words: Sequence[str]) -> Array | Words:
+    """Whole numbers where the text is whole numbers, floats where it is numbers, words otherwise.
+
+    >>> targets_of("a", ["1", "2"]), targets_of("a", ["1", "2.5"])
+    (array([1, 2]), array([1. , 2.5]))
+    """
+    for kind in _KINDS:
+        try:
+            values = {word: kind(word) for word in dict.fromkeys(words)}
+        except ValueError:
+            continue
+        return np.array([values[word] for word in words])
+    return code_words(client, words)
+
+
+def _whole(word: str) -> int:
+    """A whole number, at most the largest of 64 bits: labels of that size are refused anyway."""
+    return max(min(int(word), 2**63 - 1), -(2**63))
+
+
+_KINDS = (_whole, float)

@@ -1,0 +1,80 @@
+"""How unlike are these clients, in a few numbers?
+
+Differences of labels are measured by the mean Jensen-Shannon divergence between two clients' label
+histograms (Lin, "Divergence Measures Based on the Shannon Entropy", 1991): 0 when all are alike, 1 bit when
+no two share a class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.random import generator
+from .federation import Federation
+from .splitting import PARTS
+
+Floats = NDArray[np.float64]
+_MOST = 200  # all pairs of more clients than this would take long and say no more
+
+
+def describe(federation: Federation) -> dict[str, Any]:
+    """Sizes, classes and divergence of the clients, ready for JSON.
+
+    >>> two = Federation.from_clients({"a": (np.eye(2), [0, 0]), "b": (np.eye(2), [1, 1])}, test_fraction=0)
+    >>> describe(two)["label_divergence"], describe(two)["rows"]["train"]
+    (1.0, 4)
+    """
+    sizes = federation.train.sizes
+    facts: dict[str, Any] = {
+        "description": federation.description,
+        "clients": len(federation),
+        "input_shape": list(federation.input_shape),
+        "classes": federation.classes,
+        "rows": {part: int(getattr(federation, part).offsets[-1]) for part in PARTS},
+        "rows_per_client": {
+            "min": int(sizes.min()),
+            "median": float(np.median(sizes)),
+            "mean": float(sizes.mean()),
+            "max": int(sizes.max()),
+        },
+    }
+    if federation.target is not None:
+        facts["target"] = federation.target
+    return facts | (_label_facts(federation) if federation.classes is not None else {})
+
+
+def mean_divergence(histograms: Floats) -> float:
+    """Mean Jensen-Shannon divergence, in bits, over all pairs of rows (each adds up to one)."""
+    n = len(histograms)
+    if n < 2:
+        return 0.0
+    entropies = _entropy(histograms)
+    # Clients one by one against all the later ones: memory stays at clients x classes.
+    total = sum(
+        float(
+            (
+                _entropy((histograms[i] + histograms[i + 1 :]) / 2) - (entropies[i] + entropies[i + 1 :]) / 2
+            ).sum()
+        )
+        for i in range(n - 1)
+    )
+    return max(total / (n * (n - 1) / 2), 0.0)
+
+
+def _label_facts(federation: Federation) -> dict[str, Any]:
+    counts = federation.label_counts()
+    sample = np.arange(len(counts))
+    if len(counts) > _MOST:
+        sample = generator(0, "describe").choice(len(counts), _MOST, replace=False)
+    chosen = counts[sample]
+    return {
+        "classes_per_client": float((counts > 0).sum(axis=1).mean()),
+        "label_divergence": mean_divergence(chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)),
+    }
+
+
+def _entropy(p: Floats) -> Floats:
+    return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)

@@ -1,0 +1,210 @@
+"""What must a node know to do its part, and nothing else?
+
+A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
+its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
+largest of them. It is also told what all clients call their labels and columns, in which order. These words
+go with every errand, so a node that was started again needs no memory of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import Algorithm
+from ..core.pixels import as_floats
+from ..data import Federation, Split
+from ..engine import WATCHED
+from ..errors import ConfigError
+from ..experiments.build import make_algorithm, make_task
+from ..experiments.config import Experiment, make_experiment
+from ..models import Task
+from .name_checks import LONGEST_COLUMN, Names, read_name, read_names
+from .transport.messages import ParcelError, declared_bytes
+
+SPLITS = ("train", "validation", "test")
+PROTOCOL = 2
+"""Raised when errands change so that old nodes cannot run them."""
+TOLD = (
+    *("model", "l2", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
+    *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
+    *("test_fraction", "validation_fraction"),
+)
+"""What a node is told of the experiment."""
+MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
+"""More than these (the last in bytes) are taken for a lie, since the other side would have to make room."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a node tells of its rows: how many, of what shape and type, and what they are called; never the
+    rows."""
+
+    train: int
+    validation: int
+    test: int
+    classes: int
+    """Labels are 0 to classes - 1; 0 for a regression."""
+    shape: tuple[int, ...]
+    target: tuple[int, ...]
+    types: tuple[str, str]
+    label_names: Names | None = None
+    columns: Names | None = None
+    target_name: str | None = None
+    uncut: bool = False
+    """Whether all rows are counted as training rows, for the server to say how they are cut."""
+
+    @classmethod
+    def of(cls, federation: Federation, uncut: bool = False) -> Rows:
+        """Of a node's own federation, which has one client."""
+        train = federation.train
+        sizes = len(train.y), len(federation.validation.y), len(federation.test.y)
+        types = (as_floats(train.x[:0]).dtype.name, train.y.dtype.name)  # models see images as floats
+        shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
+        labels, columns = federation.label_names, federation.columns
+        counts = (*sizes, len(labels or ()) or federation.classes or 0)
+        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut)
+
+    @classmethod
+    def read(cls, words: str) -> Rows:
+        """From what :meth:`write` wrote, by a node that need not be honest."""
+        try:
+            given = json.loads(words)
+            train, validation, test, classes = (_count(given[name]) for name in (*SPLITS, "classes"))
+            shape, target = (tuple(_count(n) for n in given[name]) for name in ("shape", "target"))
+            x, y = (str(name) for name in given["types"])
+            labels, columns = read_names(given["label_names"], "labels"), _read_columns(given["columns"])
+            name, uncut = given["target_name"], given["uncut"] is True
+            predicted = None if name is None else read_name(name, "target")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ParcelError(f"what the node says of its rows cannot be read ({error}).") from None
+        if not train:
+            raise ParcelError("the node has no training rows.")
+        largest = max(declared_bytes("row", x, shape), declared_bytes("target", y, target))
+        if classes > MOST_CLASSES or largest > LARGEST_ROW:
+            raise ParcelError(f"{classes} classes and rows of {largest} bytes are more than a node can have.")
+        if labels is not None and len(labels) != classes:
+            raise ParcelError(f"{classes} classes cannot have {len(labels)} names.")
+        if columns is not None and shape != (len(columns),):
+            raise ParcelError(f"rows of shape {shape} cannot have {len(columns)} names of columns.")
+        if uncut and (validation or test):
+            raise ParcelError("rows that are not cut cannot be for validation or for testing.")
+        return cls(train, validation, test, classes, shape, target, (x, y), labels, columns, predicted, uncut)
+
+    def write(self) -> str:
+        """As words."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What one node is told: the method, and its place among the clients."""
+
+    run: str
+    """Which training this is; what a client remembers of another does not count."""
+    experiment: dict[str, Any]
+    number: int
+    clients: int
+    importance: float
+    largest: int
+    classes: int
+    watch: tuple[str, ...] = ()
+    label_names: Names | None = None
+    """What label 0, label 1, ... mean."""
+    columns: Names | None = None
+    """What the features are called, in order."""
+
+    def write(self) -> str:
+        """As words."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, words: str) -> Contract:
+        """From what :meth:`write` wrote; anything else is refused."""
+        try:
+            given = json.loads(words)
+            names = {
+                "label_names": read_names(given["label_names"], "labels"),
+                "columns": _read_columns(given["columns"]),
+            }
+            told = {**given["experiment"]}
+            made = cls(**{**given, **names, "watch": tuple(given["watch"]), "experiment": told})
+            strange = sorted(set(made.experiment) - set(TOLD) | set(made.watch) - set(WATCHED))
+            places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
+            possible = places[0] < places[1] <= MOST_CLIENTS and 0 <= made.importance <= 1
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ParcelError(f"the errand's contract cannot be read ({error}).") from None
+        if strange:
+            raise ParcelError(f"{', '.join(strange)} of an experiment are not a node's business.")
+        if not (
+            isinstance(made.run, str) and made.run.isascii() and made.run.isalnum() and len(made.run) < 65
+        ):
+            raise ParcelError("a run must be called by letters and digits.")
+        if not possible or not places[2] or places[3] > MOST_CLASSES:
+            raise ParcelError("the errand gives this node an impossible place among the clients.")
+        for what in ("label_names", "columns"):
+            names = getattr(made, what)
+            if names is not None and len(set(names)) < len(names):
+                raise ParcelError(f"the errand's {what.replace('_', ' ')} are not all different.")
+        if made.label_names is not None and len(made.label_names) != made.classes:
+            raise ParcelError("the errand has another number of labels than of classes.")
+        return made
+
+    def made(self, federation: Federation) -> tuple[Task, Algorithm, int]:
+        """The task, the algorithm made ready, and the seed, for a node with these rows."""
+        try:
+            experiment = make_experiment(self.experiment)
+            kind = replace(Rows.of(federation), train=self.largest, validation=0, test=0)
+            task = _task(experiment.model_dump_json(include={"model", "l2"}), kind, self.classes)
+            everyone = far_federation([kind] * self.clients, self.classes)
+            return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
+        except ConfigError as error:
+            raise ParcelError(f"the errand asks for something impossible: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _task(words: str, kind: Rows, classes: int) -> Task:
+    """One task for all contracts with the same model, so that what was compiled for one serves the others."""
+    return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
+
+
+def told_of(experiment: Experiment) -> dict[str, Any]:
+    """What nodes are told of an experiment."""
+    return {name: getattr(experiment, name) for name in TOLD}
+
+
+def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[str, ...] = ()) -> Federation:
+    """Clients whose rows are elsewhere: sizes and shapes are real, every row is a zero that takes no room.
+
+    >>> far = far_federation([Rows(3, 0, 1, 2, (4,), (), ("float32", "int32"))] * 2)
+    >>> far.train.sizes.tolist(), far.train.x.shape, far.train.x.strides
+    ([3, 3], (6, 4), (0, 0))
+    """
+    labels = max(one.classes for one in rows) if classes is None else classes
+    sizes = [[getattr(one, split) for one in rows] for split in SPLITS]
+    parts = [_zeros(np.array(counts, np.int64), rows[0]) for counts in sizes]
+    return Federation(parts[0], parts[1], parts[2], labels or None, names or None, None, "rows of their own")
+
+
+def _zeros(sizes: NDArray[np.int64], like: Rows) -> Split:
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    x, y = (
+        np.broadcast_to(np.zeros((), kind), (int(offsets[-1]), *shape))
+        for kind, shape in zip(like.types, (like.shape, like.target), strict=True)
+    )
+    return Split(x, y, offsets)
+
+
+def _read_columns(given: Any) -> Names | None:
+    return read_names(given, "columns", LONGEST_COLUMN)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError(f"{value!r} is not a number of rows or a length")
+    return value

@@ -1,0 +1,111 @@
+"""Which results of real clients are there, and since when?
+
+The same questions that a simulated :class:`Flight` answers, so every timing policy works on arrivals as they
+happen: ticks are milliseconds, a job is sent when it begins, and its result is ready when it is here. A
+client that is away, fails or does not answer in time loses its job.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pytrees import Tree
+from ..timing import Flight
+from .transport.mailbox import PAUSE
+
+Numbers = NDArray[np.int64]
+
+
+class Errands(Protocol):
+    """What a flight needs of an engine."""
+
+    def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
+        """Let clients train; returns who is away."""
+
+    def landed(self) -> list[tuple[int, bool]]:
+        """Clients whose jobs ended since last asked, and whether with a result."""
+
+    def abandon(self, clients: Numbers) -> None:
+        """Nobody waits for these clients' results any more."""
+
+
+class Arrivals(Flight):
+    """Jobs of real clients."""
+
+    def __init__(self, clients: int, errands: Errands, messages: Callable[[int], Tree]) -> None:
+        super().__init__(None, clients)  # type: ignore[arg-type]
+        self._errands, self._messages = errands, messages
+        self._in_air: set[int] = set()
+        self._began = time.monotonic()
+
+    def __len__(self) -> int:
+        return len(self._in_air) + len(self._queue)
+
+    def clock(self) -> int:
+        """Milliseconds of training so far."""
+        return round(1000 * (time.monotonic() - self._began))
+
+    def send(self, clients: Numbers, version: int, now: int) -> None:
+        """Send the model of a version to clients that do not work."""
+        if not len(clients):
+            return
+        away = self._errands.send_jobs(clients, version, self._messages(version))
+        self._depart(clients, version, self.clock())
+        self.jobs[clients] = version + 1  # a job is called by its round, as in synchronous simulations
+        self.given_up[clients] = False
+        self._in_air.update(clients.tolist())
+        for client in away:
+            self._land(client, False)
+
+    def first(self, until: int | None = None) -> int:
+        """Wait for the next result, but not longer than `until`."""
+        while not self._queue:
+            self._look()
+            if self._queue or (until is not None and self.clock() > until):
+                break
+            self.pause(PAUSE)
+        return self._queue[0][0] if self._queue else self.clock()
+
+    def time(self, now: int) -> int:
+        """Evaluations and sending take time, too, which is not the clients' to wait."""
+        return max(now, self.clock())
+
+    def sleep(self, until: int) -> None:
+        """Wait until the clock says so; results that come meanwhile are noticed."""
+        while self.clock() < until:
+            self._look()
+            self.pause(min(PAUSE, max(0.0, (until - self.clock()) / 1000)))
+
+    def cancel(self, clients: Numbers) -> None:
+        super().cancel(clients)
+        self._errands.abandon(clients)
+        self._in_air.difference_update(clients.tolist())
+
+    def working(self) -> list[int]:
+        return [*super().working(), *self._in_air]
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Jobs that were in the air are lost with the server that sent them; the clock goes on."""
+        super().restore(state)
+        self.version[:] = -1
+        self._queue, self._uses, self._in_air = [], {}, set()
+        self._grounded = set(range(len(self.version)))
+        latest = max(int(self.ready.max(initial=0)), int(state.get("now", 0)))
+        self._began = time.monotonic() - latest / 1000
+
+    def _look(self) -> None:
+        for client, well in self._errands.landed():
+            self._land(client, well)
+
+    def _land(self, client: int, well: bool) -> None:
+        if client not in self._in_air:
+            return
+        self._in_air.discard(client)
+        self.ready[client], self.given_up[client] = self.clock(), not well
+        heapq.heappush(self._queue, (int(self.ready[client]), client))

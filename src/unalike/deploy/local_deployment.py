@@ -1,0 +1,63 @@
+"""How does one try a deployment on one machine, without terminals?
+
+A link and a node for every client of a federation, over loopback with TLS and keys. The SuperLink and the
+SuperNodes are processes as between real machines; what computes at the nodes are threads of this process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..data import Federation
+from ..experiments.config import Experiment
+from ..training.run import Run
+from .client.app import Worker
+from .client.node import parcel_app, serve_node
+from .transport.certificates import make_authority, make_node_key, read_allowed
+from .transport.flower import check_flower, free_port
+from .transport.superlink import Link
+
+PULL_EVERY = 0.1
+
+
+@contextmanager
+def rehearsal(federation: Federation, folder: Path) -> Iterator[Link]:
+    """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end."""
+    check_flower()
+    make_authority(folder, ["localhost"])
+    address, stop = f"127.0.0.1:{free_port()}", threading.Event()
+    nodes = [_node(federation, i, folder, address, stop) for i in range(len(federation))]
+    with Link(address, folder, read_allowed(folder), folder / "link") as link:
+        for node in nodes:
+            node.start()
+        try:
+            yield link
+        finally:
+            stop.set()
+            for node in nodes:
+                node.join()
+
+
+def rehearsed(link: Link, experiment: Experiment, out: Path, clients: int, **options: Any) -> Run:
+    """Train what is described with the nodes of a link; `options` are those of `train_nodes`."""
+    from .server import introductions, make_folder, train_nodes
+
+    with link.open() as post:
+        told = introductions(post, clients, 60.0, lambda line: None)
+        folder = make_folder(experiment, out, options.get("resume", False))
+        return train_nodes(experiment, post, told, folder, **options)[0]
+
+
+def _node(
+    federation: Federation, i: int, folder: Path, address: str, stop: threading.Event
+) -> threading.Thread:
+    key, _ = make_node_key(folder, f"node-{i}")
+    place = folder / f"place-{i}"
+    worker = Worker(federation.subset([i]), place)
+    app = parcel_app(lambda parcel, _: worker.answer(parcel))
+    given = (app, address, folder / "ca.pem", key, place, stop, lambda line: None)
+    return threading.Thread(target=serve_node, args=given, kwargs={"pull_every": PULL_EVERY})

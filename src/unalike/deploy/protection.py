@@ -1,0 +1,79 @@
+"""Which engine protects a run as its owner wants, and is it still the same protection when it goes on?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..engine import Setting
+from ..errors import ConfigError
+from ..experiments.build import make_algorithm
+from ..experiments.config import Experiment
+from ..participation import Full, Participation
+from ..privacy.mechanism import CentralPrivacy, central_privacy, check_private
+from ..runs import Record
+from .client_config import Contract
+from .engine import FlowerEngine
+from .transport.mailbox import Courier
+
+CENTRAL = "central privacy"
+
+
+class Protection(NamedTuple):
+    """What a server promises: sums only, and noise in them (as the words CLIP,NOISE)."""
+
+    secure: bool = False
+    central: str | None = None
+
+    def check(self, experiment: Experiment, clients: int, who: Participation | None = None) -> None:
+        """Raise where an experiment cannot be run like this, as far as that is known without its clients."""
+        algorithm, participation = make_algorithm(experiment), who or Full()
+        if self.central is not None:
+            central_privacy(self.central, clients, lambda words: None)
+            check_private(CENTRAL, experiment.algorithm, algorithm, participation)
+        if self.secure:
+            from .secure_aggregation.engine import check_secure
+
+            each = clients if experiment.per_round is None else min(experiment.per_round, clients)
+            check_secure(experiment.algorithm, algorithm, participation, experiment.timing, each)
+
+    def engine(
+        self,
+        setting: Setting,
+        courier: Courier,
+        contracts: list[Contract],
+        patience: float,
+        doorman: Callable[[], list[str]],
+        record: Record,
+    ) -> FlowerEngine:
+        """The engine that keeps the promise; a run that goes on must have been promised the same."""
+        self._remember(record)
+        privacy = self._privacy(len(contracts), record)
+        if not self.secure:
+            return FlowerEngine(setting, courier, contracts, patience, doorman, privacy)
+        from .secure_aggregation.engine import SecureEngine
+
+        return SecureEngine(setting, courier, contracts, patience, doorman, privacy)
+
+    def _privacy(self, clients: int, record: Record) -> CentralPrivacy | None:
+        if self.central is None:
+            return None
+        privacy = central_privacy(self.central, clients, lambda words: record.set_meta("privacy", words))
+        spent = record.meta().get("privacy")
+        if spent is not None:
+            privacy.ledger.restore(spent)
+        return privacy
+
+    def _remember(self, record: Record) -> None:
+        meta = record.meta()
+        known = Protection(*json.loads(meta["protection"])) if "protection" in meta else None
+        if known is not None and known != self:
+            raise ConfigError(f"this run was begun with {known}; go on with the same, not with {self}.")
+        record.set_meta("protection", json.dumps(self))
+
+    def __str__(self) -> str:
+        """As options of the command line."""
+        words = ["--secure-aggregation"] * self.secure
+        words += [f"--central-dp {self.central}"] * (self.central is not None)
+        return " ".join(words) or "no protection"

@@ -1,0 +1,1 @@
+"""Secure aggregation: a server that trains on sums and never sees a single upload."""

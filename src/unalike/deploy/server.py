@@ -1,0 +1,218 @@
+"""How does one train with clients who keep their data?  (The server's side, from an experiment to a run.)
+
+meet the nodes        who is there, with how many rows of what shape, and what their labels mean
+train                 the same loop, algorithm and timing as in a simulation
+say farewell          everyone gets the model
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..core.pytrees import nbytes
+from ..data import Federation
+from ..engine import WATCHED, Setting, message_template, reply_template
+from ..errors import ConfigError, RunError
+from ..experiments.build import make_algorithm, make_task
+from ..experiments.build_participation import make_participation, make_sampler
+from ..experiments.config import DEFAULT_ROUNDS, Experiment
+from ..runs import RunFolder
+from ..timing import Clients, Flight, Timing, WaitForAll, timing_registry
+from ..training.run import Run
+from ..training.train import Observer, train
+from .client_config import PROTOCOL, Contract, Rows, far_federation, told_of
+from .engine import FlowerEngine
+from .node_agreement import gathered, in_order, keep_their_own
+from .protection import Protection
+from .transport.mailbox import Courier, Post, meet
+from .transport.messages import Parcel, ParcelError
+
+Log = Callable[[str], None]
+Doorman = Callable[[], list[str]]
+"""Says who was refused since last asked."""
+PATIENCE = 30.0
+"""Seconds for a node to introduce itself, before it is asked again."""
+SIMULATED = ("hardware", "bandwidth", "dropout", "timeout", "availability", "participation", "until")
+"""What real clients have of their own."""
+
+
+def check_servable(experiment: Experiment, clients: int | None = None) -> None:
+    """Raise where an experiment cannot be run with real clients, or not with so many."""
+    algorithm = make_algorithm(experiment)
+    if algorithm.decentralised or experiment.network is not None:
+        raise ConfigError(
+            f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
+        )
+    for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal"))):
+        value = getattr(experiment, name)
+        if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
+            raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
+    if experiment.sampling is not None and experiment.sampling.partition(":")[0] in ("target", "optimal"):
+        raise ConfigError(f"sampling {experiment.sampling!r} looks at what clients do not tell here.")
+    if clients is not None:
+        _check_count(experiment, clients)
+
+
+def _check_count(experiment: Experiment, clients: int) -> None:
+    """What can be known before anybody has come."""
+    nobody = far_federation([Rows(1, 0, 0, 2, (1,), (), ("float32", "int32"))] * clients)
+    sampler = make_sampler(experiment, nobody)
+    if sampler is not None:
+        sampler.check(clients, experiment.rounds or DEFAULT_ROUNDS)
+    real_timing(experiment).begin(Clients(nobody.importance, flight=Flight(None, clients)))  # type: ignore[arg-type]
+
+
+def ignored(experiment: Experiment) -> list[str]:
+    """Settings that only a simulation has."""
+    return [name for name in SIMULATED if getattr(experiment, name)]
+
+
+def real_timing(experiment: Experiment) -> Timing:
+    """The timing policy, on arrivals as they happen; synchronous rounds wait for everyone."""
+    name = experiment.timing.partition(":")[0]
+    if name == "synchronous":
+        return WaitForAll()
+    settings: dict[str, Any] = {"staleness": experiment.staleness}
+    if experiment.timing_weights is not None:
+        settings["weights"] = experiment.timing_weights
+    return timing_registry.make(experiment.timing, **settings)
+
+
+def introductions(
+    post: Post, clients: int, patience: float, log: Log, doorman: Doorman = list
+) -> dict[str, Rows]:
+    """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
+    deadline, left, complaint = time.monotonic() + patience, patience, ""
+    while True:
+        names = meet(post, clients, left, log, doorman)
+        courier = Courier(post, names, limit=1 << 20)
+        everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
+        found, _ = courier.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
+        if len(found) == clients:
+            return in_order({name: _introduced(name, found[i]) for i, name in enumerate(names)})
+        for event in courier.events():
+            words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
+            if event["kind"] == "refused errand" or time.monotonic() > deadline:
+                raise RunError(words)
+            if words != complaint:
+                log(words)
+                complaint = words
+        time.sleep(1)
+        left = max(1.0, deadline - time.monotonic())
+
+
+def _introduced(name: str, answer: Parcel) -> Rows:
+    try:
+        return _rows(answer.numbers)
+    except ParcelError as error:
+        raise RunError(f"node {name} could not introduce itself: {error}") from None
+
+
+def _rows(numbers: Any) -> Rows:
+    if numbers.get("protocol") != PROTOCOL:
+        raise ParcelError(f"it speaks protocol {numbers.get('protocol')}, not {PROTOCOL}.")
+    return Rows.read(str(numbers.get("rows")))
+
+
+def train_nodes(
+    experiment: Experiment,
+    post: Post,
+    told: dict[str, Rows],
+    folder: RunFolder,
+    *,
+    patience: float = 600.0,
+    resume: bool = False,
+    observer: Observer | None = None,
+    doorman: Doorman = list,
+    protection: Protection = Protection(),
+) -> tuple[Run, FlowerEngine]:
+    """Train what is described with nodes that have introduced themselves."""
+    federation = gathered(told, experiment).with_importance(experiment.importance)
+    task = make_task(experiment, federation)
+    real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
+    who = make_participation(real, federation, task)
+    if "update_norm" in who.asks:
+        raise ConfigError(
+            "asking real clients for their updates before choosing costs a round each; sample in another way."
+        )
+    protection.check(experiment, len(told), who)
+    watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+    algorithm = make_algorithm(experiment)
+    setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
+    check_discreet(experiment.algorithm, setting)
+    check_same_nodes(folder, list(told))
+    contracts = make_contracts(experiment, federation, run_name(folder), watch)
+    courier = Courier(post, list(told))
+    engine = protection.engine(setting, courier, contracts, patience, doorman, folder.record)
+    for name in keep_their_own(told):
+        courier.note("own split", list(told).index(name), reason="it cut its rows by itself")
+    run = train(
+        federation,
+        task,
+        algorithm,
+        rounds=DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train,
+        seed=experiment.seed,
+        participation=who,
+        timing=real_timing(experiment),
+        engine=engine,
+        evaluate_every=experiment.evaluate_every,
+        evaluate_clients=experiment.evaluate_clients,
+        checkpoint_every=experiment.checkpoint_every,
+        out=folder,
+        resume=resume,
+        observer=observer,
+    )
+    return run, engine
+
+
+def check_discreet(name: str, setting: Setting) -> None:
+    """A simulation may hand every client what is meant for one of them; between real ones that is a leak."""
+    message = message_template(setting)
+    if setting.algorithm.traffic(message, reply_template(setting, message).upload)[0] < nbytes(message):
+        raise ConfigError(f"{name} would send all clients what belongs to single ones; only simulate it.")
+
+
+def make_contracts(
+    experiment: Experiment, federation: Federation, run: str, watch: tuple[str, ...] = ()
+) -> list[Contract]:
+    """What each node is told."""
+    largest, count = int(federation.train.sizes.max()), len(federation)
+    told, names = told_of(experiment), (federation.label_names, federation.columns)
+    return [
+        Contract(run, told, i, count, float(share), largest, federation.classes or 0, watch, *names)
+        for i, share in enumerate(federation.importance)
+    ]
+
+
+def run_name(folder: RunFolder) -> str:
+    """What nodes call the run; the same when it is resumed."""
+    known = folder.record.meta().get("deployment")
+    if known is None:
+        known = secrets.token_hex(8)
+        folder.record.set_meta("deployment", known)
+    return known
+
+
+def check_same_nodes(folder: RunFolder, names: list[str]) -> None:
+    """A run goes on with the nodes it began with, in the same places; the folder remembers who they were."""
+    known = folder.record.meta().get("nodes")
+    if known is None:
+        folder.record.set_meta("nodes", json.dumps(names))
+    elif json.loads(known) != names:
+        raise RunError(
+            f"{folder.path} was begun with the nodes {', '.join(json.loads(known))}, but here are "
+            f"{', '.join(names)}; go on with the same."
+        )
+
+
+def make_folder(experiment: Experiment, out: Path, resume: bool, overwrite: bool = False) -> RunFolder:
+    """The run folder: a new one, or one to go on with, of the same clients and settings."""
+    if resume:
+        return RunFolder.open(out)
+    # By its engine a report knows that rows are elsewhere and that time is real.
+    return RunFolder.create(out, {**experiment.model_dump(), "data": "nodes", "engine": "flower"}, overwrite)

@@ -1,0 +1,237 @@
+"""How do errands reach real clients, and what comes back?
+
+A courier knows which node is which client. It sends errands, notices who is away, and opens what arrives:
+each answer once, checked before anything is done with it. Whatever goes wrong becomes an event with the
+client's name.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from ...errors import RunError
+from ...training.interrupts import StoppedWaitingError
+from ..client_config import PROTOCOL
+from .messages import Parcel
+
+PAUSE = 0.1
+"""Seconds between two looks at what has arrived."""
+SELDOM = 0.5
+"""Seconds between two looks at who has come."""
+LONGEST_REASON = 500
+"""Letters of what a node says that are recorded."""
+
+
+class Arrival(Protocol):
+    """An answer, or why there is none."""
+
+    @property
+    def message_id(self) -> str:
+        """The errand that is answered."""
+
+    @property
+    def parcel(self) -> Parcel | None:
+        """What came, if it could be opened."""
+
+    @property
+    def error(self) -> str | None:
+        """Why not."""
+
+
+class Post(Protocol):
+    """What a courier needs of the network."""
+
+    def nodes(self) -> Mapping[str, int]:
+        """The nodes that are there, by name."""
+
+    def send_many(self, errands: Sequence[tuple[int, Parcel]], group: str, ttl: float) -> Sequence[str]:
+        """Send errands to nodes; one identification each."""
+
+    def collect(self, ids: Sequence[str], limit: int) -> Sequence[Arrival]:
+        """What has arrived of these errands, each once."""
+
+
+class Answer(NamedTuple):
+    """What came of an errand."""
+
+    client: int
+    errand: str
+    """Its kind."""
+    parcel: Parcel | None
+    fault: str | None = None
+
+
+class Sent(NamedTuple):
+    """An errand on its way."""
+
+    client: int
+    kind: str
+    deadline: float
+    awaited: bool = True
+
+
+class Courier:
+    """Carries errands to clients, which are named in the order of their numbers."""
+
+    def __init__(self, post: Post, names: Sequence[str], limit: int = 2**30) -> None:
+        self.post, self.names, self.limit = post, list(names), limit
+        self.pause: Callable[[float], None] = time.sleep
+        """How to wait; raises when somebody asks to stop."""
+        self._sent: dict[str, Sent] = {}
+        self._events: list[dict[str, Any]] = []
+
+    def send(
+        self,
+        kind: str,
+        errands: Mapping[int, Mapping[str, Any]],
+        arrays: Mapping[str, NDArray[Any]],
+        group: str,
+        patience: float,
+    ) -> list[int]:
+        """Send one errand to each of some clients, with numbers of its own and arrays for all; returns who is
+        away and was sent nothing."""
+        there = self.post.nodes()
+        away = [client for client in errands if self.names[client] not in there]
+        present = [client for client in errands if self.names[client] in there]
+        parcels = [
+            (there[self.names[c]], Parcel(kind, {**errands[c], "protocol": PROTOCOL}, arrays))
+            for c in present
+        ]
+        ids = self.post.send_many(parcels, group, patience) if parcels else []
+        deadline = time.monotonic() + patience
+        self._sent |= {one: Sent(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
+        for client in away:
+            self.note("client away", client, errand=kind)
+        return away
+
+    def wait_for_anyone(self) -> None:
+        """While none of the clients is there, time passes and nothing happens."""
+        gone = False
+        while not set(self.names) & set(self.post.nodes()):
+            if not gone:
+                self._events.append({"kind": "everyone away"})
+            gone = True
+            self.pause(SELDOM)
+
+    def collect(self) -> list[Answer]:
+        """What has come since last time, and what will not come any more."""
+        answers = [self._opened(one) for one in self.post.collect(list(self._sent), self.limit)]
+        return [answer for answer in (*answers, *self._overdue()) if answer is not None]
+
+    def ask(
+        self,
+        kind: str,
+        errands: Mapping[int, Mapping[str, Any]],
+        arrays: Mapping[str, NDArray[Any]],
+        group: str,
+        patience: float,
+    ) -> tuple[dict[int, Parcel], list[Answer]]:
+        """Send errands and wait for all their answers; answers to other errands are handed on."""
+        waiting = set(errands) - set(self.send(kind, errands, arrays, group, patience))
+        found: dict[int, Parcel] = {}
+        others: list[Answer] = []
+        while waiting:
+            for answer in self.collect():
+                if answer.errand != kind:
+                    others.append(answer)
+                    continue
+                waiting.discard(answer.client)
+                if answer.parcel is not None:
+                    found[answer.client] = answer.parcel
+            try:
+                self.pause(PAUSE if waiting else 0)
+            except StoppedWaitingError:  # what has come is enough then
+                break
+        return found, others
+
+    def abandon(self, clients: Sequence[int], kind: str) -> None:
+        """Nobody waits for these clients' answers any more; one that comes is late."""
+        gone = set(clients)
+        self._sent = {
+            one: sent._replace(awaited=False) if sent.kind == kind and sent.client in gone else sent
+            for one, sent in self._sent.items()
+        }
+
+    def note(self, kind: str, client: int, **more: Any) -> None:
+        """Something happened to a client; its own words are made fit for one line."""
+        told = {name: _plain(value) if isinstance(value, str) else value for name, value in more.items()}
+        self._events.append({"kind": kind, "client": client, "name": self.names[client], **told})
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened since last asked."""
+        happened, self._events = self._events, []
+        return happened
+
+    def _opened(self, arrival: Arrival) -> Answer | None:
+        sent = self._sent.pop(arrival.message_id, None)
+        if sent is None:
+            return None  # answered before
+        parcel, fault = _refused(arrival.parcel, arrival.error)
+        if not sent.awaited:
+            if arrival.parcel is not None:  # otherwise the post only says that it has expired
+                self.note("late answer", sent.client, errand=sent.kind)
+            return None
+        if parcel is None:
+            refused = arrival.parcel is not None
+            kind = "refused errand" if refused else "bad answer"
+            self.note(kind, sent.client, errand=sent.kind, reason=fault or "empty")
+        return Answer(sent.client, sent.kind, parcel, fault)
+
+    def _overdue(self) -> list[Answer]:
+        now = time.monotonic()
+        overdue = [one for one, sent in self._sent.items() if sent.awaited and sent.deadline < now]
+        for one in overdue:
+            self._sent[one] = self._sent[one]._replace(awaited=False)
+            self.note("no answer", self._sent[one].client, errand=self._sent[one].kind)
+        return [
+            Answer(self._sent[one].client, self._sent[one].kind, None, "no answer in time") for one in overdue
+        ]
+
+
+def _plain(words: str) -> str:
+    """Words of somebody else without control characters, and not longer than a person reads.
+
+    >>> _plain("a\\x1b[2Jb\\n")
+    'a [2Jb '
+    """
+    shown = "".join(letter if letter.isprintable() else " " for letter in words[:LONGEST_REASON])
+    return shown + ("..." if len(words) > LONGEST_REASON else "")
+
+
+def _refused(parcel: Parcel | None, error: str | None) -> tuple[Parcel | None, str | None]:
+    """A refusal is no answer, but a reason."""
+    if parcel is None or parcel.kind != "refusal":
+        return parcel, error
+    return None, str(parcel.numbers.get("reason", "the node refused."))
+
+
+def meet(
+    post: Post,
+    clients: int,
+    patience: float,
+    log: Callable[[str], None],
+    doorman: Callable[[], list[str]] = list,
+) -> list[str]:
+    """Wait until so many nodes are there; their names, in the order of their numbers as clients."""
+    deadline, seen = time.monotonic() + patience, -1
+    while True:
+        doorman()
+        names = sorted(post.nodes(), key=_natural)
+        if len(names) != seen:
+            log(f"{len(names)} of {clients} nodes are there: {', '.join(names) or 'none yet'}")
+            seen = len(names)
+        if len(names) >= clients:
+            return names[:clients]
+        if time.monotonic() > deadline:
+            raise RunError(f"only {len(names)} of {clients} nodes came in {patience:g} s.")
+        time.sleep(SELDOM)
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Names in the order in which a person counts: client-2 before client-10."""
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name) if p]

@@ -1,0 +1,112 @@
+"""Which rows are in which mini-batch?  (The host's plan of a round, vectorised over clients.)
+
+Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on
+(seed, job, client, pass, row); the job is the round, where rounds are what clients take part in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms import LocalWork
+from ...core.random import bits
+from ...errors import ConfigError
+
+_SEGMENT_BITS = 24
+MOST_PLANNED = 1 << 26
+"""Rows in the mini-batches of one round; planning takes about fifty bytes for each."""
+Jobs = int | NDArray[np.int64]
+
+
+class Batches(NamedTuple):
+    """`positions[c, s, b]`: the row of client c that is sample b of its mini-batch s, or -1; `steps[c]`
+    mini-batches are real."""
+
+    positions: NDArray[np.int32]
+    steps: NDArray[np.int32]
+
+
+def plan_batches(
+    work: LocalWork, sizes: NDArray[np.int64], clients: NDArray[np.int64], jobs: Jobs, seed: int, widest: int
+) -> Batches:
+    """Mini-batches for a cohort with these numbers of rows, which depend on the round or on each client's
+    job; `widest` bounds the batch where all rows are asked for."""
+    width = max(1, min(work.batch_size or widest, widest))
+    per_pass = -(-sizes // width)
+    steps = _steps(work, per_pass)
+    passes = np.where(sizes > 0, -(-steps // np.maximum(per_pass, 1)), 0)
+    length = rounded_up(int(steps.max(initial=0)))
+    _check_room(len(sizes), length, width, int((passes * sizes).sum()))
+    positions = np.full((len(sizes), length, width), -1, np.int32)
+
+    owner = np.repeat(np.arange(len(sizes)), passes)
+    turn = _ranks(passes)
+    job = jobs if isinstance(jobs, int) else jobs[owner]
+    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, job, seed)
+    owner, turn = owner[segment], turn[segment]
+    step = turn * per_pass[owner] + rank // width
+    kept = step < steps[owner]
+    positions[owner[kept], step[kept], rank[kept] % width] = row[kept]
+    return Batches(positions, steps.astype(np.int32))
+
+
+def _check_room(clients: int, steps: int, width: int, drawn: int) -> None:
+    """Raise for a plan that would take more than a few gigabytes."""
+    planned = max(clients * steps * width, drawn)
+    if planned > MOST_PLANNED:
+        raise ConfigError(
+            f"a round in which {clients:,} clients take up to {steps:,} steps of {width:,} rows is a plan of "
+            f"{planned:,} rows; choose fewer epochs, steps or clients (at most {MOST_PLANNED:,})."
+        )
+
+
+def rounded_up(n: int) -> int:
+    """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few shapes, little waste, so that programs are
+    compiled rarely.
+
+    >>> [rounded_up(n) for n in (0, 1, 5, 9, 17, 100)]
+    [1, 1, 5, 10, 20, 112]
+    """
+    if n <= 8:
+        return max(n, 1)
+    unit = 1 << ((n - 1).bit_length() - 3)
+    return -(-n // unit) * unit
+
+
+def _steps(work: LocalWork, per_pass: NDArray[np.int64]) -> NDArray[np.int64]:
+    if work.steps is not None:
+        return np.where(per_pass > 0, work.steps, 0)
+    return per_pass * (1 if work.epochs is None else work.epochs)
+
+
+def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ..., length - 1 for each length, one after the other."""
+    total = int(lengths.sum())
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(total) - np.repeat(starts, lengths)
+
+
+def _shuffled(
+    work: LocalWork,
+    sizes: NDArray[np.int64],
+    clients: NDArray[np.int64],
+    turn: NDArray[np.int64],
+    job: Jobs,
+    seed: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by
+    `row`."""
+    segment = np.repeat(np.arange(len(sizes)), sizes)
+    rank = _ranks(sizes)
+    if not work.shuffle:
+        return rank, rank, segment
+    each = job if isinstance(job, int) else np.repeat(job, sizes)
+    noise = bits(seed, "shuffle", each, np.repeat(bits(seed, "pass", clients, turn), sizes), rank)
+    # Segments stay in place, for their number fills the high bits; within one, the noise decides.
+    ordered = np.argsort(
+        (segment.astype(np.uint64) << np.uint64(64 - _SEGMENT_BITS)) | (noise >> np.uint64(_SEGMENT_BITS))
+    )
+    return rank, rank[ordered], segment

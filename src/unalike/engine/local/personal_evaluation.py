@@ -1,0 +1,134 @@
+"""How well does each client do with a predictor of its own?
+
+Each client is visited: its predictor is made from what it was told, remembers and holds, then its rows are
+walked through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh
+from numpy.typing import NDArray
+
+from ...algorithms import Algorithm
+from ...core import pytrees
+from ...core.pixels import as_floats
+from ...core.pytrees import Tree
+from ...data.federation import Split
+from ...models import Task
+from ..base import Told
+from ..memories import Memories
+from ..programs import cached_program
+from .devices import everywhere
+from .evaluation import BLOCK, Means, unmeasured
+from .plan import Plan
+from .program import ALL, HERE, Rows, client_data, recall
+from .rows import Gathered
+
+if TYPE_CHECKING:
+    from .engine import LocalEngine
+
+VISITED = 512
+"""Clients evaluated at a time."""
+
+
+def evaluate_everyone(
+    engine: LocalEngine,
+    message: Tree,
+    memories: Memories,
+    split: Split,
+    round: int,
+    clients: NDArray[np.int64],
+) -> Means:
+    """Metrics of each client's own predictor on its rows, some hundred clients at a time."""
+    if not len(split.y):
+        return unmeasured(len(clients), engine.setting.task)
+    groups = [clients[i : i + VISITED] for i in range(0, len(clients), VISITED)]
+    parts = [_evaluate_some(engine, message, memories, split, round, group) for group in groups]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _evaluate_some(
+    engine: LocalEngine,
+    message: Tree,
+    memories: Memories,
+    split: Split,
+    round: int,
+    clients: NDArray[np.int64],
+) -> Means:
+    algorithm, task, mesh = engine.setting.algorithm, engine.setting.task, engine.mesh
+    sizes = split.offsets[clients + 1] - split.offsets[clients]
+    plan, layout, learn = engine.plan(algorithm.evaluation_work, round, clients, memories, load=sizes)
+    judge = Gathered(split, mesh.size).place(clients, layout)
+    spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
+    memory, _ = memories.gather(layout.arrange(clients))
+    told = engine.sent(Told(message), layout, clients)
+    program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity)
+    totals = program(
+        told if algorithm.decentralised else jax.device_put(told, everywhere(mesh)),
+        Rows(learn.x, learn.y, learn.weights),
+        Rows(judge.x, judge.y, None),
+        plan,
+        spans,
+        memory,
+        engine.key,
+    )
+    counted = np.where(sizes > 0, sizes, np.nan)
+    means = {
+        name: layout.collect(np.asarray(total)).astype(np.float64) / counted for name, total in totals.items()
+    }
+    return {"samples": sizes.astype(np.float64), **means}
+
+
+@cached_program
+def visit_program(
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+) -> Callable[..., Any]:
+    """Compile the visit to each client; the answer has one sum per metric and place of the layout."""
+
+    def visit(
+        told: Tree, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Tree, key: Any, i: Any
+    ) -> Tree:
+        data = client_data(learn, plan, i, key, capacity)
+        message = pytrees.row(told, i) if algorithm.decentralised else told
+        first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
+        own = recall(pytrees.row(memory, i), plan.read("fresh", i) > 0, first)
+        predictor = algorithm.predictor(task, message, own, data, data.key)
+        return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
+
+    def walk(told: Tree, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
+        go: Callable[[Any], Tree] = partial(visit, told, learn, judge, plan, *rest)
+        zero = jax.tree.map(lambda s: jnp.zeros((plan.places, *s.shape), s.dtype), jax.eval_shape(go, 0))
+
+        def step(i: Any, totals: Tree) -> Tree:
+            return jax.tree.map(lambda whole, one: whole.at[i].set(one), totals, go(i))
+
+        return lax.fori_loop(0, plan.read("taken", 0), step, zero)
+
+    told, learn = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
+    places = (told, learn, HERE, HERE, HERE, HERE, ALL)
+    return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=places, out_specs=HERE, check_vma=False))
+
+
+def _summed(
+    measure: Callable[..., dict[str, jax.Array]], rows: Rows, start: jax.Array, size: jax.Array
+) -> Tree:
+    """The sum of each metric over rows `start ... start + size - 1`, a block at a time."""
+    width = min(BLOCK, rows.x.shape[0])
+
+    def block(number: Any) -> dict[str, jax.Array]:
+        place = number * width + jnp.arange(width)
+        real = place < size
+        at = jnp.where(real, start + place, 0)
+        values = measure(as_floats(rows.x[at]), rows.y[at])
+        return {name: jnp.sum(jnp.where(real, v, 0.0)) for name, v in values.items()}
+
+    zero = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(block, 0))
+    return lax.fori_loop(0, -(-size // width), lambda b, total: pytrees.add(total, block(b)), zero)

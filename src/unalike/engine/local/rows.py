@@ -1,0 +1,117 @@
+"""Where do a cohort's rows lie?
+
+Either all rows of the federation stay on every device (`Resident`), or the rows of the round's clients are
+gathered for it (`Gathered`), which is what a federation that does not fit, or a stream whose rows change
+from round to round, needs. In both, a client's rows are contiguous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from numpy.typing import NDArray
+
+from ...data.arrays import ALIGNMENT, aligned_empty
+from ...data.federation import Split
+from ...data.streams import Selection
+from .batches import rounded_up
+from .devices import everywhere
+from .layout import Layout
+
+
+class Placed(NamedTuple):
+    """Arrays for a program and, per place of the layout, where a client's rows start."""
+
+    x: Any
+    y: Any
+    weights: Any
+    start: NDArray[np.int32]
+
+
+class Resident:
+    """All rows of a split on every device. On a CPU the devices share one copy where JAX allows it."""
+
+    gathered = False
+
+    def __init__(self, split: Split, mesh: Mesh) -> None:
+        self._offsets = split.offsets
+        self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
+
+    def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
+        """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
+        x, y = (rows.placed for rows in self._rows)
+        return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+
+
+class Gathered:
+    """The rows of the round's clients, copied together for each core."""
+
+    gathered = True
+
+    def __init__(self, split: Split, cores: int) -> None:
+        self._split, self._cores = split, cores
+
+    def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
+        """Copy the clients' rows, core by core, to one array of equal pieces."""
+        chosen = selection or whole(self._split, clients)
+        width = len(layout.place) // self._cores
+        sizes = np.diff(chosen.offsets)
+        starts = np.zeros(len(layout.place), np.int32)
+        pieces: list[NDArray[np.int64]] = []
+        for core, count in enumerate(layout.taken):
+            hand = layout.place[core * width : core * width + count]
+            starts[core * width : core * width + count] = np.cumsum(sizes[hand]) - sizes[hand]
+            pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
+        length = rounded_up(max(len(piece) for piece in pieces))
+        index = np.concatenate([np.pad(piece, (0, length - len(piece))) for piece in pieces])
+        rows = chosen.rows[index] if len(chosen.rows) else index
+        weights = None if chosen.weights is None else chosen.weights[index]
+        return Placed(self._split.x[rows], self._split.y[rows], weights, starts)
+
+
+@dataclass(frozen=True, eq=False)
+class OnDevices:
+    """An array, and the same on all devices, which may be the very same memory."""
+
+    array: NDArray[Any]
+    placed: jax.Array
+
+
+_PLACED: WeakValueDictionary[tuple[int, Mesh], OnDevices] = WeakValueDictionary()
+"""By the array's identity, which it keeps for as long as the entry lives."""
+
+
+def on_devices(array: NDArray[Any], mesh: Mesh) -> OnDevices:
+    """The array on all devices; trainings that go on at the same time share what lies there."""
+    found = _PLACED.get((id(array), mesh))
+    if found is None:
+        found = OnDevices(array, jax.device_put(aligned(array), everywhere(mesh)))
+        _PLACED[id(array), mesh] = found
+    return found
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied once if need be to where all devices of a CPU can share it instead of copying it
+    each."""
+    if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
+        return array
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def whole(split: Split, clients: NDArray[np.int64]) -> Selection:
+    """All rows of these clients."""
+    sizes = split.sizes[clients]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(split.offsets[clients] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Selection(rows, offsets)
+
+
+def _concatenated(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -1,0 +1,1 @@
+"""The engine for a Ray cluster: every worker holds a shard of the clients."""

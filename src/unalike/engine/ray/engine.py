@@ -1,0 +1,146 @@
+"""How does a simulation run that outgrows one machine?
+
+    worker k:  sum over its clients of weight_i * upload_i          all workers at the same time
+    here:      state = the server's step on the sum of these sums
+
+The clients are cut into shards, one for each worker of a Ray cluster. Rows and memories stay with the worker;
+a model goes out and one weighted sum comes back, however many clients a worker has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.pytrees import Tree
+from ...errors import ConfigError
+from ...timing import Step
+from ..base import OneProcess, Setting, Told, engine_registry
+from ..distributed import Distributed, Visited, joined
+from ..local.evaluation import Means, unmeasured
+from ..memories import Memories
+from ..shards import cut, parts_of
+from .memories import ShardedMemories
+from .pool import Call, Pool
+from .session import connect, library, room
+
+
+@engine_registry.add("ray")
+class RayEngine(OneProcess, Distributed):
+    """A Ray cluster; `ray:4` has four workers, `ray:4,2` gives each two cores."""
+
+    def __init__(self, workers: int | None = None, cores: int | None = None, *, setting: Setting) -> None:
+        library()
+        self.setting = setting
+        cores = _cores(cores, setting)
+        _check("the number of workers", workers)
+        ray = connect()
+        count = _workers(workers, cores, room(ray, cores), len(setting.federation))
+        shares = cut(setting.algorithm.work, setting.federation.train.sizes, count)
+        self.pool = Pool(ray, setting, shares, cores)
+        self._last: tuple[Any, Any] = (None, None)
+
+    def memories(self, template: Tree, clients: int) -> Memories:
+        """With the workers, who are there when this returns."""
+        self.pool.begin(template)
+        return ShardedMemories(template, clients, self.pool)
+
+    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+        """Every worker lets its own clients work."""
+        parts = parts_of(step, told, self.pool.owner)
+        shared = None if told.own else self._sent(told.message)
+        calls = {k: _visit(part, shared, keep) for k, (_, part) in parts.items()}
+        answers = self.pool.ask(calls)
+        if memories:
+            assert isinstance(memories, ShardedMemories)
+            memories.admit(step.clients)
+            for k, (_, remembered) in answers.items():
+                self.pool.note(k, remembered, len(parts[k][0]))
+        return joined([answers[k][0] for k in parts], [places for places, _ in parts.values()])
+
+    def evaluate(
+        self,
+        message: Tree,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: NDArray[np.int64] | None = None,
+    ) -> Means:
+        """Every worker evaluates its own clients."""
+        chosen = np.arange(len(self.pool.owner)) if clients is None else clients
+        owner = self.pool.owner[chosen]
+        places = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
+        told = {k: self._told(message, k) for k in places}
+        calls = {k: _evaluate(told[k], split, round, chosen[place]) for k, place in places.items()}
+        means = unmeasured(len(chosen), self.setting.task)
+        for k, (found, *_) in self.pool.ask(calls).items():
+            for name, values in found.items():
+                means.setdefault(name, np.full(len(chosen), np.nan))[places[k]] = values
+        return means
+
+    def events(self) -> list[dict[str, Any]]:
+        """Workers that were started again."""
+        happened, self.pool.events = self.pool.events, []
+        return happened
+
+    def close(self) -> None:
+        """End the workers, and Ray where it was started for them."""
+        self.pool.close()
+
+    def _sent(self, message: Tree) -> Any:
+        """A message in Ray's store, once for all workers and all that is asked about it."""
+        if self._last[0] is not message:
+            self._last = (message, self.pool.ray.put(jax.tree.map(np.asarray, message)))
+        return self._last[1]
+
+    def _told(self, message: Tree, k: int) -> Any:
+        """What worker k's clients have heard: the message, or where each has its own, theirs."""
+        if not self.setting.algorithm.decentralised:
+            return self._sent(message)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[self.pool.shares[k]], message)
+
+
+def _visit(part: tuple[Step, Told], shared: Any, keep: bool) -> Call:
+    step, told = part
+    message = told.message if shared is None else shared
+
+    def call(actor: Any) -> Sequence[Any]:
+        answer: Sequence[Any] = actor.visit.options(num_returns=2).remote(step, message, told.own, keep)
+        return answer
+
+    return call
+
+
+def _evaluate(message: Any, split: str, round: int, clients: NDArray[np.int64]) -> Call:
+    return lambda actor: [actor.evaluate.remote(message, split, round, clients)]
+
+
+def _cores(cores: int | None, setting: Setting) -> int:
+    """Cores of each worker."""
+    if setting.stream is not None:
+        raise ConfigError("streams name rows of the whole federation and cannot be cut; use engine = local.")
+    _check("the number of cores per worker", cores)
+    _check("devices, the number of cores per worker,", setting.devices)
+    if cores is not None and setting.devices not in (None, cores):
+        raise ConfigError(
+            f"devices is {setting.devices}, but workers have {cores} cores; leave out one of them."
+        )
+    return cores or setting.devices or 1
+
+
+def _check(what: str, number: Any) -> None:
+    if number is not None and (type(number) is not int or number < 1):
+        raise ConfigError(f"{what} must be a whole number from 1, but is {number!r}: ray:WORKERS,CORES.")
+
+
+def _workers(asked: int | None, cores: int, places: int, clients: int) -> int:
+    """How many workers there are: as many as fit, but not more than clients."""
+    if places < (asked or 1):
+        raise ConfigError(
+            f"the Ray cluster has room for {places} workers with {cores} cores each, not for {asked or 1}."
+        )
+    return min(asked or places, clients)

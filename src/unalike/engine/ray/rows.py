@@ -1,0 +1,100 @@
+"""How do rows reach the worker that trains on them?
+
+As arrays, each worker only those of its own clients; or, where the federation is mapped from files, as the
+files' names, and every machine reads its own rows from the file system that it shares with this one.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.federation import Federation, Split
+from ...data.splitting import PARTS
+from ...errors import DataError
+from ..base import Part, Setting
+from ..local.rows import aligned
+
+
+class OnDisk(NamedTuple):
+    """An array that is a piece of a file."""
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def open(self) -> NDArray[Any]:
+        """The array, mapped from this machine's file of that name."""
+        size = self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
+        if not os.path.isfile(self.path) or os.path.getsize(self.path) < size:
+            raise DataError(
+                f"{platform.node()} cannot read {self.path!r} (it is missing or too short there); put the "
+                "federation on a file system that all machines share, or load it with mmap=False."
+            )
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape).view(np.ndarray)
+
+
+class Parcel(NamedTuple):
+    """What a worker is sent of the federation."""
+
+    federation: Federation
+    """Its clients only; or everyone, with :class:`OnDisk` in the place of arrays."""
+    everyone: bool
+    part: Part
+    """Which clients are the worker's, and what they are in the whole."""
+
+
+def on_disk(array: NDArray[Any]) -> OnDisk | None:
+    """The file of which the array is a map, if it is one that only reads.
+
+    >>> on_disk(np.zeros(3)) is None
+    True
+    """
+    whole = array if isinstance(array, np.memmap) else array.base
+    if not isinstance(whole, np.memmap) or whole.mode != "r" or not isinstance(whole.base, mmap.mmap):
+        return None
+    same = (whole.ctypes.data, whole.shape, whole.strides, whole.dtype)
+    if (array.ctypes.data, array.shape, array.strides, array.dtype) != same or not array.flags.c_contiguous:
+        return None
+    return OnDisk(os.path.abspath(str(whole.filename)), int(whole.offset), array.shape, array.dtype)
+
+
+def pack(setting: Setting, clients: NDArray[np.int64]) -> Parcel:
+    """What the worker of some clients is sent."""
+    whole = setting.federation
+    part = Part(clients, whole.importance[clients], int(whole.train.sizes.max()))
+    rows = replace(whole, given_importance=None)  # the part knows; a shard's shares would mean nothing
+    if on_disk(rows.train.x) is None:
+        return Parcel(rows.subset(clients), False, part)
+    return Parcel(_each_array(rows, lambda array: on_disk(array) or array), True, part)
+
+
+def unpack(setting: Setting, parcel: Parcel) -> Setting:
+    """The setting of a worker's clients, with rows in its own memory; `setting` lacks only the federation."""
+    federation, everyone, (numbers, importance, largest) = parcel
+    if everyone:
+        opened = _each_array(federation, lambda a: a.open() if isinstance(a, OnDisk) else a)
+        federation = opened.subset(numbers)
+    part = Part(np.array(numbers), np.array(importance), largest)
+    return setting._replace(federation=_each_array(federation, owned), part=part)
+
+
+def owned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in this process' own memory, where XLA can use it in place; the store's copy can go."""
+    return aligned(array if array.flags.owndata else np.array(array))
+
+
+def _each_array(federation: Federation, change: Any) -> Federation:
+    splits: dict[str, Any] = {name: _each(getattr(federation, name), change) for name in PARTS}
+    return replace(federation, **splits)
+
+
+def _each(split: Split, change: Any) -> Split:
+    return Split(change(split.x), change(split.y), np.array(split.offsets))

@@ -1,0 +1,224 @@
+"""What is an experiment, in words that fit a file and a command line?
+
+An :class:`Experiment` is checked by Pydantic; every field is an option of `unalike run` and a key of a TOML
+file, with the same name, default and explanation.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..core.plain_files import check_plain_file
+from ..errors import ConfigError, unknown
+
+Number = int | float | str | bool
+DEFAULT_ROUNDS = 50
+MANY, LARGEST_SEED = 10**9, 2**63 - 1
+"""More clients, rows or rounds than this are a slip of the finger, and seeds have 64 bits."""
+MOST_WORK = 10**6
+"""Local passes or mini-batches of one round."""
+
+
+class Experiment(BaseModel):
+    """Everything that decides a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    data: str = Field("digits", description="Data set, or path of a folder of clients (`unalike list data`).")
+    label: str | None = Field(
+        None,
+        description="Column to predict, for tables; the one called label, y or target, or the last, when not "
+        "given.",
+    )
+    partition: str | None = Field(
+        None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`)."
+    )
+    clients: int | None = Field(
+        None,
+        ge=1,
+        le=MANY,
+        description="Number of clients; where the data have their own, at most that many of them.",
+    )
+    samples: int | None = Field(None, ge=1, le=MANY, description="Use only that many rows of the data set.")
+    skew: str | None = Field(
+        None, description="Feature skew between clients, such as rotation:30 (`unalike list skews`)."
+    )
+    test_fraction: float = Field(0.2, ge=0, lt=1, description="Part of each client's rows kept for testing.")
+    validation_fraction: float = Field(
+        0.0, ge=0, lt=1, description="Part of each client's rows kept for validation."
+    )
+
+    unseen: float = Field(
+        0.0, ge=0, lt=1, description="Part of the clients that join only after training, and are tested then."
+    )
+
+    importance: str = Field(
+        "data",
+        description="How much clients count: data (their rows), equal, or a file with one number each.",
+    )
+
+    model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
+    l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
+
+    algorithm: str = Field("fedavg", description="Algorithm (`unalike list algorithms`).")
+    options: dict[str, Number] = Field(
+        {}, description="Settings of the algorithm alone, such as mu=0.1; in a file, a table."
+    )
+    rounds: int | None = Field(
+        None,
+        ge=0,
+        le=MANY,
+        description="Rounds to train; 50, or as many as fit before `until`, when not given.",
+    )
+    restarts: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="Starts to try for half of the rounds; the one of lowest training loss is trained.",
+    )
+    per_round: int | None = Field(
+        None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
+    )
+    sampling: str | None = Field(
+        None, description="How clients are drawn, such as clustered-size (`unalike list samplers`)."
+    )
+    availability: str | None = Field(
+        None, description="When clients are there, such as markov:0.5,0.9 (`unalike list availabilities`)."
+    )
+    participation: str | None = Field(
+        None, description="How clients that come and go weigh, such as ca-fed (`unalike list participation`)."
+    )
+    beliefs: Literal["estimated", "known"] = Field(
+        "estimated", description="Whether availability is estimated while training, or known beforehand."
+    )
+    epochs: int | None = Field(
+        None,
+        ge=0,
+        le=MOST_WORK,
+        description="Local passes over a client's rows each round (1 unless steps are given).",
+    )
+    steps: int | None = Field(
+        None, ge=0, le=MOST_WORK, description="Local mini-batches each round, instead of epochs."
+    )
+    batch_size: int = Field(
+        16, ge=0, le=MANY, description="Rows in a mini-batch; 0 means all rows of the client."
+    )
+    optimizer: str = Field("sgd", description="Clients' optimiser (`unalike list optimizers`).")
+    learning_rate: float = Field(0.1, ge=0, description="Clients' learning rate.")
+    momentum: float | None = Field(
+        None, ge=0, lt=1, description="Clients' momentum, for optimisers that have one."
+    )
+    schedule: str = Field(
+        "constant",
+        description="How the clients' learning rate changes over rounds (`unalike list schedules`).",
+    )
+    clip: float | None = Field(None, gt=0, description="Largest norm of a local gradient.")
+    server_optimizer: str | None = Field(
+        None, description="Server's optimiser; the algorithm's own when not given."
+    )
+    server_learning_rate: float | None = Field(
+        None, ge=0, description="Server's learning rate; the algorithm's own when not given."
+    )
+
+    network: str | None = Field(
+        None,
+        description="Overlay on which silos exchange models without a server (`unalike list networks`).",
+    )
+    underlay: str = Field(
+        "gaia", description="Map of the silos, or a GML or CSV file (`unalike list underlays`)."
+    )
+    access: float = Field(10.0, gt=0, description="Capacity of silos' access links, in Gbit/s.")
+    core: float = Field(
+        1.0, gt=0, description="Capacity of the links between routers, in gigabits per second."
+    )
+    workload: str | None = Field(
+        None,
+        description="Size of a model and time of a step (`unalike list workloads`); the trained model's own "
+        "size and 10 ms when not given.",
+    )
+
+    timing: str = Field(
+        "synchronous", description="When results arrive, such as fedfix:0.5 (`unalike list timings`)."
+    )
+    hardware: str | None = Field(
+        None, description="How long clients take for a job, such as spread:80 (`unalike list hardware`)."
+    )
+    bandwidth: str | None = Field(
+        None, description="Megabits per second down and up, and latency in seconds, such as 100,20,0.05."
+    )
+    timing_weights: Literal["corrected", "identical", "online"] | None = Field(
+        None, description="Weights corrected by how often clients report, beforehand or online, or identical."
+    )
+    staleness: str = Field(
+        "constant",
+        description="How old results count less, such as polynomial:0.5 (`unalike list staleness`).",
+    )
+    dropout: float = Field(0.0, ge=0, lt=1, description="Probability that a client's work is lost.")
+    timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
+    until: float | None = Field(None, gt=0, le=MANY, description="Stop when the simulated clock says so.")
+    engine: str = Field("local", description="Where it runs (`unalike list engines`).")
+    devices: int | None = Field(None, ge=1, le=4096, description="Cores to use; all when not given.")
+    seed: int = Field(0, ge=0, le=LARGEST_SEED, description="Same seed, same result.")
+    evaluate_every: int | None = Field(
+        None, ge=0, le=MANY, description="Rounds between evaluations; about twenty in all when not given."
+    )
+    evaluate_clients: int = Field(
+        10_000, ge=1, le=MANY, description="Evaluate on at most that many clients, evenly spaced."
+    )
+    checkpoint_every: int | None = Field(
+        None, ge=0, le=MANY, description="Rounds between checkpoints; about ten in all when not given."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_a_server(cls, values: Any) -> Any:
+        """On a network, FedAvg is called DPASGD, unless another method is named."""
+        networked = isinstance(values, dict) and values.get("network") is not None
+        return {"algorithm": "dpasgd", **values} if networked else values
+
+    @property
+    def rounds_to_train(self) -> int | None:
+        """The rounds, or None for as many as fit before `until`."""
+        return self.rounds if self.rounds is not None or self.until is not None else DEFAULT_ROUNDS
+
+
+def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None = None) -> Experiment:
+    """The experiment that a TOML file describes, with some values replaced.
+
+    >>> read_experiment(None, {"rounds": 3}).rounds
+    3
+    """
+    document = _read(Path(path)) if path is not None else {}
+    document.pop("versions", None)  # a run folder's configuration also says what it ran on
+    return make_experiment({**document, **(overrides or {})})
+
+
+def make_experiment(values: Mapping[str, Any]) -> Experiment:
+    """An experiment from values, with errors that a person understands."""
+    for name in values:
+        if name not in Experiment.model_fields:
+            raise unknown("setting", name, Experiment.model_fields)
+    try:
+        return Experiment(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"][:1])
+        reason = first["msg"][0].lower() + first["msg"][1:]
+        raise ConfigError(f"{name} = {first['input']!r} is not possible: {reason}.") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        check_plain_file(path)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path} ({error.strerror or error}).") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not a TOML file of settings: it is nested too deeply.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}.") from None

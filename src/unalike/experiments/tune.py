@@ -1,0 +1,197 @@
+"""Which settings suit each method, without a look at the test rows?
+
+Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
+does worse on validation rows than not tuning. The others are drawn jointly over all of a method's settings,
+so that a method with two settings sees as many learning rates as one with none. A trial trains on the
+training rows and is judged by the validation rows of the same clients; the best settings of each method are
+then trained on both, and only those are tested.
+
+    quasi-random    points that fill the ranges evenly: u_k = frac(u_0 + k a), a_j = g^-j, g^(d+1) = g + 1
+    random          points drawn independently
+
+Learning rates and other positive fractions are drawn on a logarithmic scale. The sequence is Roberts' "The
+Unreasonable Effectiveness of Quasirandom Sequences", 2018.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import algorithm_registry
+from ..core.random import generator
+from ..data import Federation
+from ..errors import ConfigError
+from ..runs import higher_is_better
+from ..training.newcomers import set_apart
+from ..training.train import Observer
+from .build import make_federation, make_task, run_experiment
+from .compare import judge
+from .config import Experiment
+
+RATES = (10**-2.5, 10**0.0)
+"""The smallest and the largest learning rate that is tried."""
+SEARCHES = ("quasi-random", "random")
+VALIDATION = 0.2
+"""The part of each client's rows that judges trials, unless the experiment says otherwise."""
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of one method, and how well it did on validation rows."""
+
+    method: str
+    settings: Settings
+    score: float
+
+
+def tune(
+    variants: Mapping[str, Experiment],
+    *,
+    budget: int = 12,
+    search: str = SEARCHES[0],
+    rates: tuple[float, float] = RATES,
+    observer: Observer | None = None,
+    announce: Callable[[str], None] = lambda words: None,
+) -> dict[str, list[Trial]]:
+    """All trials of every method, the best first; a trial that diverged has the score NaN and comes last."""
+    some = with_validation(next(iter(variants.values())))
+    federation = make_federation(some)
+    if not len(federation.validation.y):
+        raise ConfigError(
+            "no client has rows enough for validation; choose another validation_fraction or test_fraction."
+        )
+    task = make_task(some, federation)
+    if some.unseen:  # who joins after training has no part in choosing settings either
+        federation = set_apart(federation, some.unseen, some.seed)[0]
+    answer = {}
+    for name, experiment in variants.items():
+        points = candidates(experiment, budget, search, rates)
+        trials = []
+        for number, settings in enumerate(points, start=1):
+            announce(f"{name}, trial {number} of {len(points)}")
+            chosen = applied(with_validation(experiment), settings)
+            run = run_experiment(
+                chosen.model_copy(update={"evaluate_every": 0, "unseen": 0.0}),
+                federation=federation,
+                task=task,
+                observer=observer,
+            )
+            scores = run.metrics()[judge(federation).replace("test", "validation")]
+            trials.append(Trial(name, settings, float(scores[-1])))
+        answer[name] = ranked(trials, higher_is_better(judge(federation)))
+    return answer
+
+
+def candidates(
+    experiment: Experiment, budget: int, search: str = SEARCHES[0], rates: tuple[float, float] = RATES
+) -> list[Settings]:
+    """The settings that are tried, as many for every method: its defaults, then points of its ranges."""
+    if search not in SEARCHES:
+        raise ConfigError(f"search must be {' or '.join(SEARCHES)}, not {search!r}.")
+    if budget < 1 or not 0 < rates[0] <= rates[1] < math.inf:
+        raise ConfigError("tuning needs a budget of at least 1 trial, and positive learning rates in order.")
+    ranges = search_space(experiment, rates)
+    rng = generator(experiment.seed, f"tuning {experiment.algorithm}")
+    draw = _spread if search == SEARCHES[0] else _scattered
+    drawn = [
+        {name: _value(values, u) for (name, values), u in zip(ranges.items(), point, strict=True)}
+        for point in draw(budget - 1, len(ranges), rng)
+    ]
+    return [_defaults(experiment, ranges), *drawn]
+
+
+def search_space(experiment: Experiment, rates: tuple[float, float] = RATES) -> Mapping[str, Sequence[Any]]:
+    """What is searched for a method: learning rates, and values of its own settings that are not given."""
+    own = getattr(algorithm_registry[experiment.algorithm], "grid", {})
+    given = {**experiment.model_dump(exclude_none=True), **experiment.options}
+    return {"learning_rate": rates, **{name: values for name, values in own.items() if name not in given}}
+
+
+def at_the_edge(found: Sequence[Trial], space: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The settings of the best trial beyond which nothing was tried, though something could be.
+
+    >>> trials = [Trial("m", {"learning_rate": rate}, -abs(rate - 0.9)) for rate in (0.8, 0.3, 0.1)]
+    >>> at_the_edge(trials, {"learning_rate": (0.003, 1.0)})
+    ['learning_rate 0.8 is the largest that was tried']
+    """
+    best, words = found[0].settings, []
+    for name in space:
+        tried = sorted({trial.settings[name] for trial in found if name in trial.settings})
+        if len(tried) < 3 or best.get(name) not in (tried[0], tried[-1]):
+            continue
+        end = "largest" if best[name] == tried[-1] else "smallest"
+        words.append(f"{name} {best[name]:.4g} is the {end} that was tried")
+    return words
+
+
+def applied(experiment: Experiment, settings: Settings) -> Experiment:
+    """The experiment with these settings; those it has no field for are the algorithm's own."""
+    fields = {k: v for k, v in settings.items() if k in Experiment.model_fields}
+    own = {k: v for k, v in settings.items() if k not in fields}
+    return experiment.model_copy(update={**fields, "options": {**experiment.options, **own}})
+
+
+def ranked(trials: Sequence[Trial], higher: bool) -> list[Trial]:
+    """The best first; what is not a number comes last, and the earlier of two equals comes first."""
+    sign = -1.0 if higher else 1.0
+    return sorted(trials, key=lambda trial: math.inf if math.isnan(trial.score) else sign * trial.score)
+
+
+def with_validation(experiment: Experiment) -> Experiment:
+    """The experiment with validation rows, which are set apart from the training rows."""
+    if experiment.validation_fraction:
+        return experiment
+    room = min(VALIDATION, (1.0 - experiment.test_fraction) / 2)
+    return experiment.model_copy(update={"validation_fraction": room})
+
+
+def final_federation(experiment: Experiment) -> Federation:
+    """The clients on which the chosen settings are trained: validation rows are training rows again, and
+    test rows are those that no trial of this seed has seen."""
+    return make_federation(without_validation(experiment)).with_validation_in_training()
+
+
+def without_validation(experiment: Experiment) -> Experiment:
+    """The experiment that trains on validation rows as well: test rows do not depend on them."""
+    return experiment.model_copy(update={"validation_fraction": 0.0})
+
+
+def _spread(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """So many points that fill the unit cube evenly, from a random first one."""
+    root = 2.0
+    for _ in range(60):  # g^(d+1) = g + 1
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = root ** -np.arange(1.0, dimensions + 1)
+    return (rng.random(dimensions) + np.arange(count)[:, None] * steps) % 1.0
+
+
+def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """So many points of the unit cube, drawn independently."""
+    return rng.random((count, dimensions))
+
+
+def _value(values: Sequence[Any], u: float) -> Any:
+    """The value at u in [0, 1): between the ends where all are positive fractions, else one of them."""
+    if all(isinstance(value, float) and value > 0 for value in values):
+        low, high = math.log10(min(values)), math.log10(max(values))
+        return float(f"{10 ** (low + u * (high - low)):.4g}")
+    return values[int(u * len(values))]
+
+
+def _defaults(experiment: Experiment, names: Iterable[str]) -> Settings:
+    """What the experiment does without tuning; a setting that follows another has no value of its own."""
+    parameters = inspect.signature(algorithm_registry[experiment.algorithm]).parameters
+    values = {name: parameters[name].default for name in names if name in parameters}
+    values["learning_rate"] = experiment.learning_rate
+    if "server_learning_rate" in names:
+        values["server_learning_rate"] = parameters["server_optimizer"].default.learning_rate
+    return {name: values[name] for name in names if values.get(name) is not None}

@@ -1,0 +1,43 @@
+"""What clients remember: private stores of representations, and predictions from the nearest of them."""
+
+from ..theory.memorization_bound import Bound
+from .compression import Projection, projection_registry
+from .embedding import Embedded, embed, embed_split
+from .interpolation_weight import GRID, middle_of_best
+from .kernels import kernel_registry, weights
+from .neighbors import Neighbours, search, search_others
+from .personal import Explanation, Personal, memorise
+from .policies import policy_registry
+from .protonn import ProtoNN, fit_protonn
+from .store import Datastore, fingerprint, rows_kept
+from .vote import interpolate, mean_target, votes
+from .voting_rule import Rule
+
+__all__ = [
+    "GRID",
+    "Bound",
+    "Datastore",
+    "Embedded",
+    "Explanation",
+    "Neighbours",
+    "Personal",
+    "Projection",
+    "ProtoNN",
+    "Rule",
+    "embed",
+    "embed_split",
+    "fingerprint",
+    "fit_protonn",
+    "interpolate",
+    "kernel_registry",
+    "mean_target",
+    "memorise",
+    "middle_of_best",
+    "policy_registry",
+    "projection_registry",
+    "rows_kept",
+    "search",
+    "search_others",
+    "votes",
+    "weights",
+]

@@ -1,0 +1,111 @@
+"""What does a trained model say of all clients' rows?
+
+One flat pass over the rows of all clients, in blocks, gives both what the model predicts and the
+representation it predicts from (`Model.features`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pixels import as_floats
+from ..core.pytrees import Tree
+from ..data.federation import Split
+from ..errors import ConfigError
+from ..models import Task
+from .vote import outputs, predictions
+
+Floats = NDArray[np.float32]
+Features = Callable[[Tree, jax.Array], jax.Array]
+BLOCK = 1024
+"""Rows computed at a time, so that every pass uses the same compiled program."""
+
+
+class Embedded(NamedTuple):
+    """Rows of clients as a model sees them, one client after the other."""
+
+    keys: Floats
+    common: Floats
+    """What the global model predicts (probabilities, or targets of a regression)."""
+    labels: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+    def client(self, i: int) -> Embedded:
+        """The rows of one client."""
+        rows = slice(self.offsets[i], self.offsets[i + 1])
+        return self.take(np.arange(rows.start, rows.stop))
+
+    def take(self, rows: NDArray[np.int64]) -> Embedded:
+        """Some rows, as those of one client."""
+        ends = np.array([0, len(rows)])
+        return Embedded(self.keys[rows], self.common[rows], self.labels[rows], ends)
+
+
+def representation(task: Task, features: Features | None = None) -> Features:
+    """The function that makes keys: one given, or the model's own; a model without one is an error."""
+    found = features or task.model.features
+    if found is None:
+        raise ConfigError(
+            "memorisation needs a model with a representation, but this one has no `features` function."
+        )
+    return found
+
+
+@lru_cache(maxsize=16)
+def _program(task: Task, features: Features) -> Callable[[Tree, Any], tuple[jax.Array, jax.Array]]:
+    # Compiled together, the layers that outputs and features share are computed once.
+    def both(params: Tree, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        said = predictions(task, task.apply(params, x))
+        return said, features(params, as_floats(x)).reshape(len(x), -1).astype("float32")
+
+    return jax.jit(both)
+
+
+def embed(
+    task: Task, params: Tree, x: NDArray[Any], features: Features | None = None
+) -> tuple[Floats, Floats]:
+    """The keys and the global model's predictions of some rows."""
+    program = _program(task, representation(task, features))
+    parts = []
+    for first in range(0, max(len(x), 1), BLOCK):
+        block = x[first : first + BLOCK]
+        padded = np.concatenate([block, np.zeros((BLOCK - len(block), *x.shape[1:]), x.dtype)])
+        said, keys = program(params, padded)
+        parts.append((np.asarray(keys)[: len(block)], np.asarray(said)[: len(block)]))
+    return np.concatenate([keys for keys, _ in parts]), np.concatenate([said for _, said in parts])
+
+
+def embed_split(task: Task, params: Tree, split: Split, features: Features | None = None) -> Embedded:
+    """All clients' rows of a split."""
+    keys, said = embed(task, params, split.x, features)
+    return Embedded(keys, said, split.y, split.offsets)
+
+
+@lru_cache(maxsize=16)
+def _judge(task: Task) -> Callable[[Any, Any], dict[str, jax.Array]]:
+    return jax.jit(lambda said, y: task.measure(outputs(task, said), y))
+
+
+def measure(task: Task, said: Floats, split: Embedded) -> dict[str, NDArray[np.float64]]:
+    """Mean loss and metrics of each client for given predictions of all rows; NaN where it has none."""
+    sizes = np.diff(split.offsets)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    answer = {"samples": sizes.astype(np.float64)}
+    values = _judge(task)(*_padded(said, split.labels)) if len(said) else {}
+    for name in ("loss", *task.metrics):
+        rows = np.asarray(values[name])[: len(said)] if values else np.zeros(0)
+        totals = np.bincount(owners, rows, len(sizes))
+        answer[name] = np.divide(totals, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
+    return answer
+
+
+def _padded(said: Floats, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both rounded up to whole blocks, so that few shapes are compiled."""
+    extra = -len(said) % BLOCK
+    return tuple(np.concatenate([a, np.repeat(a[-1:], extra, axis=0)]) for a in (said, labels))  # type: ignore[return-value]

@@ -1,0 +1,58 @@
+"""How are a client's neighbours found and counted?  (k, the kernel and its scale: free for every client.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, unknown
+from ..models import Task
+from .kernels import check_sigma, kernel_registry, median_sigma, weights
+from .neighbors import METHODS, Neighbours, search, search_others
+from .vote import neighbours_say
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The k nearest rows, counted by a kernel."""
+
+    k: int = 10
+    kernel: str = "euclid"
+    sigma: float | str = 1.0
+    method: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ConfigError(f"k must be at least 1, but is {self.k}.")
+        kernel_registry[self.kernel]
+        check_sigma(self.sigma)
+        if self.method not in METHODS:
+            raise unknown("search method", self.method, METHODS)
+
+    def find(self, keys: Floats, queries: Floats) -> tuple[Neighbours, Floats]:
+        """The neighbours of some queries, and what each of them counts."""
+        return self._counted(keys, search(keys, queries, self.k, self.method))
+
+    def ask(self, task: Task, keys: Floats, labels: NDArray[Any], queries: Floats, like: Floats) -> Floats:
+        """What the neighbours of some queries say, in the form of other predictions (`like`)."""
+        found, counted = self.find(keys, queries)
+        return neighbours_say(task, counted, labels[found.rows], like)
+
+    def ask_others(self, task: Task, keys: Floats, labels: NDArray[Any], like: Floats) -> Floats:
+        """What the other rows say of each row."""
+        found, counted = self._counted(keys, search_others(keys, self.k, self.method))
+        return neighbours_say(task, counted, labels[found.rows], like)
+
+    def _counted(self, keys: Floats, found: Neighbours) -> tuple[Neighbours, Floats]:
+        return found, weights(found.distances, self.kernel, self._scale(keys), keys.shape[1])
+
+    def _scale(self, keys: Floats) -> float:
+        """sigma; a median is that of the store's own neighbours, whatever the queries are."""
+        if isinstance(self.sigma, str):
+            return median_sigma(keys, self.k, self.kernel, self.method)
+        return float(self.sigma)

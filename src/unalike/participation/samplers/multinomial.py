@@ -1,0 +1,43 @@
+"""What if clients are drawn in proportion to their importance?  (Multinomial sampling, MD.)
+
+m independent draws with P(i) = p_i, weights count_i / m: unbiased, and they always sum to one, so that no
+importances can make training diverge (Li et al., "Federated Optimization in Heterogeneous Networks", 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..base import Cohort, Floats
+from .base import Once, SizedSampler, counted, sampler_registry
+from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
+
+
+@sampler_registry.add("md")
+@dataclass(frozen=True, kw_only=True)
+class Multinomial(SizedSampler):
+    """In proportion to importance, with replacement; weights count/m, unbiased, summing to one."""
+
+    _cumulative: Once[Floats] = field(default_factory=lambda: Once(np.cumsum), repr=False, compare=False)
+
+    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+        cumulative = self._cumulative(importance)
+        points = rng.random(self.per_round) * cumulative[-1]
+        return counted(np.searchsorted(cumulative, points, side="right"), 1 / self.per_round)
+
+    def statistics(self, importance: Floats) -> WeightStatistics:
+        p, m = importance, self.per_round
+        absent = (1 - p) ** m
+        few = len(p) <= MOST_PAIRS
+        together = np.maximum(1 - p[:, None] - p[None, :], 0) ** m if few else None
+        return WeightStatistics(
+            p,
+            p,
+            p * (1 - p) / m,
+            1 - absent,
+            0.0,
+            alpha=1 / m,
+            clients_variance=None if together is None else distinct_variance(absent, together),
+        )

@@ -1,0 +1,112 @@
+"""What if a node does not trust the server?  (Local differential privacy, a node's own decision.)
+
+    upload  =  message + clipped change + Gaussian noise of deviation S sqrt(2 log(1.25 / delta)) / epsilon
+
+Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem A.1. Two uploads of one
+client can differ by twice the clipping norm, which is the sensitivity S unless another is given. Clipping and
+noise are Flower's own functions. Reports beside the upload are not sent. Epsilon is that of one round, and
+that of a run grows with the rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from ..deploy.client.app import below, prefixed
+from ..deploy.transport.messages import Parcel
+from ..errors import ConfigError
+from .mechanism import clip_arrays, fresh_noise, numbers
+
+Answers = Callable[[Parcel], Parcel]
+
+
+@dataclass(frozen=True)
+class LocalPrivacy:
+    """What a node does to its uploads; `sensitivity` is twice the clipping norm when not given."""
+
+    clip: float
+    epsilon: float
+    delta: float
+    sensitivity: float | None = None
+    entropy: Callable[[], int | None] = lambda: None
+    """Where each draw of noise starts; None is the system's entropy."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clip < math.inf:
+            raise ConfigError(f"the clipping norm of local privacy must be above 0, but is {self.clip:g}.")
+        if not 0 < self.epsilon < math.inf or not 0 < self.delta < 1:
+            raise ConfigError(
+                "local privacy needs an epsilon above 0 and a delta between 0 and 1, "
+                f"but they are {self.epsilon:g} and {self.delta:g}."
+            )
+        if self.sensitivity is not None and not 0 < self.sensitivity < math.inf:
+            raise ConfigError(f"the sensitivity must be above 0, but is {self.sensitivity:g}.")
+        if spent_delta(self.epsilon, _multiplier(self.epsilon, self.delta)) > self.delta:
+            raise ConfigError(
+                f"the noise for epsilon {self.epsilon:g} would not keep delta {self.delta:g}; "
+                "choose a smaller epsilon (the formula is proven up to 1)."
+            )
+
+    @property
+    def deviation(self) -> float:
+        """The noise's standard deviation."""
+        reach = 2 * self.clip if self.sensitivity is None else self.sensitivity
+        return reach * _multiplier(self.epsilon, self.delta)
+
+    def protected(
+        self, upload: dict[str, NDArray[Any]], message: dict[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
+        """The upload as it may leave the node."""
+        from flwr.supercore.differential_privacy import add_gaussian_noise_inplace
+
+        arrays = clip_arrays(upload, message, self.clip)
+        with fresh_noise(self.entropy()):
+            add_gaussian_noise_inplace(list(arrays.values()), self.deviation)
+        return arrays
+
+
+def private_answers(answer: Answers, privacy: LocalPrivacy) -> Answers:
+    """Answers of which every upload is protected; one that cannot be is refused with the reason."""
+
+    def protected(errand: Parcel) -> Parcel:
+        given = answer(errand)
+        if given.kind != "upload":
+            return given
+        try:
+            upload = privacy.protected(below(given.arrays, "upload"), below(errand.arrays, "message"))
+        except ConfigError as error:
+            return Parcel("refusal", {"reason": f"this node keeps local privacy: {error}"})
+        return replace(given, arrays=prefixed("upload", upload))
+
+    return protected
+
+
+def local_privacy(words: str) -> LocalPrivacy:
+    """From the words CLIP,EPSILON,DELTA.
+
+    >>> local_privacy("1,0.5,1e-5").deviation  # doctest: +ELLIPSIS
+    19.379...
+    """
+    clip, epsilon, delta = numbers(words, (3,), "CLIP,EPSILON,DELTA, such as 1,0.5,1e-5")
+    return LocalPrivacy(clip, epsilon, delta)
+
+
+def spent_delta(epsilon: float, multiplier: float) -> float:
+    """The exact delta of Gaussian noise of `multiplier` times the sensitivity (Balle and Wang, 2018).
+
+    >>> f"{spent_delta(1.0, 1.0):.4f}"
+    '0.1269'
+    """
+    near, far = 0.5 / multiplier, epsilon * multiplier
+    return float(norm.cdf(near - far) - np.exp(epsilon + norm.logcdf(-near - far)))
+
+
+def _multiplier(epsilon: float, delta: float) -> float:
+    return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)

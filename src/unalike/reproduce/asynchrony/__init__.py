@@ -1,0 +1,1 @@
+"""The published claims on asynchronous training and FedFix, as a study."""

@@ -1,0 +1,18 @@
+"""Is it worth waiting for slow clients?
+
+Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
+Heterogeneous Clients Updates" (2023). The claims on weights, schedules and quadratic losses are exact; the
+learning claims are on Gaussian classes, and on real images where UNALIKE_DATA has them (MNIST).
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .theory import theory_claims
+from .training import lesson_claims
+
+
+@study_registry.add("async")
+def asynchronous(quick: bool = False) -> list[Claim]:
+    """What late results weigh, where that leads, and what it is worth in time (AS-1 to AS-19)."""
+    return [*theory_claims(quick), *lesson_claims(quick)]

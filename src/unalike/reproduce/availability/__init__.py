@@ -1,0 +1,1 @@
+"""The published claims on correlated availability and CA-Fed, as a study."""

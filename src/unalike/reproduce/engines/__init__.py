@@ -1,0 +1,1 @@
+"""The published claims on engines, as a study."""

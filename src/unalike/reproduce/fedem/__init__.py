@@ -1,0 +1,1 @@
+"""The published claims on FedEM, as a study."""

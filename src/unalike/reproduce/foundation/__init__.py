@@ -1,0 +1,1 @@
+"""The published claims on the foundations, as a study."""

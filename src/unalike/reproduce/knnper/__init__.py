@@ -1,0 +1,1 @@
+"""The published claims on kNN-Per, as a study."""

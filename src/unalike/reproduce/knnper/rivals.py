@@ -1,0 +1,151 @@
+"""How does memory compare with training on?  (Personal labels and real digits: K12 to K14, K16 and K18.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+
+from ...algorithms import FedAvg, FedEM, LocalWork, Optimizer
+from ...algorithms.knnper import KNNPer
+from ...data import load
+from ...data.sources.files import local
+from ...memorization import Bound, Personal, memorise
+from ...memorization.shift import overall
+from ...models import Task, mlp
+from ..study import Claim, at_most, matches
+from .label_skew import SEEDS, average, in_order
+from .training import (
+    FULL,
+    QUICK,
+    TUNING_RATES,
+    Lesson,
+    global_model,
+    head_percent,
+    local_percent,
+    percent,
+    renamed,
+    skewed,
+    tuned_percent,
+)
+
+
+def rival_claims(quick: bool) -> Iterator[Claim]:
+    """K12 to K14, K16 and K18."""
+    scale, seeds = (QUICK, SEEDS[:1]) if quick else (FULL, SEEDS[:2])
+    yield from personal_claims([renamed(seed, scale) for seed in seeds], quick)
+    small = skewed(0.3, SEEDS[0], QUICK)
+    yield from traffic_claims(small)
+    yield from exact_claims(small)
+    yield from bound_claims()
+    yield from digit_claims(quick)
+
+
+def personal_claims(lessons: Sequence[Lesson], quick: bool) -> Iterator[Claim]:
+    """Where labels mean different things to different clients."""
+    rates = TUNING_RATES[1:3] if quick else TUNING_RATES
+    common = float(np.mean([percent(global_model(lesson.remembered)) for lesson in lessons]))
+    memory = float(np.mean([percent(lesson.remembered) for lesson in lessons]))
+    tuned = float(np.mean([tuned_percent(lesson, 1, rates) for lesson in lessons]))
+    published = "67.9 / 85.0 / 93.8 (CIFAR-10, two classes each)"
+    words = "global model, tuned for one epoch, kNN-Per: accuracy with personal labels"
+    yield in_order("K12", words, [common, tuned, memory], published=published)
+    words = "points of kNN-Per over a tuned model (one epoch)"
+    yield average("K12", words, [memory - tuned], 3, published=8.8)
+    alone = float(np.mean([local_percent(lesson) for lesson in lessons]))
+    yield in_order("K13", "global model, training alone", [common, alone], published="67.9 / 82.4")
+    if not quick:
+        yield from head_claims(lessons, common, memory, tuned)
+
+
+def head_claims(lessons: Sequence[Lesson], common: float, memory: float, tuned: float) -> Iterator[Claim]:
+    """Tuning the last layer alone, and tuning everything for long."""
+    head = float(np.mean([head_percent(lesson, 10) for lesson in lessons]))
+    words = "global model, head tuned for ten epochs, kNN-Per"
+    yield in_order("K12", words, [common, head, memory], published="67.9 / 89.1 / 93.8")
+    note = "with rates chosen by validation for both"
+    words = "tuned for one epoch, head tuned for ten epochs"
+    yield in_order("K12", words, [tuned, head], published="85.0 / 89.1", hard=False, note=note)
+    longer = tuned_percent(lessons[0], 10) - percent(lessons[0].remembered)
+    note = "beyond what was published: enough passes of descent overtake memory"
+    words = "points of ten epochs of tuning over kNN-Per"
+    yield average("K12", words, [longer], 0, hard=False, note=note)
+
+
+def traffic_claims(lesson: Lesson) -> Iterator[Claim]:
+    """Nothing more is sent than in FedAvg."""
+    runs = [lesson.run, lesson.train(_remembering(lesson), 2)]
+    for name in ("bytes_up", "bytes_down"):
+        plain, personal = (run.metrics()[name][1:3] for run in runs)
+        more = float(np.abs(personal - plain).max())
+        yield at_most("K14", f"{name.replace('_', ' ')} beyond FedAvg's", [more], 0)
+
+
+def _remembering(lesson: Lesson) -> KNNPer:
+    return KNNPer(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer)
+
+
+def exact_claims(lesson: Lesson) -> Iterator[Claim]:
+    """What is an identity: no memory, one neighbour, duplicates, and the compiled method."""
+    memory = lesson.remembered
+    plain = lesson.run.evaluate()
+    gap = np.abs(memory.changed(shares=0.0).evaluate()["accuracy"] - plain["accuracy"])
+    yield at_most("K16", "lambda = 0 against FedAvg, accuracy of every client", [float(gap.max())], 0)
+    nearest = memory.changed(shares=1.0, k=1)
+    wrong = [_disagreements(nearest, client) for client in range(min(10, len(nearest.stores)))]
+    yield at_most("K16", "lambda = 1, k = 1 against scikit-learn's nearest neighbour, rows", [max(wrong)], 0)
+    doubled = replace(nearest, stores=[s.add(s.keys, s.labels) for s in nearest.stores])
+    gap = np.abs(doubled.evaluate()["accuracy"] - nearest.evaluate()["accuracy"])
+    yield at_most("K16", "the same with every row remembered twice", [float(gap.max())], 0)
+    compiled = lesson.train(_remembering(lesson), 0, lesson.run.state).evaluate()
+    gap = np.abs(compiled["loss"] - memory.evaluate()["loss"])
+    words = "the compiled method against this one, loss of every client"
+    yield at_most("K16", words, [float(gap.max())], 1e-4)
+
+
+def _disagreements(memory: Personal, client: int) -> float:
+    store, test = memory.stores[client], memory.embedded("test").client(client)
+    x, _ = memory.federation.test.client(client)
+    other = KNeighborsClassifier(1, algorithm="brute").fit(store.keys, store.labels).predict(test.keys)
+    return float((memory.predict(client, x).argmax(axis=1) != other).sum())
+
+
+def bound_claims() -> Iterator[Claim]:
+    """The published bound prefers memory for clients with many rows, and for unlike ones."""
+    ends = [Bound(rows, 20_000, 2, 30, discrepancy=0.5).preferred for rows in (1, 10, 100, 1000, 10_000)]
+    yield in_order("K18", "the bound's end of lambda for 1, 10, ..., 10,000 rows", ends, published="rising")
+    rows = [Bound(1, 20_000, 2, 30, discrepancy=d).enough_rows for d in (1.0, 0.5, 0.25, 0.0)]
+    words = "rows from which on it prefers memory, for clients ever more like the others"
+    yield in_order("K18", words, rows, published="rising")
+    radius = Bound(250, 20_000, 1280, 30).radius
+    yield matches(
+        "K18", "r of 250 rows and keys of 1,280 numbers: above 1, no information", radius, 35.6, 0.05
+    )
+
+
+def digit_claims(quick: bool) -> Iterator[Claim]:
+    """Real digits, by Dirichlet labels and with two classes each; and FedEM on the same clients."""
+    real = not quick and local("mnist.npz") is not None
+    name, samples = ("mnist", 10_000) if real else ("digits", None)
+    for partition, published in (("dirichlet:0.3", "72.8 / 83.0"), ("classes:2", "67.9 / 93.8")):
+        federation = load(name, partition=partition, clients=50, samples=samples, seed=SEEDS[0])
+        model = mlp(64, 32, input_shape=federation.input_shape, outputs=10)
+        work, optimizer = LocalWork(epochs=1 if real else 5, batch_size=32), Optimizer("sgd", 0.1)
+        task, rounds = Task.classification(model, 10), 20 if quick else 50
+        lesson = Lesson(federation, task, FedAvg(work=work, optimizer=optimizer), rounds, SEEDS[0])
+        scores = [percent(global_model(lesson.new)), percent(lesson.new)]
+        words = f"global model, kNN-Per: accuracy of new clients, {name}, {partition}"
+        yield in_order("K1", words, scores, published=f"{published} (CIFAR-10)", hard=False)
+        if not quick:
+            yield from _against_fedem(lesson, f"{name}, {partition}")
+
+
+def _against_fedem(lesson: Lesson, words: str) -> Iterator[Claim]:
+    method = FedEM(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer, components=3)
+    run = lesson.train(method)
+    ratio = run.metrics()["bytes_up"][1:].sum() / lesson.run.metrics()["bytes_up"][1:].sum()
+    note = f"FedEM with three components sends {ratio:.1f} times as much"
+    scores = [100 * overall(run.evaluate()), percent(memorise(lesson.run))]
+    yield in_order("K18", f"FedEM, kNN-Per: accuracy of old clients, {words}", scores, hard=False, note=note)

@@ -1,0 +1,22 @@
+"""Is it enough to remember?
+
+Marfoq, Neglia, Kameni and Vidal, "Personalized Federated Learning through Local Memorization" (2022): kNN-Per
+mixes a global model with a vote of the nearest of a client's own rows. The claims are on Gaussian federations
+whose clients have different labels, and also different meanings of labels; and on real digits (MNIST where
+UNALIKE_DATA has it). The published figures are of images and of a pretrained network, so what is compared is
+their order and their shape. Where a limit is wider than a first estimate on one seed, a note says so.
+"""
+
+from __future__ import annotations
+
+from ..personalization.training import knnper_real_claims
+from ..study import Claim, study_registry
+from .label_skew import memory_claims
+from .rivals import rival_claims
+
+
+@study_registry.add("knnper")
+def knnper(quick: bool = False) -> list[Claim]:
+    """What a client's own memory adds to a global model, and what that depends on (K1 to K18)."""
+    real = [] if quick else knnper_real_claims()
+    return [*memory_claims(quick), *rival_claims(quick), *real]

@@ -1,0 +1,1 @@
+"""The published claims on personalised methods on real data, as a study."""

@@ -1,0 +1,1 @@
+"""The published claims on client sampling, as a study."""

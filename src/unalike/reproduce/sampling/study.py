@@ -1,0 +1,185 @@
+"""Does it matter how clients are drawn?
+
+Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
+Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated
+Learning" (2022). The claims on weights are exact; the learning curves are on real images where UNALIKE_DATA
+has them (MNIST with one digit per client, CIFAR-10 with Dirichlet labels), and on 8x8 digits otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from ...algorithms import FedProx, Optimizer
+from ..study import Claim, at_least, at_most, matches, study_registry
+from .theory import theory_claims
+from .training import Curve, Lesson, clouds, learn, means, one_class_each, unbalanced
+
+ONE_CLASS = ("md", "clustered-size", "clustered-similarity", "target")
+
+
+@study_registry.add("sampling")
+def sampling(quick: bool = False) -> list[Claim]:
+    """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-17)."""
+    return [*theory_claims(quick), *lesson_claims(quick)]
+
+
+def lesson_claims(quick: bool) -> Iterator[Claim]:
+    """CS-12 to CS-17."""
+    lessons = [one_class_each(seed, quick) for seed in range(1 if quick else 8)]
+    yield from one_class_claims(lessons, quick)
+    yield from unbalanced_claims(quick)
+    yield from uniform_claims(quick)
+    yield from proximal_claims(lessons)
+    yield from measure_claims(lessons)
+
+
+def curves(lessons: list[Lesson], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
+    """Every scheme on every lesson, ten clients a round; the lesson's place is the seed."""
+    return {
+        name: [learn(lesson, name, 10, seed, **options) for seed, lesson in enumerate(lessons)]  # type: ignore[arg-type]
+        for name in names
+    }
+
+
+def one_class_claims(lessons: list[Lesson], quick: bool) -> Iterator[Claim]:
+    """One class per client: which classes a round sees, where the loss ends, how much it jumps."""
+    learnt = curves(lessons, ONE_CLASS)
+    for name, published in (
+        ("md", 6.5),
+        ("clustered-size", 6.6952),
+        ("clustered-similarity", 10),
+        ("target", 10),
+    ):
+        seen = means(learnt[name], "classes_at_end")
+        yield matches(
+            "CS-12", f"classes a round at the end, {name}", seen, published, 0.4 if published < 10 else 0.05
+        )
+    reached = [int(np.argmax(curve.classes == 10)) for curve in learnt["clustered-similarity"]]
+    yield at_most("CS-12", "rounds until similarity first sees all classes", reached, 50, published="50")
+    md, size, similar, oracle = (means(learnt[name], "end") for name in ONE_CLASS)
+    yield matches("CS-12", "final loss of similarity over the oracle's", similar / oracle, 1.0, 0.02)
+    yield at_most("CS-12", "final loss of the oracle over clustered-size's", [oracle / size], 1.0)
+    yield at_most(
+        "CS-12",
+        "final loss of clustered-size over md's",
+        [size / md],
+        1.0,
+        note=_per_seed(learnt["clustered-size"], learnt["md"]),
+        hard=not quick,
+    )
+    jumps = means(learnt["md"], "jitter") / means(learnt["clustered-similarity"], "jitter")
+    yield at_least("CS-12", "how many times less the loss jumps with similarity than with md", [jumps], 5.0)
+
+
+def _per_seed(one: list[Curve], other: list[Curve]) -> str:
+    """The ratio of final losses seed by seed."""
+    ratios = np.array([a.end / b.end for a, b in zip(one, other, strict=True)])
+    error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else float("nan")
+    return f"seed by seed {ratios.mean():.4f}, standard error {error:.4f}"
+
+
+def unbalanced_claims(quick: bool) -> Iterator[Claim]:
+    """Unequal sizes: the area under the loss curve, for very unlike and for nearly alike clients."""
+    gains = {}
+    for alpha in (0.001, 10.0):
+        lessons = [unbalanced(alpha, seed, quick) for seed in range(1 if quick else 3)]
+        learnt = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
+        md, size, similar = (means(learnt[name], "area") for name in learnt)
+        gains[alpha] = (md - similar) / md
+        yield at_most(
+            "CS-13", f"loss of similarity over clustered-size's, Dirichlet({alpha:g})", [similar / size], 1.01
+        )
+        yield at_most("CS-13", f"loss of clustered-size over md's, Dirichlet({alpha:g})", [size / md], 1.01)
+    yield at_least(
+        "CS-13", "gain of similarity over md is larger for unlike clients", [gains[0.001] - gains[10.0]], 0.0
+    )
+
+
+def uniform_claims(quick: bool) -> Iterator[Claim]:
+    """Uniform, multinomial and clustered by size, half of the clients, over many draws of the data."""
+    gaps = []
+    for clients in (10, 20, 40) if quick else (10, 20, 40, 80):
+        md, uniform, size = _tails(clients, None, quick)
+        gaps.append((md - uniform) / md)
+        yield at_most(
+            "CS-14",
+            f"loss of uniform over md's, {clients} equal clients",
+            [uniform / md],
+            1.0,
+            hard=not quick,
+        )
+        yield at_most(
+            "CS-14",
+            f"loss of clustered-size over md's, {clients} equal clients",
+            [size / md],
+            1.0,
+            hard=not quick,
+        )
+    shrinks = all(a >= b for a, b in pairwise(gaps))
+    words = ", ".join(f"{gap:.1%}" for gap in gaps)
+    yield Claim(
+        "CS-14",
+        "the gain of uniform over md shrinks with more clients",
+        None,
+        "shrinking",
+        words,
+        shrinks,
+        hard=False,
+    )
+    for clients in (10, 20):
+        md, uniform, size = _tails(clients, "lognormal:1", quick)
+        yield at_most(
+            "CS-15",
+            f"loss of clustered-size over md's, {clients} unequal clients",
+            [size / md],
+            1.0,
+            hard=not quick,
+        )
+        yield at_most(
+            "CS-15",
+            f"loss of md over uniform's, {clients} unequal clients",
+            [md / uniform],
+            1.0,
+            hard=False,
+            note="published for 50 local steps and 30 seeds",
+        )
+
+
+def _tails(clients: int, sizes: str | None, quick: bool) -> tuple[float, float, float]:
+    """The mean final losses of md, uniform and clustered-size."""
+    seeds = range(2 if quick else 12)
+    lessons = [clouds(clients, sizes, seed, 20 if quick else 60) for seed in seeds]
+    md, uniform, size = (
+        float(np.mean([learn(lesson, name, clients // 2, s).end for s, lesson in enumerate(lessons)]))
+        for name in ("md", "uniform", "clustered-size")
+    )
+    return md, uniform, size
+
+
+def proximal_claims(lessons: list[Lesson]) -> Iterator[Claim]:
+    """The same order with a proximal term."""
+    first = lessons[0]
+    proximal = FedProx(work=first.work, optimizer=Optimizer("sgd", first.learning_rate), mu=0.1)
+    learnt = curves(lessons, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
+    md, size, similar = (means(learnt[name], "end") for name in learnt)
+    yield at_most("CS-16", "FedProx: final loss of similarity over clustered-size's", [similar / size], 1.0)
+    yield at_most(
+        "CS-16",
+        "FedProx: final loss of clustered-size over md's",
+        [size / md],
+        1.0,
+        hard=len(lessons) > 1,
+        note=_per_seed(learnt["clustered-size"], learnt["md"]),
+    )
+
+
+def measure_claims(lessons: list[Lesson]) -> Iterator[Claim]:
+    """The choice of similarity hardly matters."""
+    names = tuple(f"clustered-similarity:{measure}" for measure in ("arccos", "L2", "L1"))
+    ends = [means(learnt, "end") for learnt in curves(lessons[:2], names).values()]
+    spread = (max(ends) - min(ends)) / min(ends)
+    yield at_most("CS-17", "final losses with arccos, L2 and L1 differ by", [spread], 0.05)

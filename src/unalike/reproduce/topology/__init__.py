@@ -1,0 +1,1 @@
+"""The published claims on throughput-optimal topologies, as a study."""

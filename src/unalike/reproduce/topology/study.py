@@ -1,0 +1,18 @@
+"""Which overlay lets silos learn soonest?
+
+Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020).
+Cycle times are exact, so the published tables are compared cell by cell: Gaia and AWS North America from
+built-in city coordinates, all five networks where UNALIKE_DATA has their maps. Training runs are small.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .tables import table_claims
+from .training import lesson_claims
+
+
+@study_registry.add("topology")
+def topology(quick: bool = False) -> list[Claim]:
+    """Cycle times of overlays, bounds on them, and training on them (T1 to T17)."""
+    return [*table_claims(quick), *lesson_claims(quick)]

@@ -1,0 +1,1 @@
+"""Theory of clients that come and go: optimisation error and mixing rate."""

@@ -1,0 +1,1 @@
+"""Theory of client sampling: bounds, comparisons, coverage and quadratic problems."""

@@ -1,0 +1,1 @@
+"""The simulated clock: hardware, networks, measured times and jobs in progress."""

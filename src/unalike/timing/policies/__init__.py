@@ -1,0 +1,1 @@
+"""When the server aggregates: asynchronous, FedFix, FedBuff, and cohorts with deadlines."""

@@ -1,0 +1,71 @@
+"""What if the server aggregates by the clock?  (FedFix: Fraboni, Vidal, Kameni and Lorenzi, "A General
+Theory for Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023.)
+
+Every `window` units of time the server takes the results that are there. Client i reports every
+c_i = ceil(tau_i / window) steps, so d_i = c_i p_i; a wide window is synchronous, a narrow one asynchronous.
+Where its times T are random, it begins anew with every window in which it reports, so that
+
+    c_i = E[ceil(T / window)] = sum_k P(T > k window),      k = 0, 1, 2, ...
+
+and of its jobs those arrive that are not lost and not given up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import timing_registry
+from ..clock.hardware import ExponentialTimes, exact_time
+from .base import Floats, Policy
+
+
+@timing_registry.add("fedfix")
+@dataclass
+class FedFix(Policy):
+    """The results that are there, at fixed intervals; `fedfix:0.5` aggregates twice per unit of time."""
+
+    takes_all: ClassVar[bool] = True
+
+    window: float | Fraction = 0.5
+
+    def grid(self) -> list[Fraction]:
+        return [exact_time(self.window)]
+
+    def wait(self) -> tuple[int, list[int]]:
+        tick = self.now + self.ticks(self.window)
+        return tick, self.arrivals(until=tick)
+
+    def uncorrected(self, importance: Floats) -> Floats:
+        return importance
+
+    def frequency(self) -> Floats | None:
+        """The share of jobs that arrive over the windows that a job lasts on average."""
+        if not self._losses:
+            return self._undisturbed()
+        if self.times.fixed:
+            ticks = self._fixed_ticks()
+            longest = ticks.max() if self.flight.longest is None else self.flight.longest
+            windows = -(-np.minimum(ticks, longest) // self.ticks(self.window))
+            return (1 - self.dropout) * (ticks <= longest) / windows
+        limit = np.inf if self.timeout is None else float(self.timeout)
+        lasting = self.times.mean_windows(float(self.window), limit)
+        within = self.times.chance_within(limit)
+        return None if lasting is None or within is None else (1 - self.dropout) * within / lasting
+
+    def _undisturbed(self) -> Floats | None:
+        """1 / ceil(tau / window) for fixed times, and the chance to be ready in time for memoryless ones."""
+        if self.times.fixed:
+            return 1 / -(-self._fixed_ticks() // self.ticks(self.window))
+        if isinstance(self.times, ExponentialTimes):
+            return self.times.chance_within(float(self.window))
+        windows = self.times.mean_windows(float(self.window))
+        return None if windows is None else 1 / windows
+
+    def _fixed_ticks(self) -> NDArray[np.int64]:
+        everyone = np.arange(len(self.times.mean))
+        return self.flight.finer * self.times.ticks(everyone, np.zeros_like(everyone))

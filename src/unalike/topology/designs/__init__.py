@@ -1,0 +1,1 @@
+"""Overlay designers, one per file: star, ring, spanning trees, MATCHA, and a search."""

@@ -1,0 +1,1 @@
+"""What overlays run on: maps, measured networks, links and workloads."""

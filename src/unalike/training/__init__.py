@@ -1,0 +1,5 @@
+"""The training loop, and what it leaves behind: history, checkpoints, round reports and runs."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(__name__, submodules=["newcomers"])

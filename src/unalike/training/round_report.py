@@ -1,0 +1,138 @@
+"""What is worth knowing of a round?  (The numbers that are recorded, and how they are computed.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pytrees import Tree
+from ..data import Federation
+from ..engine import Engine, Memories, Report
+from ..timing import Step
+from .queries import QUESTIONS
+
+Groups = Mapping[str, NDArray[Any]]
+ANSWER = 4
+"""Bytes of one number that a client answers."""
+
+
+@dataclass
+class RoundReport:
+    """One round's numbers; round 0 is the start."""
+
+    round: int
+    metrics: dict[str, float] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    groups: Groups = field(default_factory=dict)
+    """Which clients were used and, where it matters, available, asked or excluded."""
+    seconds: float | None = None
+
+
+def round_report(
+    step: Step, said: Report, down: int, up: int, name: Callable[[int], str], groups: Groups
+) -> RoundReport:
+    """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
+    upload, `groups` the clients that were there, asked or excluded."""
+    number = step.number + 1
+    counts = {key: float(len(group)) for key, group in groups.items()}
+    groups = {"used": step.clients, **_timeline(step), **groups}
+    answers = ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)
+    received = len(_reached(groups)) + len(step.lost) if step.messages is None else step.messages
+    sent = len(step.clients) if step.messages is None else step.messages
+    traffic = {
+        "bytes_down": float(down * received),
+        "bytes_up": float(up * sent + answers),
+        "clock": step.time,
+    }
+    counts |= _ages(step)
+    if not said:
+        nothing = {"participants": 0.0, "rejected": 0.0, **counts, **traffic}
+        lost = [_event("lost job", int(c), name) for c in step.lost]
+        return RoundReport(number, nothing, [{"kind": "empty round"}, *lost], groups)
+    arrays = {key: np.asarray(values) for key, values in said.items()}
+    reports = {key: values.astype(np.float64) for key, values in arrays.items() if values.ndim == 1}
+    accepted = reports.pop("accepted") > 0
+    weights = np.where(accepted, step.weights if step.weights.ndim == 1 else 1.0, 0.0)
+    metrics = {key: _mean(values, weights) for key, values in reports.items()}
+    metrics |= {
+        "participants": float(len(step.clients)),
+        "rejected": float((~accepted).sum()),
+        "weight_sum": float(step.weights.sum()),
+        **counts,
+        **traffic,
+    }
+    events = [_event("rejected upload", int(c), name) for c in step.clients[~accepted]]
+    events += [_event("lost job", int(c), name) for c in step.lost]
+    return RoundReport(number, metrics, events, groups)
+
+
+def _event(kind: str, client: int, name: Callable[[int], str]) -> dict[str, Any]:
+    return {"kind": kind, "client": client, "name": name(client)}
+
+
+def _ages(step: Step) -> dict[str, float]:
+    """How old the models were that clients started from, where they were not all new."""
+    if step.started is None or not len(step.clients):
+        return {}
+    ages = step.number - step.versions
+    return {"staleness": float(ages.mean()), "oldest": float(ages.max())}
+
+
+def _timeline(step: Step) -> Groups:
+    """What a timing that knows more than rounds says of the clients used."""
+    if step.started is None or step.finished is None:
+        return {}
+    return {
+        "versions": step.versions,
+        "weights": step.weights,
+        "started": step.started,
+        "finished": step.finished,
+    }
+
+
+def _reached(groups: Groups) -> NDArray[np.int64]:
+    """The clients that were sent the model: those that worked and those that were asked something."""
+    asked = [groups[question] for question in QUESTIONS if question in groups]
+    return np.unique(np.concatenate([groups["used"], *asked])) if asked else groups["used"]
+
+
+def evaluation_columns(
+    engine: Engine,
+    message: Tree,
+    memories: Memories,
+    round: int,
+    clients: NDArray[np.int64],
+    federation: Federation,
+) -> tuple[dict[str, float], dict[str, Any] | None]:
+    """Test (and validation) metrics: means over all samples, and each client's own."""
+    metrics: dict[str, float] = {}
+    columns: dict[str, Any] = {}
+    for split in ("test", "validation"):
+        if not len(getattr(federation, split).y):
+            continue
+        values = engine.evaluate(message, memories, split, round, clients)
+        samples = values.pop("samples")
+        columns[f"{split}_samples"] = samples
+        for key, value in values.items():
+            root = key == "mse"  # means of squares compose, their roots are what people read
+            name = f"{split}_rmse" if root else f"{split}_{key}"
+            columns[name] = np.sqrt(value) if root else value
+            metrics[name] = float(np.sqrt(_mean(value, samples))) if root else _mean(value, samples)
+    if not metrics:
+        return {}, None
+    offsets = federation.train.offsets
+    trained_on = offsets[clients + 1] - offsets[clients]
+    return metrics, {"client": clients, "train_samples": trained_on, **columns}
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The weighted mean over the entries that count; NaN when none does."""
+    counted = weights > 0
+    if not counted.any():
+        return float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # what diverges is said by an event, not by NumPy
+        return float(np.average(values[counted], weights=weights[counted]))

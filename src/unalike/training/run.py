@@ -1,0 +1,81 @@
+"""What is there after training?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pytrees import Tree
+from ..engine import Engine, Memories, Setting
+from ..runs import Record, RunFolder
+from .history import History
+from .round_report import evaluation_columns
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training: the server's state, what clients remember, and what happened on the way."""
+
+    setting: Setting
+    engine: Engine
+    state: Tree
+    memories: Memories
+    history: History
+    record: Record
+    folder: RunFolder | None = None
+
+    def __repr__(self) -> str:
+        return show_run(self)
+
+    @property
+    def message(self) -> Tree:
+        """What the server would broadcast now: the model, for most algorithms."""
+        return self.setting.algorithm.broadcast(self.setting.task, self.state)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were trained."""
+        return self.record.last_round() or 0
+
+    def metrics(self) -> dict[str, NDArray[Any]]:
+        """One column per metric and one row per round (0 is the start); NaN where nothing was measured."""
+        return self.record.metrics()
+
+    def client_metrics(self, round: int | None = None) -> dict[str, NDArray[Any]]:
+        """One column per metric and one row per client, at the last evaluation or in a given round."""
+        return self.record.client_metrics(round)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything unusual: rejected uploads, empty rounds, skipped checkpoints."""
+        return self.record.events()
+
+    def evaluate(self, split: str = "test") -> dict[str, NDArray[np.float64]]:
+        """Loss and metrics of every client on its rows of a split, with the number of `samples`."""
+        return self.engine.evaluate(self.message, self.memories, split, self.rounds)
+
+    def final(self) -> dict[str, float]:
+        """The last evaluation's means over all samples."""
+        clients = np.arange(len(self.setting.federation))
+        return evaluation_columns(
+            self.engine, self.message, self.memories, self.rounds, clients, self.setting.federation
+        )[0]
+
+
+def show_run(run: Run) -> str:
+    """A few lines: method, clients, rounds, the last metrics, and the folder."""
+    columns = run.metrics()
+    named = {name: columns[name] for name in columns if name.startswith(("train_", "test_", "unseen_"))}
+    seen = {name: values[np.isfinite(values)] for name, values in named.items()}
+    last = [f"{name.replace('_', ' ')} {values[-1]:.4g}" for name, values in seen.items() if len(values)]
+    algorithm = run.setting.algorithm
+    lines = [
+        f"Run of {algorithm.name or type(algorithm).__name__}: {len(run.setting.federation):,} clients, "
+        f"{run.rounds:,} rounds",
+        f"  last: {', '.join(last) or 'nothing was measured'}",
+    ]
+    if run.folder is not None:
+        lines.append(f"  folder: {run.folder.path}")
+    return "\n".join(lines)

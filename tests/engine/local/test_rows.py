@@ -1,0 +1,138 @@
+"""Does a client see its own rows and no others, wherever they lie?"""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from unalike.algorithms import ClientData, FedAvg, LocalWork
+from unalike.core.pytrees import largest_difference
+from unalike.data import Selection
+from unalike.engine import LocalEngine, Setting
+from unalike.engine.local.batches import plan_batches
+from unalike.engine.local.devices import mesh
+from unalike.engine.local.layout import deal
+from unalike.engine.local.rows import Gathered, Resident, whole
+from unalike.errors import ConfigError
+
+from .. import toys
+
+SIZES = [3, 7, 1, 4, 9]
+
+
+@pytest.fixture(scope="module")
+def split():
+    return toys.split(SIZES)
+
+
+def seen(placed, layout, cores, index, size):
+    """The rows that client number `index` of the cohort gets on its own core."""
+    width, place = len(layout.place) // cores, layout.home[index]
+    x, y = np.asarray(placed.x), np.asarray(placed.y)
+    first = int(placed.start[place])
+    first += (place // width) * (len(x) // cores)
+    return x[first : first + size], y[first : first + size]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("cohort", [[0, 1, 2, 3, 4], [4, 0], [2], [3, 1, 4]])
+def test_gathered_rows_are_the_clients_own(split, cohort, cores):
+    clients = np.array(cohort)
+    layout = deal(split.sizes[clients], cores)
+    placed = Gathered(split, cores).place(clients, layout)
+    assert len(placed.x) % cores == 0
+    for index, client in enumerate(clients):
+        x, y = seen(placed, layout, cores, index, SIZES[client])
+        assert np.array_equal(x, split.client(client)[0])
+        assert np.array_equal(y, split.client(client)[1])
+
+
+def test_resident_rows_stay_where_they_are(split):
+    clients = np.array([4, 0, 2])
+    layout = deal(split.sizes[clients], 2)
+    placed = Resident(split, mesh()).place(clients, layout)
+    for index, client in enumerate(clients):
+        first = placed.start[layout.home[index]]
+        assert np.array_equal(np.asarray(placed.x)[first : first + SIZES[client]], split.client(client)[0])
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_selection_chooses_rows_and_weights_and_may_be_empty(split, cores):
+    clients = np.array([1, 3, 4])
+    rows = np.array([4, 4, 9, 16, 15])
+    selection = Selection(rows, np.array([0, 3, 3, 5]), np.arange(5, dtype=np.float32))
+    layout = deal(np.diff(selection.offsets), cores)
+    placed = Gathered(split, cores).place(clients, layout, selection)
+    for index in range(3):
+        low, high = selection.offsets[index : index + 2]
+        x, y = seen(placed, layout, cores, index, high - low)
+        assert np.array_equal(x, split.x[rows[low:high]])
+        assert np.array_equal(y, split.y[rows[low:high]])
+    real = placed.weights[placed.weights > 0]
+    assert sorted(real.tolist()) == [1, 2, 3, 4]
+
+
+def test_nobody_has_rows(split):
+    selection = Selection(np.zeros(0, np.int64), np.zeros(3, np.int64))
+    placed = Gathered(split, 2).place(np.array([0, 1]), deal(np.zeros(2, np.int64), 2), selection)
+    assert len(placed.x) == len(placed.y) == 2
+    assert not placed.start.any()
+
+
+def test_whole_is_all_rows_of_the_clients_in_the_order_asked_for(split):
+    chosen = whole(split, np.array([3, 0]))
+    assert np.array_equal(split.x[chosen.rows], np.concatenate([split.client(3)[0], split.client(0)[0]]))
+    assert chosen.offsets.tolist() == [0, 4, 7]
+
+
+def client_data(placed, start, size, batches, index, capacity):
+    return ClientData(
+        x=jnp.asarray(placed.x),
+        y=jnp.asarray(placed.y),
+        weights=None,
+        own_weights=None,
+        start=jnp.asarray(start),
+        size=jnp.asarray(size),
+        steps=jnp.asarray(batches.steps[index]),
+        positions=jnp.asarray(batches.positions[index]),
+        round=jnp.asarray(0),
+        key=None,
+        capacity=capacity,
+    )
+
+
+def test_both_placements_show_a_client_the_same_rows(split):
+    clients = np.array([4, 0, 3])
+    batches = plan_batches(LocalWork(batch_size=4), split.sizes[clients], clients, 0, 0, 10)
+    layout = deal(batches.steps, 1)
+    gathered = Gathered(split, 1).place(clients, layout)
+    resident = Resident(split, mesh(1)).place(clients, layout)
+    for index, client in enumerate(clients):
+        place = layout.home[index]
+        views = [
+            client_data(placed, placed.start[place], SIZES[client], batches, index, 10)
+            for placed in (gathered, resident)
+        ]
+        one, two = (view.all_rows() for view in views)
+        for a, b in zip(one[:4], two[:4], strict=True):
+            assert np.array_equal(a, b)
+        assert np.array_equal(np.asarray(one.x)[: SIZES[client]], split.client(client)[0])
+
+
+def test_training_on_gathered_rows_is_training_on_resident_rows():
+    federation, task = toys.federation(SIZES), toys.logistic_task()
+    setting = Setting(federation, task, FedAvg(work=LocalWork(epochs=2, batch_size=4)), 3)
+    steps = [toys.step(0, [0, 1, 2, 3, 4], federation.importance), toys.step(1, [4, 1, 0, 3, 2], [0.2] * 5)]
+    answers = []
+    for resident in (True, False):
+        engine = LocalEngine(setting, resident=resident)
+        assert engine.rows.gathered is not resident
+        state, memories, _ = toys.start(setting)
+        answers.append(toys.advance(engine, setting, steps, state, memories)[0][-1]["params"])
+    assert largest_difference(*answers) < 1e-6
+    assert np.abs(answers[0]["w"]).max() > 1e-3
+
+
+def test_more_devices_than_there_are_is_refused_in_words():
+    setting = Setting(toys.federation([2]), toys.logistic_task(), FedAvg(), 0, None, 99)
+    with pytest.raises(ConfigError, match="devices must be between 1 and"):
+        LocalEngine(setting)

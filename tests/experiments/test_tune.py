@@ -1,0 +1,236 @@
+"""Does every method get the same chances, and does nobody look at the test rows?"""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import unalike.experiments.tune
+from unalike import ConfigError
+from unalike.algorithms import algorithm_registry
+from unalike.data import Split
+from unalike.experiments.build import make_algorithm, make_federation, run_experiment
+from unalike.experiments.config import make_experiment
+from unalike.experiments.tune import (
+    SEARCHES,
+    Trial,
+    applied,
+    at_the_edge,
+    candidates,
+    final_federation,
+    ranked,
+    search_space,
+    tune,
+    with_validation,
+)
+from unalike.training.newcomers import set_apart
+
+SMALL = {
+    **{"data": "digits", "samples": 200, "clients": 5, "partition": "dirichlet:0.3", "model": "linear"},
+    **{"rounds": 2, "steps": 2, "devices": 1, "seed": 3},
+}
+
+
+def described(algorithm="fedavg", **values):
+    return make_experiment({**SMALL, "algorithm": algorithm, **values})
+
+
+def rows_of(split, i):
+    """A client's rows, in an order of their own."""
+    x, y = split.client(i)
+    return sorted((*row.ravel().tolist(), int(label)) for row, label in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("budget", [1, 2, 12])
+def test_every_method_gets_the_same_number_of_trials(search, budget):
+    counts = {name: len(candidates(described(name), budget, search)) for name in algorithm_registry}
+    assert counts == dict.fromkeys(algorithm_registry, budget)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_first_trial_is_the_experiment_as_it_stands(search):
+    for name in algorithm_registry:
+        first = candidates(described(name, learning_rate=0.07), 3, search)[0]
+        assert make_algorithm(applied(described(name, learning_rate=0.07), first)) == make_algorithm(
+            described(name, learning_rate=0.07)
+        )
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_rates_stay_between_the_ends_and_own_values_are_the_methods(search):
+    for name in algorithm_registry:
+        own = getattr(algorithm_registry[name], "grid", {})
+        for settings in candidates(described(name), 12, search, (0.01, 0.5))[1:]:
+            assert 0.01 <= settings["learning_rate"] <= 0.5
+            assert set(settings) == {"learning_rate", *own}
+            for key, values in own.items():
+                assert min(values) * 0.999 <= settings[key] <= max(values) * 1.001
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", ["fedprox", "ditto", "knnper", "fedem", "fedadam"])
+def test_a_method_with_settings_of_its_own_sees_as_many_learning_rates_as_one_without(name, search):
+    rates = {settings["learning_rate"] for settings in candidates(described(name), 12, search)}
+    assert len(rates) == 12
+
+
+@pytest.mark.parametrize("name", ["fedavg", "ditto", "knnper"])
+def test_quasi_random_rates_leave_no_large_gap(name):
+    """Twelve points, of which none is far from the others on the logarithmic scale: below a quarter."""
+    for seed in range(10):
+        tried = candidates(described(name, seed=seed), 13, "quasi-random", (0.001, 1.0))[1:]
+        places = np.sort(np.log10([settings["learning_rate"] for settings in tried])) / 3 + 1
+        assert np.diff([0.0, *places, 1.0]).max() < 0.25
+
+
+def test_every_choice_of_a_small_set_is_tried():
+    found = candidates(described("fedem"), 12)
+    assert {settings["components"] for settings in found} == {2, 3, 4}
+
+
+def test_the_best_at_an_end_of_what_was_tried_is_said():
+    trials = [
+        Trial("m", {"learning_rate": r, "mu": m}, 0.0) for r, m in ((1.0, 0.1), (0.1, 0.01), (0.5, 1.0))
+    ]
+    space = {"learning_rate": (0.1, 1.0), "mu": (0.01, 1.0)}
+    assert at_the_edge(trials, space) == ["learning_rate 1 is the largest that was tried"]
+    assert at_the_edge(trials[1:2] + trials[:1] + trials[2:], space) == [
+        "learning_rate 0.1 is the smallest that was tried",
+        "mu 0.01 is the smallest that was tried",
+    ]
+
+
+def test_the_proximal_weight_of_fedprox_is_searched():
+    assert set(search_space(described("fedprox"))) == {"learning_rate", "mu"}
+    assert set(search_space(described("fedadam", server_learning_rate=0.1))) == {"learning_rate"}
+
+
+def test_what_the_user_has_set_is_not_searched():
+    for search in SEARCHES:
+        assert all("lam" not in s for s in candidates(described("ditto", options={"lam": 0.7}), 5, search))
+
+
+def test_the_seed_decides_what_is_drawn():
+    drawn = [candidates(described("ditto", seed=seed), 4, "random") for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize(
+    ("budget", "search", "rates", "words"),
+    [
+        (0, "random", (0.1, 1.0), "a budget of at least 1"),
+        (3, "quasi-random", (1.0, 0.1), "positive learning rates in order"),
+        (3, "random", (0.0, 1.0), "positive learning rates in order"),
+        (3, "quasi-random", (math.nan, 1.0), "positive learning rates in order"),
+        (3, "foo", (0.1, 1.0), "search must be quasi-random or random, not 'foo'"),
+    ],
+)
+def test_impossible_searches_are_refused(budget, search, rates, words):
+    with pytest.raises(ConfigError, match=words):
+        candidates(described(), budget, search, rates)
+
+
+def test_an_infinite_rate_is_refused():
+    with pytest.raises(ConfigError, match="positive learning rates"):
+        candidates(described(), 3, "random", (1.0, math.inf))
+
+
+def test_settings_go_where_they_belong():
+    experiment = applied(described("ditto", options={"solver": 1}), {"learning_rate": 0.3, "lam": 2.0})
+    assert experiment.learning_rate == 0.3
+    assert experiment.options == {"solver": 1, "lam": 2.0}
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_trials_are_ranked_and_what_failed_comes_last(higher):
+    scores = [0.2, math.nan, 0.5, 0.2, 0.1]
+    trials = [Trial("m", {"number": i}, score) for i, score in enumerate(scores)]
+    order = [trial.settings["number"] for trial in ranked(trials, higher)]
+    assert order == ([2, 0, 3, 4, 1] if higher else [4, 0, 3, 2, 1])
+
+
+@pytest.mark.parametrize(("test", "validation", "room"), [(0.2, 0.0, 0.2), (0.8, 0.0, 0.1), (0.2, 0.3, 0.3)])
+def test_validation_rows_come_from_the_training_rows(test, validation, room):
+    experiment = with_validation(described(test_fraction=test, validation_fraction=validation))
+    assert experiment.validation_fraction == pytest.approx(room)
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.3])
+def test_the_best_are_trained_on_all_rows_but_those_of_the_test(validation):
+    experiment = described(validation_fraction=validation)
+    final, trial = final_federation(experiment), make_federation(with_validation(experiment))
+    plain = make_federation(experiment)
+    assert len(final.validation.y) == 0
+    np.testing.assert_array_equal(final.test.x, trial.test.x)
+    np.testing.assert_array_equal(final.test.y, plain.test.y)
+    np.testing.assert_array_equal(final.test.x, plain.test.x)
+    for i in range(len(final)):
+        assert rows_of(final.train, i) == sorted(rows_of(trial.train, i) + rows_of(trial.validation, i))
+    np.testing.assert_array_equal(final.train.sizes, trial.train.sizes + trial.validation.sizes)
+
+
+def test_clients_without_validation_rows_keep_their_training_rows():
+    federation = make_federation(described(validation_fraction=0.2))
+    nobody = replace(federation, validation=make_federation(described()).validation)
+    merged = nobody.with_validation_in_training()
+    np.testing.assert_array_equal(merged.train.x, federation.train.x)
+    np.testing.assert_array_equal(merged.train.offsets, federation.train.offsets)
+
+
+def test_scores_are_those_of_a_run_on_validation_rows_whatever_the_test_rows_say(monkeypatch):
+    """With every test label replaced the trials are the same, number by number."""
+    honest = make_federation(with_validation(described()))
+    test = Split(honest.test.x, (honest.test.y + 5) % 10, honest.test.offsets)
+    monkeypatch.setattr(unalike.experiments.tune, "make_federation", lambda _: replace(honest, test=test))
+    found = tune({"fedavg": described()}, budget=2, rates=(0.05, 0.5))["fedavg"]
+    scores = {trial.settings["learning_rate"]: trial.score for trial in found}
+    assert len(scores) == 2
+    assert found[0].score == max(scores.values())
+    best = run_experiment(applied(with_validation(described()), found[0].settings), federation=honest)
+    assert best.final()["validation_accuracy"] == found[0].score
+
+
+def stubbed(monkeypatch, scores):
+    """Replace training by a list of scores; what was asked for is kept."""
+    asked = []
+
+    def run(experiment, *, federation, **_):
+        asked.append((experiment, federation))
+        column = np.array([np.nan, scores[len(asked) - 1]])
+        return SimpleNamespace(metrics=lambda: {"validation_accuracy": column})
+
+    monkeypatch.setattr(unalike.experiments.tune, "run_experiment", run)
+    return asked
+
+
+def test_all_trials_of_all_methods_have_the_same_rows_and_seed(monkeypatch):
+    asked = stubbed(monkeypatch, [0.1, 0.3, math.nan, 0.2])
+    found = tune({name: described(name) for name in ("fedavg", "ditto")}, budget=2)
+    assert len({id(federation) for _, federation in asked}) == 1
+    assert {experiment.seed for experiment, _ in asked} == {3}
+    assert [trial.score for trial in found["fedavg"]] == [0.3, 0.1]
+    assert found["ditto"][0].score == 0.2
+    assert math.isnan(found["ditto"][1].score)
+
+
+def test_without_a_validation_row_there_is_nothing_to_judge_by(monkeypatch):
+    asked = stubbed(monkeypatch, [])
+    with pytest.raises(ConfigError, match="rows enough for validation"):
+        tune({"fedavg": described(samples=5)})
+    assert not asked
+
+
+def test_no_trial_has_a_row_of_a_client_that_joins_after_training(monkeypatch):
+    asked = stubbed(monkeypatch, [0.1])
+    experiment = described(unseen=0.4)
+    tune({"fedavg": experiment}, budget=1)
+    unseen = set_apart(final_federation(experiment), 0.4, experiment.seed)[1]
+    trained, federation = asked[0]
+    if trained.unseen:
+        federation = set_apart(federation, trained.unseen, trained.seed)[0]
+    theirs = {row for i in range(len(unseen)) for row in rows_of(unseen.train, i)}
+    used = {row for i in range(len(federation)) for row in rows_of(federation.train, i)}
+    assert not theirs & used
