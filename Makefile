@@ -1,23 +1,26 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Everything happens in .venv.
+# Two commands on a fresh machine: `make demo` and `make test`. Everything happens in .venv, with the versions
+# of constraints.txt, also of what builds the package (hatchling, editables), so that next year's install is
+# the one that was tested.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test lint format bench docs constraints clean
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
 # What a user needs; the demo needs no more.
-$(BIN)/.plain: pyproject.toml
+$(BIN)/.plain: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(PIP) pip hatchling editables
+	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
 # And what tests, checks and benchmarks need.
 $(BIN)/.ready: $(BIN)/.plain
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
 demo: $(BIN)/.plain  ## train on embedded data and compare methods; ends with a table and a report
@@ -29,13 +32,13 @@ test: $(BIN)/.ready  ## run all tests
 	UNALIKE_EXACT=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: $(BIN)/.ready  ## check style and types
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
 
 format: $(BIN)/.ready  ## bring the code into shape
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples tools
+	$(BIN)/ruff format src tests benchmarks examples tools
 
 bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (installs the peers; takes long)
 	$(BIN)/python benchmarks/peers.py
@@ -48,6 +51,9 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run
 	$(BIN)/python -m pytest -q tests/test_docs.py
+
+constraints:  ## write down the versions that are installed in .venv, once the tests have passed with them
+	$(BIN)/python tools/constraints.py > constraints.new && mv constraints.new constraints.txt
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache benchmarks/.peers
