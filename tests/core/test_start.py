@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from unalike.core.start import cache_folder
+
 SLOW = ("jax", "scipy", "sklearn", "matplotlib", "networkx.classes", "optax", "pandas")
 
 
@@ -89,3 +91,12 @@ def test_a_run_imports_neither_scikit_learn_nor_networkx():
         "unalike.train(f, task, unalike.FedAvg(), rounds=1)"
     )
     assert not {"sklearn", "networkx.classes", "matplotlib"} & set(imported(program))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms keep caches elsewhere")
+def test_programs_and_data_sets_are_kept_where_the_platform_keeps_caches(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "unalike"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "unalike"

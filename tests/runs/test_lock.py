@@ -1,5 +1,12 @@
 """A folder has one writer."""
 
+import errno
+import os
+import subprocess
+import sys
+import threading
+
+import filelock
 import pytest
 
 from unalike.errors import RunError
@@ -19,5 +26,51 @@ def test_it_can_be_held_again_after_an_error(tmp_path):
 
 
 def test_a_missing_folder_cannot_be_held(tmp_path):
-    with pytest.raises(RunError, match="cannot lock"), locked(tmp_path / "none"):
+    with pytest.raises(RunError, match=r"cannot lock run folder .*No such file"), locked(tmp_path / "none"):
         pass
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_holder_is_named_while_it_holds(tmp_path):
+    refusal = f"run folder {tmp_path} is in use by process {os.getpid()}."
+    with locked(tmp_path), pytest.raises(RunError) as refused, locked(tmp_path):
+        pass
+    assert str(refused.value) == refusal
+    assert str(os.getpid()).encode() not in (tmp_path / "lock").read_bytes()
+
+
+def test_the_byte_that_windows_locks_is_not_part_of_the_name(tmp_path):
+    with locked(tmp_path), (tmp_path / "lock").open("rb") as file:
+        file.seek(1)
+        assert int(file.read()) == os.getpid()
+
+
+def test_another_thread_may_let_go(tmp_path):
+    holding = locked(tmp_path)
+    holding.__enter__()
+    thread = threading.Thread(target=holding.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    with locked(tmp_path):
+        pass
+
+
+def test_a_disk_without_locks_is_refused_and_nothing_weaker_taken(tmp_path, monkeypatch):
+    def missing(lock):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(filelock.FileLock, "_acquire", missing)
+    with pytest.raises(RunError, match="is on a disk that cannot lock files"), locked(tmp_path):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt" or not os.geteuid(), reason="everybody may write everywhere")
+def test_a_folder_that_may_not_be_written_cannot_be_held(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(RunError, match="cannot lock"), locked(tmp_path):
+        pass
+
+
+def test_locks_need_no_module_that_only_unix_has(tmp_path):
+    program = "import sys; sys.modules['fcntl'] = None; import unalike.runs.lock"
+    subprocess.run([sys.executable, "-c", program], check=True)

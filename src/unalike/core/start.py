@@ -12,6 +12,8 @@ import os
 import sys
 from pathlib import Path
 
+import platformdirs
+
 
 def cores() -> int:
     """The number of cores that this process may use."""
@@ -19,9 +21,8 @@ def cores() -> int:
 
 
 def cache_folder() -> Path:
-    """Where Unalike keeps compiled programs."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "unalike"
+    """Where this platform keeps what Unalike can make or fetch again: compiled programs and data sets."""
+    return platformdirs.user_cache_path("unalike")
 
 
 def set_up_jax() -> None:

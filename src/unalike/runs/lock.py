@@ -1,48 +1,67 @@
-"""Is another process writing to this run folder?
+"""Is another process writing to this run folder? A file lock.
 
 The answer is the operating system's own file lock, which ends with the process that holds it, however that
-process ends: a run killed with `kill -9` never leaves its folder locked.
+process ends: a run killed with `kill -9` never leaves its folder locked. The file also says who holds it.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from ..errors import RunError
+
+_START = 1
+"""Where the holder's number begins: Windows lets nobody else read the byte that is locked, the first."""
+_UNABLE = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
     """Hold the folder while the block runs; a second holder gets an error that names the first."""
-    descriptor = _open(Path(folder))
+    lock = _take(Path(folder))
     try:
-        _take(descriptor, Path(folder))
+        _write_holder(lock.lock_file, f"{os.getpid()}\n")
         yield
-        os.ftruncate(descriptor, 0)
+        _write_holder(lock.lock_file, "")
     finally:
-        os.close(descriptor)  # also releases the lock; the file stays, for unlinking it would race
+        lock.release()  # the file stays, for unlinking it would race
 
 
-def _open(folder: Path) -> int:
+def _take(folder: Path) -> FileLock:
+    if not folder.is_dir():  # the lock would make one
+        raise RunError(f"cannot lock run folder {folder} ({os.strerror(errno.ENOENT)}).")
+    # Where there are no locks, an existing file is not taken for one: a killed run would leave it behind. And
+    # the thread that takes the lock may not be the one that gives it back.
+    lock = FileLock(folder / "lock", timeout=0, thread_local=False, fallback_to_soft=False)
     try:
-        return os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        lock.acquire()
+    except Timeout:
+        raise RunError(f"run folder {folder} is in use by process {_holder(lock.lock_file)}.") from None
     except OSError as error:
-        raise RunError(f"cannot lock run folder {folder} ({error.strerror}).") from error
+        raise RunError(_reason(folder, error)) from error
+    return lock
 
 
-def _take(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
-        raise RunError(f"run folder {folder} is in use by process {holder}.") from None
-    except OSError as error:
-        raise RunError(
-            f"run folder {folder} is on a disk that cannot lock files ({error.strerror})."
-        ) from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+def _reason(folder: Path, error: OSError) -> str:
+    if error.errno in _UNABLE:
+        return f"run folder {folder} is on a disk that cannot lock files ({error.strerror})."
+    return f"cannot lock run folder {folder} ({error.strerror})."
+
+
+def _holder(path: str) -> str:
+    with open(path, "rb", buffering=0) as file:
+        file.seek(_START)
+        return file.read(32).decode(errors="replace").strip() or "unknown"
+
+
+def _write_holder(path: str, words: str) -> None:
+    with open(path, "rb+", buffering=0) as file:
+        file.seek(_START)
+        file.write(words.encode())
+        file.truncate()

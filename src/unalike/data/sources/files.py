@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.plain_files import check_plain_file
+from ...core.start import cache_folder
 from ...errors import DataError, UnalikeError
 
 VARIABLE = "UNALIKE_DATA"
@@ -81,7 +82,7 @@ def download(remote: Remote, wanted: str) -> Path:
             remote.url,
             known_hash=f"sha256:{remote.sha256}",
             fname=f"{remote.sha256[:8]}-{remote.name}",
-            path=pooch.os_cache("unalike"),
+            path=cache_folder(),
             progressbar=False,
             downloader=pooch.HTTPDownloader(progressbar=_Bar(remote.name), timeout=60),
         )
