@@ -26,15 +26,6 @@ class RunError(UnalikeError):
     """A run folder that is missing, in use, or damaged beyond its older checkpoints."""
 
 
-def installed_by(extra: str) -> str:
-    """How to install what only some need.
-
-    >>> print(installed_by("ray"))
-    pip install '.[ray]' in the folder of Unalike's source
-    """
-    return f"pip install '.[{extra}]' in the folder of Unalike's source"
-
-
 def unknown(kind: str, given: str, allowed: Iterable[str]) -> ConfigError:
     """The error for a name that does not exist, with the nearest one that does.
 

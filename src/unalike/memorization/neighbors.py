@@ -12,14 +12,13 @@ Douze, Jegou, "Billion-scale similarity search with GPUs", 2019) finds the candi
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, installed_by, unknown
+from ..core.extras import import_extra, is_installed
+from ..errors import ConfigError, unknown
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -56,7 +55,7 @@ def search(keys: Floats, queries: Floats, k: int, method: str = "auto") -> Neigh
     if not len(queries) or not k:
         return Neighbours(np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64))
     if method == "auto":
-        method = "faiss" if len(keys) >= LARGE and importlib.util.find_spec("faiss") else "exact"
+        method = "faiss" if len(keys) >= LARGE and is_installed("faiss") else "exact"
     return _faiss(keys, queries, k) if method == "faiss" else _exact(keys, queries, k)
 
 
@@ -146,12 +145,7 @@ def _faiss(keys: Floats, queries: Floats, k: int) -> Neighbours:
 
 
 def _flat_index(keys: Floats) -> Any:
-    try:
-        faiss = importlib.import_module("faiss")
-    except ImportError:
-        raise ConfigError(
-            f"search method 'faiss' needs FAISS: {installed_by('faiss')}, or use 'exact'."
-        ) from None
+    faiss = import_extra("faiss", "faiss", "search method 'faiss'", hint=", or use 'exact'")
     index = faiss.IndexFlatL2(keys.shape[1])
     index.add(keys)
     return index

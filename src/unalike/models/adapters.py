@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..core.extras import import_extra
 from ..core.pytrees import Tree
-from ..errors import ConfigError, installed_by
+from ..errors import ConfigError
 from .foreign import check_library, library_of
 from .task import Model
 
@@ -50,10 +51,7 @@ def from_equinox(make: Any) -> Model:
             f"from_equinox takes a function that builds the module, not the module; give "
             f"lambda key: {name}(..., key=key)."
         )
-    try:
-        import equinox as eqx
-    except ImportError:
-        raise ConfigError(f"Equinox modules need Equinox: {installed_by('equinox')}.") from None
+    eqx = import_extra("equinox", "equinox", "from_equinox")
     static = eqx.filter_eval_shape(make, jax.random.key(0))
     structure = eqx.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))[1]
 

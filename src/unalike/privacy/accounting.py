@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RunError, installed_by
+from ..core.extras import installed_by
+from ..errors import RunError
 
 UNCOUNTED = f"the spent privacy is not counted; install Flower's accountant with {installed_by('privacy')}."
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.extras import import_extra
 from ...core.plain_files import check_plain_file, check_unfolded
-from ...errors import DataError, installed_by
+from ...errors import DataError
 from .agreement import Words
 from .table_columns import numbers_of, targets_of
 
@@ -41,12 +42,9 @@ def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[Array,
 
 def _open(path: Path) -> Any:
     held = check_plain_file(path, None)
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise DataError(
-            f"reading .parquet files needs pyarrow; install it with {installed_by('parquet')}."
-        ) from None
+    import_extra("pyarrow", "parquet", "reading .parquet files", DataError)
+    from pyarrow import parquet
+
     words = [field.name for field in parquet.read_schema(path) if str(field.type) in _WORDS]
     file = parquet.ParquetFile(path, read_dictionary=words)
     facts = file.metadata

@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 import re
 import socket
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 
-from ...errors import ConfigError, installed_by
+from ...core.extras import check_extra
+from ...errors import ConfigError
 
 SUPPORTED = "1.41"
 
 
 def check_flower() -> None:
     """Nothing, if a supported Flower is installed; otherwise an error that says which one to install."""
-    if util.find_spec("flwr") is None:
-        raise ConfigError(f"a deployment needs Flower; install it with {installed_by('flower')}.")
+    check_extra("flwr", "flower", "a deployment")
     version = metadata.version("flwr")
     if not is_supported(version):
         raise ConfigError(
@@ -32,8 +32,7 @@ def check_flower() -> None:
 
 def check_cryptography() -> None:
     """Nothing, if the package that makes keys is installed (it comes with Flower); otherwise an error."""
-    if util.find_spec("cryptography") is None:
-        raise ConfigError(f"keys and certificates need Flower; install it with {installed_by('flower')}.")
+    check_extra("cryptography", "flower", "making keys and certificates")
 
 
 def is_supported(version: str) -> bool:

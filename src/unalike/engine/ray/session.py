@@ -15,7 +15,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, installed_by
+from ...core.extras import import_extra
+from ...errors import ConfigError
 
 QUIET: dict[str, Any] = {
     "include_dashboard": False,
@@ -37,13 +38,7 @@ def library() -> Any:
     """Ray itself, which is an extra."""
     for name, value in QUIET_WORDS.items():
         os.environ.setdefault(name, value)
-    try:
-        import ray
-    except ImportError:
-        raise ConfigError(
-            f'engine = "ray" needs Ray, which is not installed: {installed_by("ray")}.'
-        ) from None
-    return ray
+    return import_extra("ray", "ray", 'engine = "ray"')
 
 
 def connect() -> Any:

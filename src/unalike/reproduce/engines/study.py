@@ -7,7 +7,6 @@ SuperLink and its SuperNodes are real processes on this machine.
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.extras import is_installed
 from ...core.pytrees import largest_difference
 from ...data import Federation, load
 from ...experiments.build import make_algorithm, make_task, run_experiment
@@ -42,7 +42,7 @@ def engines(quick: bool = False) -> list[Claim]:
     here = {name: _here(federation, name) for name in names}
     claims = []
     for extra, study in (("ray", _on_ray), ("flwr", _between_nodes)):
-        if importlib.util.find_spec(extra) is None:
+        if not is_installed(extra):
             claims.append(Claim(extra, f"needs {extra}", None, None, "not installed", False, hard=False))
         else:
             claims.extend(study(federation, here))
