@@ -9,8 +9,7 @@ import jax.numpy as jnp
 
 from ..algorithms import Reply
 from ..core import pytrees
-from ..core.pytrees import Tree
-from ..engine.base import shapes
+from ..core.pytrees import Tree, shapes
 
 
 def update(message: Tree, upload: Tree) -> jax.Array:

@@ -82,3 +82,8 @@ def largest_difference(a: Tree, b: Tree) -> float:
 def _numbers(leaf: Any) -> Any:
     array = np.asarray(leaf)
     return array.astype(np.int8) if array.dtype == bool else array
+
+
+def shapes(a: Tree) -> Tree:
+    """The shape and dtype of every leaf."""
+    return jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), a)
