@@ -28,7 +28,7 @@ import unalike
 from unalike import Algorithm, FedAvg, Federation, LocalWork, Model, Optimizer, Task
 from unalike.algorithms import FedEM, algorithm_registry
 from unalike.data.federation import Split
-from unalike.engine import LocalEngine, Memories, Setting, Told, reply_template, root_key
+from unalike.engine import LocalEngine, Memories, Messages, Setting, reply_template, root_key
 from unalike.memorization import search
 from unalike.timing import Step
 
@@ -62,7 +62,7 @@ def rounds_of(algorithm: Algorithm, federation: Federation, model: Model) -> Cal
 
     def step() -> None:
         number, everyone = next(numbers), np.arange(len(federation))
-        told = Told(algorithm.broadcast(task, state[0]))
+        told = Messages(algorithm.broadcast(task, state[0]))
         one = Step(number, everyone, np.full(len(everyone), number), federation.importance)
         state[0] = jax.block_until_ready(engine.run(one, state[0], told, memories).state)
 
@@ -125,7 +125,7 @@ def methods(times: int) -> list[Row]:
     return rows
 
 
-def memorisation(stored: int, queries: int, times: int) -> list[Row]:
+def memorization(stored: int, queries: int, times: int) -> list[Row]:
     """Searching one large store, and the stores of 100 clients, against a training round of the CNN."""
     rng = np.random.default_rng(0)
     keys = rng.normal(size=(stored, 512)).astype(np.float32)
@@ -170,7 +170,7 @@ def main() -> None:
     tables = {
         "mixtures": mixtures(times, chosen.quick),
         "methods": methods(times),
-        "memorisation": memorisation(stored, queries, 3),
+        "memorisation": memorization(stored, queries, 3),
     }
     if chosen.out:
         chosen.out.write_text(json.dumps(tables, indent=2))

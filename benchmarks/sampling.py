@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from unalike.participation import Turn, sampler_registry
+from unalike.participation import RoundContext, sampler_registry
 
 PER_ROUND = 100
 POPULATIONS = (10**3, 10**4, 10**5, 10**6)
@@ -54,7 +54,7 @@ def draws(clients: int) -> list[dict[str, Any]]:
     rows = []
     for name in SCHEMES:
         sampler = sampler_registry.make(name, per_round=PER_ROUND, sizes=sizes, seed=0)
-        turn = Turn(0, importance)
+        turn = RoundContext(0, importance)
         start = time.perf_counter()
         sampler.cohort(turn)
         set_up = time.perf_counter() - start

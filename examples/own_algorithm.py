@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import unalike
-from unalike import ClientData, FedAvg, Mixed, Reply, Task, local_sgd
+from unalike import Aggregate, ClientData, FedAvg, Reply, Task, local_sgd
 from unalike.core import pytrees
 from unalike.core.pytrees import Tree
 
@@ -31,7 +31,7 @@ class LossWeighted(FedAvg):
         change = pytrees.scale(weight, pytrees.subtract(trained.params, message))
         return Reply({"change": change, "weight": weight}, memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         # Divided by the mean loss, not by its weighted sum: what the step's clients weigh together
         # (`mixed.weight`, not always one) must stay in the change, or corrections of who came are lost.
         mean_loss = mixed.total["weight"] / mixed.weight

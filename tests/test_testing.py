@@ -38,7 +38,7 @@ def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
     names = check_algorithm(
         algorithm_registry.make(name, **SETTINGS.get(name, {})),
         task=layered if name in WITH_LAYERS else None,
-        timing=Gossip("ring") if algorithm_registry.make(name).decentralised else None,
+        timing=Gossip("ring") if algorithm_registry.make(name).decentralized else None,
         skip=[NOT_PROMISED.get(name, "")],
     )
     assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
@@ -48,8 +48,8 @@ def not_claimed(algorithm):
     """Promises that a method says it does not make, which must not be listed as kept."""
     adapts = algorithm.evaluation_work.steps != 0
     claims = {
-        "order of clients": not algorithm.decentralised,
-        "clients keep to themselves": not algorithm.decentralised,
+        "order of clients": not algorithm.decentralized,
+        "clients keep to themselves": not algorithm.decentralized,
         "no step no change": hasattr(algorithm, "optimizer"),
         "one client is local training": algorithm.equals_local_training and not adapts,
     }
@@ -106,7 +106,7 @@ class Unasked(FedAvg):
     """Uses a sum that it has not asked for."""
 
     def aggregate(self, task, state, mixed):
-        return {**state, "params": pytrees.add(state["params"], mixed.by_importance)}
+        return {**state, "params": pytrees.add(state["params"], mixed.importance_sum)}
 
 
 @pytest.mark.parametrize("engine", ["local", "debug"])

@@ -17,7 +17,18 @@ from common import Data, Job, Laps, chunks, finish, layer_weights, read_data, re
 
 import unalike
 import unalike.engine.local.engine as local_engine
-from unalike import Cohort, FedAvg, Federation, LocalWork, Model, Optimizer, Participation, Task, Turn, models
+from unalike import (
+    Cohort,
+    FedAvg,
+    Federation,
+    LocalWork,
+    Model,
+    Optimizer,
+    Participation,
+    RoundContext,
+    Task,
+    models,
+)
 from unalike.core.pytrees import Tree
 from unalike.data.federation import Split
 from unalike.data.files.array_files import read_npz
@@ -30,7 +41,7 @@ class GivenCohorts(Participation):
     def __init__(self, data: Data, first: int) -> None:
         self.data, self.first = data, first
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         number = self.first + turn.number
         return Cohort(self.data.clients(number).astype(np.int64), self.data.shares(number))
 

@@ -17,6 +17,7 @@ from . import (
     typing,
 )
 from .algorithms import (
+    Aggregate,
     Algorithm,
     ClientData,
     FedAvg,
@@ -24,7 +25,6 @@ from .algorithms import (
     FedProx,
     Local,
     LocalWork,
-    Mixed,
     Optimizer,
     Reply,
     Scaffold,
@@ -34,7 +34,7 @@ from .core import pytrees
 from .data import Federation, Selection, Stream, load
 from .errors import ConfigError, DataError, RunError, UnalikeError
 from .models import Batch, Model, Task
-from .participation import Cohort, Full, Participation, Sampler, Turn, Uniform
+from .participation import Cohort, Full, Participation, RoundContext, Sampler, Uniform
 from .timing import Step, Synchronous, Timing
 from .training import newcomers
 from .training.run import Run
@@ -42,6 +42,7 @@ from .training.train import train
 
 __version__: str
 __all__ = [
+    "Aggregate",
     "Algorithm",
     "Batch",
     "ClientData",
@@ -55,11 +56,11 @@ __all__ = [
     "Full",
     "Local",
     "LocalWork",
-    "Mixed",
     "Model",
     "Optimizer",
     "Participation",
     "Reply",
+    "RoundContext",
     "Run",
     "RunError",
     "Sampler",
@@ -70,7 +71,6 @@ __all__ = [
     "Synchronous",
     "Task",
     "Timing",
-    "Turn",
     "UnalikeError",
     "Uniform",
     "advice",

@@ -25,7 +25,7 @@ from .data import Federation
 from .engine import LocalEngine, Setting
 from .errors import UnalikeError
 from .models import Batch, Task, linear
-from .participation import Cohort, Participation, Turn
+from .participation import Cohort, Participation, RoundContext
 from .runs import load_tensors, restore, save_tensors
 from .timing import Synchronous, Timing
 from .training.run import Run
@@ -118,7 +118,7 @@ def same_seed(bench: Bench) -> None:
 def order_of_clients(bench: Bench) -> bool | None:
     """Renumbering the clients does not change the server's state (full batches, so that nothing is drawn)."""
     algorithm = bench.with_work(steps=2, batch_size=0)
-    if algorithm.decentralised:
+    if algorithm.decentralized:
         return False
     backwards = bench.federation.subset(np.arange(len(bench.federation))[::-1])
     straight, turned = (bench.run(algorithm, federation=f) for f in (bench.federation, backwards))
@@ -166,7 +166,7 @@ def state_survives_saving(bench: Bench) -> None:
 
 def clients_keep_to_themselves(bench: Bench) -> bool | None:
     """What one client does is the same when all others' rows are spoilt."""
-    if bench.algorithm.decentralised:
+    if bench.algorithm.decentralized:
         return False
     pair = (bench.federation, _spoilt(bench.federation))
     clean, spoilt = (bench.run(rounds=2, federation=f, participation=_Only(0)) for f in pair)
@@ -205,7 +205,7 @@ class _Only(Participation):
     def __init__(self, client: int) -> None:
         self.client = client
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         return Cohort(np.array([self.client]), np.ones(1))
 
 

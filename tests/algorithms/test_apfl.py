@@ -8,7 +8,7 @@ from unalike.algorithms.apfl import APFL
 from unalike.errors import ConfigError
 
 from . import naive
-from .personalised import RATE, WORK, assert_agrees, memory_of, same_model, simulate, trained
+from .personalized import RATE, WORK, assert_agrees, memory_of, same_model, simulate, trained
 
 
 def mixed(theta, memory):

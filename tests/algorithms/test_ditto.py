@@ -8,7 +8,7 @@ from unalike.algorithms.ditto import Ditto
 from unalike.errors import ConfigError
 
 from . import naive
-from .personalised import WORK, assert_agrees, descend, memory_of, same_model, simulate, trained
+from .personalized import WORK, assert_agrees, descend, memory_of, same_model, simulate, trained
 
 METHOD = Ditto(work=WORK, lam=0.7, personal_learning_rate=0.05)
 

@@ -13,7 +13,7 @@ from unalike.core.pytrees import largest_difference
 from unalike.data import Federation, Split
 from unalike.engine import Setting, engine_registry
 from unalike.errors import ConfigError
-from unalike.memorization import GRID, memorise, search
+from unalike.memorization import GRID, memorize, search
 from unalike.memorization.compiled import Places, ask_own, nearest
 from unalike.memorization.neighbors import search_others
 from unalike.memorization.voting_rule import Rule
@@ -73,7 +73,7 @@ def judged(federation, task, plain, **options):
 )
 def test_the_compiled_method_agrees_with_the_library(federation, task, plain, options):
     run = judged(federation, task, plain, **options)
-    same(run.evaluate(), memorise(plain, **options).evaluate())
+    same(run.evaluate(), memorize(plain, **options).evaluate())
 
 
 def test_it_trains_as_fedavg_and_sends_the_same(federation, task, plain):
@@ -101,7 +101,7 @@ def test_a_part_of_the_rows_is_remembered_and_asked_as_the_library_would(federat
     made = predictor(federation, task, plain, 3, capacity=0.4, choose=choose)
     kept = np.flatnonzero(made["store"].kept)
     assert len(kept) == 12
-    memory = memorise(plain)
+    memory = memorize(plain)
     memory.stores[3] = memory.stores[3].take(kept)
     memory = memory.tune(choose)
     assert float(made["share"]) == pytest.approx(memory.shares[3])
@@ -113,7 +113,7 @@ def test_a_part_of_the_rows_is_remembered_and_asked_as_the_library_would(federat
 @pytest.mark.parametrize(("capacity", "rows"), [(1, 1), (1.0, 30), (20, 20), (500, 30), (0, 0)])
 def test_capacity_means_the_same_as_in_the_library(federation, task, plain, capacity, rows):
     made = predictor(federation, task, plain, 3, capacity=capacity, choose=0.5)
-    assert int(made["store"].kept.sum()) == len(memorise(plain, capacity=capacity).stores[3]) == rows
+    assert int(made["store"].kept.sum()) == len(memorize(plain, capacity=capacity).stores[3]) == rows
 
 
 def test_clients_with_few_rows_do_not_choose(federation, task, plain):
@@ -168,7 +168,7 @@ def test_a_regression_agrees_with_the_library():
     federation = Federation(part([9, 20]), part([0, 0]), part([4, 6]), None)
     task = Task.regression(mlp(5, input_shape=(3,), outputs=1))
     run = trained(federation, task, KNNPer(work=WORK, k=3))
-    same(run.evaluate(), memorise(run, k=3).evaluate())
+    same(run.evaluate(), memorize(run, k=3).evaluate())
 
 
 @pytest.mark.parametrize("seed", range(5))

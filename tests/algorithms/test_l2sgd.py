@@ -8,7 +8,7 @@ from unalike.algorithms.l2sgd import L2SGD
 from unalike.errors import ConfigError
 
 from . import naive
-from .personalised import IMPORTANCE, RATE, WORK, assert_agrees, batches, descend, simulate, trained
+from .personalized import IMPORTANCE, RATE, WORK, assert_agrees, batches, descend, simulate, trained
 
 SEED = 8
 """In the second round, coins fall so that clients move to the mean twice and step more often than planned."""

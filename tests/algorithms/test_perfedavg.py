@@ -8,7 +8,7 @@ from unalike.algorithms.perfedavg import VARIANTS, PerFedAvg
 from unalike.errors import ConfigError
 
 from . import naive
-from .personalised import RATE, WORK, assert_agrees, same_model, simulate, trained
+from .personalized import RATE, WORK, assert_agrees, same_model, simulate, trained
 
 ALPHA, DELTA = 0.4, 0.05
 

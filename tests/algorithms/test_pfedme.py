@@ -8,7 +8,7 @@ from unalike.algorithms.pfedme import PFedMe, PFedMeSimple
 from unalike.errors import ConfigError
 
 from . import naive
-from .personalised import (
+from .personalized import (
     IMPORTANCE,
     RATE,
     WORK,

@@ -11,7 +11,7 @@ from unalike import ConfigError
 from unalike.algorithms import FedAvg, FedEM, LocalWork, Optimizer
 from unalike.algorithms.dfedem import DFedEM
 from unalike.algorithms.shared.surrogates import Averaging, MixtureBound, Quadratic
-from unalike.algorithms.surrogate_optimization import DecentralisedSurrogate, SurrogateOptimizer
+from unalike.algorithms.surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 from unalike.core import pytrees
 from unalike.models import Task, linear
 from unalike.theory.mixtures.surrogate_check import check_surrogate, whole_client
@@ -32,7 +32,7 @@ def rows(seed=0, count=12):
     return rng.normal(size=(count, 2)), rng.integers(0, 2, count)
 
 
-def penalised():
+def penalized():
     return Task.classification(linear(input_shape=(2,), outputs=2), 2, l2=0.1)
 
 
@@ -72,7 +72,7 @@ def test_without_a_server_the_bound_of_a_mixture_is_d_fedem(federation):
     one, other = (
         naive.train(federation, naive.task(), algorithm, 2, timing=Gossip("path")).state
         for algorithm in (
-            DecentralisedSurrogate(surrogate=MixtureBound(2), work=WORK),
+            DecentralizedSurrogate(surrogate=MixtureBound(2), work=WORK),
             DFedEM(components=2, work=WORK),
         )
     )
@@ -82,11 +82,11 @@ def test_without_a_server_the_bound_of_a_mixture_is_d_fedem(federation):
 @pytest.mark.parametrize("surrogate", [MixtureBound(2), Averaging(), Quadratic(9.0)])
 def test_shipped_surrogates_keep_every_promise(surrogate):
     """The softmax loss is smooth with half the largest eigenvalue of x x' (and the intercept), below 9."""
-    assert check_surrogate(surrogate, penalised(), *rows(), points=6).broken() == []
+    assert check_surrogate(surrogate, penalized(), *rows(), points=6).broken() == []
 
 
 def test_a_parabola_that_is_too_flat_is_found_out():
-    broken = check_surrogate(Quadratic(0.01), penalised(), *rows(), points=3).broken()
+    broken = check_surrogate(Quadratic(0.01), penalized(), *rows(), points=3).broken()
     assert len(broken) == 1
     assert "lies above the objective" in broken[0]
 
@@ -103,7 +103,7 @@ class Reversed(MixtureBound):
 
 
 def test_a_wrong_private_step_is_found_out():
-    report = check_surrogate(Reversed(2), penalised(), *rows(), points=6)
+    report = check_surrogate(Reversed(2), penalized(), *rows(), points=6)
     words = " ".join(report.broken())
     assert "lowers it by the distance" in words
     assert "better than the best" in words

@@ -177,7 +177,7 @@ def test_a_sampling_that_cannot_draw_is_refused_before_there_is_a_folder(unalike
 
 
 def test_no_method_is_trained_if_another_one_cannot_be(unalike):
-    """Asking for updates before choosing is not possible where clients remember, as Ditto's do."""
+    """ClientQueries for updates before choosing is not possible where clients remember, as Ditto's do."""
     options = ("--clients", "5", "--rounds", "2", "--per-round", "2", "--sampling", "optimal")
     answer = unalike("compare", "--algorithms", "fedavg,ditto", *options, "--seeds", "1", "--out", "both")
     assert answer.code == 2

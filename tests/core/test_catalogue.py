@@ -10,7 +10,7 @@ from unalike.core.catalogue import KINDS, SETTINGS, _written, check_name, check_
 from unalike.errors import ConfigError
 from unalike.experiments.config import Experiment
 
-for room in ("algorithms", "data", "engine", "models", "network", "participation", "timing"):
+for room in ("algorithms", "data", "engine", "models", "participation", "timing", "topology"):
     importlib.import_module(f"unalike.{room}")
 
 

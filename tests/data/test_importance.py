@@ -9,7 +9,7 @@ from unalike import ConfigError, DataError, FedAvg, Federation, LocalWork, Task,
 from unalike.data.importance import check_importance, importance_of, read_importance
 from unalike.experiments.build import make_federation
 from unalike.experiments.config import make_experiment
-from unalike.participation import Full, PowerOfChoice, Turn
+from unalike.participation import Full, PowerOfChoice, RoundContext
 
 SIZES = np.array([2, 3, 5])
 GIVEN = np.array([0.5, 0.125, 0.375])
@@ -118,7 +118,7 @@ def test_numbers_that_pass_can_be_drawn_with():
     importance = importance_of([0.3333333, 0.3333333, 0.3333333], SIZES)
     try:
         PowerOfChoice(per_round=1).cohort(
-            Turn(0, importance, ask=lambda question, clients: np.ones(len(clients)))
+            RoundContext(0, importance, ask=lambda question, clients: np.ones(len(clients)))
         )
     except ValueError:
         pytest.fail("a traceback")

@@ -4,25 +4,27 @@ import time
 from typing import NamedTuple
 
 import unalike
-from unalike.deploy.client.app import Worker
+from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client_config import Rows
-from unalike.deploy.transport.messages import Parcel, pack, unpack
+from unalike.deploy.transport.messages import WireMessage, pack, unpack
 from unalike.experiments.config import make_experiment
 
 
 class Arrived(NamedTuple):
     message_id: str
-    parcel: Parcel | None
+    wire_message: WireMessage | None
     error: str | None = None
 
 
 class Village:
-    """A post whose nodes answer at once, except where `mischief[name](errand, answer)` makes something else
-    of it: another parcel, a delay in seconds, an error as words, or None for silence."""
+    """A post whose nodes answer at once, except where `mischief[name](request, answer)` makes something else
+    of it: another message, a delay in seconds, an error as words, or None for silence."""
 
     def __init__(self, federation, folder):
         names = [f"node-{i}" for i in range(len(federation))]
-        self._open({name: Worker(federation.subset([i]), folder / name) for i, name in enumerate(names)})
+        self._open(
+            {name: ClientWorker(federation.subset([i]), folder / name) for i, name in enumerate(names)}
+        )
 
     @classmethod
     def of(cls, workers):
@@ -33,21 +35,21 @@ class Village:
 
     def _open(self, workers):
         self.workers = workers
-        self.away, self.mischief, self.errands = set(), {}, []
+        self.away, self.mischief, self.requests = set(), {}, []
         self._mail = {}
 
     def nodes(self):
         return {name: i for i, name in enumerate(self.workers) if name not in self.away}
 
-    def send_many(self, errands, group, ttl):
-        return [self._deliver(node, parcel) for node, parcel in errands]
+    def send_many(self, requests, group, ttl):
+        return [self._deliver(node, wire_message) for node, wire_message in requests]
 
-    def _deliver(self, node, errand):
+    def _deliver(self, node, request):
         name = list(self.workers)[node]
-        identification = f"{len(self.errands)}"
-        self.errands.append((name, errand))
-        answer = self.workers[name].answer(errand)
-        trick = self.mischief.get(name, lambda errand, answer: answer)(errand, answer)
+        identification = f"{len(self.requests)}"
+        self.requests.append((name, request))
+        answer = self.workers[name].answer(request)
+        trick = self.mischief.get(name, lambda request, answer: answer)(request, answer)
         if isinstance(trick, float):
             self._mail[identification] = (time.monotonic() + trick, Arrived(identification, answer))
         elif isinstance(trick, str):
@@ -69,8 +71,8 @@ class Village:
         try:
             return (
                 arrived
-                if arrived.parcel is None
-                else arrived._replace(parcel=unpack(pack(arrived.parcel), limit))
+                if arrived.wire_message is None
+                else arrived._replace(wire_message=unpack(pack(arrived.wire_message), limit))
             )
         except unalike.UnalikeError as error:
             return Arrived(arrived.message_id, None, str(error))

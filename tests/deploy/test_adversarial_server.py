@@ -13,13 +13,13 @@ import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.deploy import client_config as contract_module
 from unalike.deploy import server as serving_module
-from unalike.deploy.client.app import Worker
+from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.memory_files import MemoryFiles
 from unalike.deploy.client.rows import as_agreed
-from unalike.deploy.client_config import PROTOCOL, Contract, Rows
+from unalike.deploy.client_config import PROTOCOL, ClientConfig, Rows
 from unalike.deploy.server import check_servable, introductions, make_folder, real_timing, train_nodes
-from unalike.deploy.transport.mailbox import Courier
-from unalike.deploy.transport.messages import Parcel, ParcelError
+from unalike.deploy.transport.mailbox import Mailbox
+from unalike.deploy.transport.messages import MessageError, WireMessage
 from unalike.engine.distributed import Visited, added, joined
 from unalike.engine.local.program import Sums
 from unalike.experiments.build import make_task, run_experiment
@@ -74,13 +74,13 @@ def simulated(federation, **values):
 
 def training(change):
     """Mischief with the answers to jobs only."""
-    return lambda errand, answer: change(answer) if errand.kind == "train" else answer
+    return lambda request, answer: change(answer) if request.kind == "train" else answer
 
 
 def judging(**numbers):
     """Mischief with the answers to evaluations only."""
-    return lambda errand, answer: (
-        replace(answer, numbers={**answer.numbers, **numbers}) if errand.kind == "evaluate" else answer
+    return lambda request, answer: (
+        replace(answer, numbers={**answer.numbers, **numbers}) if request.kind == "evaluate" else answer
     )
 
 
@@ -226,7 +226,7 @@ def test_samplers_that_look_at_what_stays_with_clients_are_refused_by_name(sampl
 def test_a_client_that_is_away_is_not_taken_for_the_one_with_the_highest_loss(village, tmp_path):
     village.mischief["node-2"] = judging(loss=float("nan"))
     run = served(village, tmp_path / "run", sampling="power-of-choice:3", per_round=1, rounds=3)
-    used = [name for name, errand in village.errands if errand.kind == "train"]
+    used = [name for name, request in village.requests if request.kind == "train"]
     assert run.rounds == 3
     assert "node-2" not in used
 
@@ -269,7 +269,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not(federation, tmp_path, ev
     with pytest.raises(SystemError):
         served(village, tmp_path / "run", observer=killed_after(killed), **values)
     for name, worker in village.workers.items():  # and the nodes, too
-        village.workers[name] = Worker(worker.federation, worker.folder)
+        village.workers[name] = ClientWorker(worker.federation, worker.folder)
     resumed = served(village, tmp_path / "run", resume=True, **values)
     assert largest_difference(whole.state, resumed.state) < 1e-6  # a simulation is another program
 
@@ -285,7 +285,7 @@ def test_a_rejected_or_lost_result_leaves_no_trace_in_what_a_client_remembers(fe
 
     village.mischief["node-1"] = training(spoil)
     run = served(village, tmp_path / "run", algorithm="scaffold", rounds=4)
-    lasts = [e.numbers["last"] for n, e in village.errands if n == "node-1" and e.kind == "train"]
+    lasts = [e.numbers["last"] for n, e in village.requests if n == "node-1" and e.kind == "train"]
     assert lasts == [-1, 0, 0, 2]
     assert run.memories.last.tolist() == [3, 3, 3]
 
@@ -352,7 +352,7 @@ def test_an_outage_does_not_make_weights_explode():
     assert max(weights) <= 1.0
 
 
-class Sleepy(unalike.timing.Flight):
+class Sleepy(unalike.timing.Jobs):
     """Clients that answer at once, except during an outage."""
 
     def __init__(self, outage):
@@ -391,7 +391,7 @@ def test_the_time_of_an_evaluation_is_not_taken_from_the_clients(federation, vil
     """Evaluations take longer than a round here; clients answer at once, and so all of them take part."""
     values = {"timing": timing, "rounds": 3, "evaluate_every": 1}
     served(village, tmp_path / "warm", **values)  # compiled
-    village.mischief["node-1"] = lambda errand, answer: 0.7 if errand.kind == "evaluate" else answer
+    village.mischief["node-1"] = lambda request, answer: 0.7 if request.kind == "evaluate" else answer
     run = served(village, tmp_path / "run", **values)
     assert run.metrics()["participants"][1:].tolist() == [3, 3, 3]
 
@@ -424,26 +424,26 @@ def test_only_messages_that_somebody_works_on_are_kept(village, tmp_path):
 
 
 def test_an_answer_that_was_only_an_error_is_not_called_late():
-    """The post says that an errand has expired after nobody waits for it any more."""
+    """The post says that an request has expired after nobody waits for it any more."""
     said = []
 
     class Silent:
         def nodes(self):
             return {"ann": 1}
 
-        def send_many(self, errands, group, ttl):
+        def send_many(self, requests, group, ttl):
             return ["x"]
 
         def collect(self, ids, limit):
             return [Arrived("x", None, "there was no answer in time.")] if said else []
 
-    courier = Courier(Silent(), ["ann"])
-    courier.send("train", {0: {}}, {}, "1", 0.0)
+    mailbox = Mailbox(Silent(), ["ann"])
+    mailbox.send("train", {0: {}}, {}, "1", 0.0)
     time.sleep(0.01)
-    courier.collect()
+    mailbox.collect()
     said.append(True)
-    courier.collect()
-    assert [event["kind"] for event in courier.events()] == ["no answer"]
+    mailbox.collect()
+    assert [event["kind"] for event in mailbox.events()] == ["no answer"]
 
 
 # Dishonest nodes --------------------------------------------------------------------------------------------
@@ -469,13 +469,13 @@ BELIEVED = [
 
 @pytest.mark.parametrize("words", LIES, ids=range(len(LIES)))
 def test_what_a_node_says_of_its_rows_is_believed_only_if_it_can_be(words):
-    with pytest.raises(ParcelError):
+    with pytest.raises(MessageError):
         Rows.read(words)
 
 
 @pytest.mark.parametrize("words", BELIEVED, ids=range(len(BELIEVED)))
 def test_what_a_node_says_of_its_rows_cannot_fill_the_memory_of_the_server(words):
-    with pytest.raises(ParcelError):
+    with pytest.raises(MessageError):
         Rows.read(words)
 
 
@@ -562,7 +562,7 @@ def test_whichever_way_an_upload_is_bad_the_others_count_for_it(federation, tmp_
 
 def test_a_long_reason_of_a_node_is_cut_short_and_shown_as_text(village, tmp_path):
     cry = "<script>alert(1)</script>\x1b[2J" + "a" * 50_000
-    village.mischief["node-1"] = training(lambda answer: Parcel("refusal", {"reason": cry}))
+    village.mischief["node-1"] = training(lambda answer: WireMessage("refusal", {"reason": cry}))
     run = served(village, tmp_path / "run", rounds=1)
     assert max(len(words) for words in reasons(run, 1)) < 1_000
     assert not any("\x1b" in words for words in reasons(run, 1))
@@ -580,9 +580,9 @@ def test_the_job_that_an_answer_names_does_not_matter(village, tmp_path):
 # Dishonest servers ------------------------------------------------------------------------------------------
 
 
-def contract(**changes):
+def client_config(**changes):
     told = {"model": "linear", "algorithm": "scaffold", "steps": 1, "seed": 0}
-    good = Contract("run7", told, 0, 3, 0.5, 40, 10)
+    good = ClientConfig("run7", told, 0, 3, 0.5, 40, 10)
     return replace(good, **changes)
 
 
@@ -626,31 +626,33 @@ def contract(**changes):
 )
 def test_a_node_refuses_an_impossible_contract(village, changes):
     worker = village.workers["node-0"]
-    numbers = {"contract": contract(**changes).write(), "round": 0, "last": -1, "protocol": PROTOCOL}
-    answer = worker.answer(Parcel("evaluate", {**numbers, "split": "test"}))
+    numbers = {"contract": client_config(**changes).write(), "round": 0, "last": -1, "protocol": PROTOCOL}
+    answer = worker.answer(WireMessage("evaluate", {**numbers, "split": "test"}))
     assert answer.kind == "refusal"
     assert not (worker.folder / "memories").exists()
 
 
 def test_a_node_does_what_a_possible_contract_says(village):
     mine = village.workers["node-0"].federation
-    assert as_agreed(mine, Contract.read(contract().write()), uncut=False).classes == 10
+    assert as_agreed(mine, ClientConfig.read(client_config().write()), uncut=False).classes == 10
 
 
 def test_a_node_does_not_make_room_for_billions_of_clients():
-    with pytest.raises(ParcelError, match="impossible place"):
-        Contract.read(contract(clients=2_000_000_000).write())
+    with pytest.raises(MessageError, match="impossible place"):
+        ClientConfig.read(client_config(clients=2_000_000_000).write())
 
 
 @pytest.mark.parametrize("split", ["", "all", "../train", "x", "train.x"])
 def test_a_node_knows_only_its_splits(village, split):
-    errand = Parcel("evaluate", {"contract": contract().write(), "split": split, "protocol": PROTOCOL})
-    assert "there is no split" in village.workers["node-0"].answer(errand).numbers["reason"]
+    request = WireMessage(
+        "evaluate", {"contract": client_config().write(), "split": split, "protocol": PROTOCOL}
+    )
+    assert "there is no split" in village.workers["node-0"].answer(request).numbers["reason"]
 
 
 def test_a_node_refuses_a_model_that_the_contract_does_not_have(village):
     numbers = {
-        "contract": contract().write(),
+        "contract": client_config().write(),
         "round": 0,
         "job": 0,
         "last": -1,
@@ -658,14 +660,14 @@ def test_a_node_refuses_a_model_that_the_contract_does_not_have(village):
         "protocol": PROTOCOL,
     }
     arrays = {"message/w": np.zeros((10, 10_000), np.float32)}
-    answer = village.workers["node-0"].answer(Parcel("train", numbers, arrays))
+    answer = village.workers["node-0"].answer(WireMessage("train", numbers, arrays))
     assert answer.kind == "refusal"
 
 
 @pytest.mark.parametrize("missing", ["round", "job", "last", "keep"])
 def test_a_job_must_say_everything(village, missing):
     numbers = {
-        "contract": contract().write(),
+        "contract": client_config().write(),
         "round": 0,
         "job": 0,
         "last": -1,
@@ -673,5 +675,5 @@ def test_a_job_must_say_everything(village, missing):
         "protocol": PROTOCOL,
     }
     del numbers[missing]
-    answer = village.workers["node-0"].answer(Parcel("train", numbers))
+    answer = village.workers["node-0"].answer(WireMessage("train", numbers))
     assert answer.kind == "refusal"

@@ -9,12 +9,12 @@ import pytest
 import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.data import Federation
-from unalike.deploy.client.app import Worker
+from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.rows import as_agreed, is_uncut, without_cut
-from unalike.deploy.client_config import Contract, Rows
+from unalike.deploy.client_config import ClientConfig, Rows
 from unalike.deploy.node_agreement import gathered, in_order
 from unalike.deploy.server import introductions, make_contracts, make_folder, train_nodes
-from unalike.deploy.transport.messages import ParcelError
+from unalike.deploy.transport.messages import MessageError
 from unalike.experiments.build import make_federation, make_task, run_experiment
 from unalike.experiments.config import make_experiment
 
@@ -59,7 +59,7 @@ def own_node(table, place, **said):
     described = make_experiment({"data": str(own), "label": "ill", **said})
     uncut = is_uncut(described, None)
     federation = make_federation(without_cut(described) if uncut else described)
-    return Worker(federation, place / f"{table.stem}-node", uncut=uncut)
+    return ClientWorker(federation, place / f"{table.stem}-node", uncut=uncut)
 
 
 @pytest.fixture
@@ -104,11 +104,11 @@ def test_the_server_knows_names_sizes_and_order_as_a_simulation_does(folder, vil
 def test_every_node_has_the_rows_that_a_simulation_gives_it(folder, village):
     described = experiment(**SAID)
     told = introductions(village, 4, 5.0, lambda line: None)
-    contracts = make_contracts(described, gathered(told, described), "run")
+    client_configs = make_contracts(described, gathered(told, described), "run")
     whole = make_federation(described.model_copy(update={"data": str(folder)}))
-    for i, (name, contract) in enumerate(zip(told, contracts, strict=True)):
+    for i, (name, client_config) in enumerate(zip(told, client_configs, strict=True)):
         node = village.workers[name]
-        mine = as_agreed(node.federation, Contract.read(contract.write()), node.uncut)
+        mine = as_agreed(node.federation, ClientConfig.read(client_config.write()), node.uncut)
         for part in ("train", "validation", "test"):
             for ours, theirs in zip(
                 getattr(mine, part).client(0), getattr(whole, part).client(i), strict=True
@@ -225,7 +225,7 @@ def test_what_cannot_be_agreed_is_refused_with_the_nodes_name(changes, words):
     ids=lambda changes: str(changes)[:40],
 )
 def test_names_that_no_honest_node_sends_are_refused(changes):
-    with pytest.raises(ParcelError):
+    with pytest.raises(MessageError):
         Rows.read(json.dumps({**json.loads(GOOD.write()), **changes}))
 
 
@@ -238,26 +238,26 @@ def test_a_node_refuses_an_agreement_that_does_not_fit_its_rows():
     mine = Federation.from_clients({"ann": (np.zeros((4, 2)), np.array(["a", "b", "a", "b"]))})
     mine = replace(mine, columns=("age", "weight"))
     told = {"test_fraction": 0.25, "validation_fraction": 0.0, "seed": 0}
-    good = Contract("run", told, 0, 1, 1.0, 4, 3, (), ("a", "b", "c"), ("weight", "age"))
+    good = ClientConfig("run", told, 0, 1, 1.0, 4, 3, (), ("a", "b", "c"), ("weight", "age"))
     assert as_agreed(mine, good, False).classes == 3
     for changes, words in (
         ({"label_names": ("a", "c", "d")}, "labels leave out this node's 'b'"),
-        ({"label_names": None}, "labels have names, unlike the errand's"),
+        ({"label_names": None}, "labels have names, unlike the request's"),
         ({"columns": ("weight", "height")}, "columns leave out this node's 'age'"),
         ({"columns": ("weight", "age", "height")}, "other columns than this node has"),
-        ({"columns": None}, "columns have names, unlike the errand's"),
+        ({"columns": None}, "columns have names, unlike the request's"),
     ):
-        with pytest.raises(ParcelError, match=words):
+        with pytest.raises(MessageError, match=words):
             as_agreed(mine, replace(good, **changes), False)
 
 
 def test_a_cut_that_leaves_nothing_to_train_on_is_refused(folder, tmp_path):
     node = own_node(folder / "bern.csv", tmp_path / "own")
-    contract = Contract(
+    client_config = ClientConfig(
         "run", {"test_fraction": 1.5}, 0, 1, 1.0, 9, 2, (), ("healthy", "ill"), TABLES["bern"][:2]
     )
     with pytest.raises(unalike.ConfigError, match="test"):
-        as_agreed(node.federation, contract, True)
+        as_agreed(node.federation, client_config, True)
 
 
 # Who leaves the cut to the server ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.deploy.server import introductions, make_folder, train_nodes
-from unalike.deploy.transport.messages import Parcel
+from unalike.deploy.transport.messages import WireMessage
 from unalike.experiments.build import make_task, run_experiment
 
 from .in_process_nodes import Village, experiment
@@ -64,14 +64,14 @@ def test_rows_never_leave_their_node(village, tmp_path):
     served(village, tmp_path / "run", algorithm="scaffold", rounds=1)
     kept = [worker.federation for worker in village.workers.values()]
     rows = {tuple(np.round(row.ravel(), 6)) for part in kept for row in part.train.x}
-    for _, errand in village.errands:
-        for array in errand.arrays.values():
+    for _, request in village.requests:
+        for array in request.arrays.values():
             assert not any(tuple(np.round(np.ravel(row), 6)) in rows for row in np.atleast_2d(array))
 
 
 @pytest.mark.parametrize("timing", ["async", "fedfix:0.3", "fedbuff:2", "deadline:2", "over-selection:3"])
 def test_every_policy_runs_on_results_as_they_arrive(village, tmp_path, timing):
-    village.mischief["node-1"] = lambda errand, answer: 0.4 if errand.kind == "train" else answer
+    village.mischief["node-1"] = lambda request, answer: 0.4 if request.kind == "train" else answer
     run = served(village, tmp_path / "run", timing=timing, rounds=5)
     assert run.rounds == 5
     clock = run.metrics()["clock"][1:]
@@ -82,36 +82,36 @@ def test_every_policy_runs_on_results_as_they_arrive(village, tmp_path, timing):
     assert abs(losses[-1] - losses[0]) < 1
 
 
-def silent(errand, answer):
-    return None if errand.kind == "train" else answer
+def silent(request, answer):
+    return None if request.kind == "train" else answer
 
 
-def poisoned(errand, answer):
-    if errand.kind != "train":
+def poisoned(request, answer):
+    if request.kind != "train":
         return answer
     arrays = {k: np.full_like(v, np.nan) if k.startswith("upload") else v for k, v in answer.arrays.items()}
     return replace(answer, arrays=arrays)
 
 
-def misshapen(errand, answer):
-    if errand.kind != "train":
+def misshapen(request, answer):
+    if request.kind != "train":
         return answer
     return replace(answer, arrays={name: np.zeros(3, np.float32) for name in answer.arrays})
 
 
-def huge(errand, answer):
-    if errand.kind != "train":
+def huge(request, answer):
+    if request.kind != "train":
         return answer
     more = {"upload/more": np.zeros(100 * sum(a.nbytes for a in answer.arrays.values()), np.uint8)}
     return replace(answer, arrays={**answer.arrays, **more})
 
 
-def failing(errand, answer):
-    return "out of memory" if errand.kind == "train" else answer
+def failing(request, answer):
+    return "out of memory" if request.kind == "train" else answer
 
 
-def babbling(errand, answer):
-    return Parcel("poetry", {"verse": 1}) if errand.kind == "train" else answer
+def babbling(request, answer):
+    return WireMessage("poetry", {"verse": 1}) if request.kind == "train" else answer
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_a_server_that_was_killed_goes_on_as_if_it_had_not(village, federation, 
 def test_a_node_that_lost_its_memory_says_so(village, federation, tmp_path):
     forgetful = iter(range(100))
 
-    def forget(errand, answer):
-        if errand.kind == "train" and next(forgetful) == 0:
+    def forget(request, answer):
+        if request.kind == "train" and next(forgetful) == 0:
             village.workers["node-1"].folder = tmp_path / "elsewhere"
             village.workers["node-1"]._desk = None
         return answer
@@ -206,7 +206,7 @@ def test_nodes_with_other_rows_are_refused_by_name(village, tmp_path):
 
 
 def test_a_node_of_another_version_is_refused_by_name(village, tmp_path):
-    village.mischief["node-1"] = lambda errand, answer: replace(
+    village.mischief["node-1"] = lambda request, answer: replace(
         answer, numbers={**answer.numbers, "protocol": 0}
     )
     with pytest.raises(unalike.errors.RunError, match=r"node node-1 .* speaks protocol 0"):
@@ -217,7 +217,7 @@ def test_everyone_gets_the_model(village, tmp_path):
     described = experiment(rounds=1)
     told = introductions(village, 4, 5.0, lambda line: None)
     run, engine = train_nodes(described, village, told, make_folder(described, tmp_path / "run", False))
-    assert engine.farewell(run.message) == 4
+    assert engine.hand_over_model(run.message) == 4
     for worker in village.workers.values():
         (model,) = (worker.folder / "models").glob("*.safetensors")
         tensors, _ = unalike.runs.load_tensors(model)

@@ -9,7 +9,7 @@ from unalike.algorithms import LocalWork, Optimizer, algorithm_registry
 from unalike.core.pytrees import largest_difference
 from unalike.engine import OneProcess, Setting, reply_template
 from unalike.engine.distributed import Distributed, joined
-from unalike.engine.shards import Shard, cut, parts_of, shard_setting
+from unalike.engine.shards import Shard, partition_clients, parts_of, shard_setting
 from unalike.timing import Asynchronous, Gossip
 
 from . import toys
@@ -23,7 +23,7 @@ class Halves(OneProcess, Distributed):
 
     def __init__(self, setting, shards=2):
         self.setting = setting
-        self.clients = cut(setting.algorithm.work, setting.federation.train.sizes, shards)
+        self.clients = partition_clients(setting.algorithm.work, setting.federation.train.sizes, shards)
         self.owner = np.zeros(len(setting.federation), np.int64)
         for k, clients in enumerate(self.clients):
             self.owner[clients] = k
@@ -35,13 +35,13 @@ class Halves(OneProcess, Distributed):
     def visit(self, step, told, memories, keep):
         parts = parts_of(step, told, self.owner)
         done = [self.shards[k].visit(*part, keep) for k, (_, part) in parts.items()]
-        return joined(done, [places for places, _ in parts.values()])
+        return joined(done, [slots for slots, _ in parts.values()])
 
     def evaluate(self, message, memories, split, round, clients=None):
         chosen = np.arange(len(self.owner)) if clients is None else clients
         answers = {}
         for k, shard in enumerate(self.shards):
-            own = self.setting.algorithm.decentralised
+            own = self.setting.algorithm.decentralized
             told = jax.tree.map(lambda leaf: leaf[self.clients[k]], message) if own else message  # noqa: B023
             here = np.flatnonzero(self.owner[chosen] == k)
             for name, values in shard.evaluate(told, split, round, chosen[here]).items():
@@ -100,24 +100,24 @@ def test_what_clients_remember_can_be_moved_to_another_shard(federation):
     template = reply_template(setting, message).memory
     old, new = (Shard(shard_setting(setting, np.array([4, 1, 2])), template) for _ in range(2))
     step = toys.step(0, [2, 4], [0.5, 0.5])
-    old.visit(step, unalike.engine.Told(message), False)
+    old.visit(step, unalike.engine.Messages(message), False)
     clients, memories = old.remembered(np.array([1, 2, 4]))
     assert clients.tolist() == [2, 4]
     new.remember(clients, memories)
     again, same = (
-        s.visit(toys.step(1, [2, 4], [0.5, 0.5]), unalike.engine.Told(message), False) for s in (old, new)
+        s.visit(toys.step(1, [2, 4], [0.5, 0.5]), unalike.engine.Messages(message), False) for s in (old, new)
     )
     assert largest_difference(again.total, same.total) == 0
 
 
 def test_shards_have_about_the_same_work():
     sizes = np.random.default_rng(0).integers(1, 200, 50)
-    loads = [sizes[clients].sum() for clients in cut(LocalWork(batch_size=1), sizes, 4)]
+    loads = [sizes[clients].sum() for clients in partition_clients(LocalWork(batch_size=1), sizes, 4)]
     assert max(loads) - min(loads) <= sizes.max()
-    assert sorted(np.concatenate(cut(LocalWork(), sizes, 7)).tolist()) == list(range(50))
+    assert sorted(np.concatenate(partition_clients(LocalWork(), sizes, 7)).tolist()) == list(range(50))
 
 
 @pytest.mark.parametrize("shards", [0, 4])
 def test_there_are_not_more_shards_than_clients(shards):
     with pytest.raises(unalike.ConfigError, match="3 clients can be cut into 1 to 3 shards"):
-        cut(LocalWork(), np.ones(3, np.int64), shards)
+        partition_clients(LocalWork(), np.ones(3, np.int64), shards)

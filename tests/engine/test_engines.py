@@ -15,14 +15,14 @@ from unalike.experiments.config import make_experiment
 ray = pytest.importorskip("ray")
 pytest.importorskip("flwr")
 
-from unalike.deploy.local_deployment import rehearsal, rehearsed  # noqa: E402
+from unalike.deploy.local_deployment import local_deployment, train_deployed  # noqa: E402
 
 METHODS = {
     "fedavg": {},
     "scaffold": {"per_round": 2},
     "fedem": {"options": {"components": 2}},
 }
-WHOLE = ("participants", "rejected", "bytes_up", "bytes_down")
+INT_COLUMNS = ("participants", "rejected", "bytes_up", "bytes_down")
 """Metrics that are whole numbers."""
 
 
@@ -40,7 +40,7 @@ def federation():
 
 @pytest.fixture(scope="module")
 def link(federation, tmp_path_factory):
-    with rehearsal(federation, tmp_path_factory.mktemp("deployment")) as opened:
+    with local_deployment(federation, tmp_path_factory.mktemp("deployment")) as opened:
         yield opened
 
 
@@ -56,11 +56,11 @@ def test_the_same_seed_gives_the_same_model_on_every_engine(federation, link, al
         described(algorithm), federation=federation, task=make_task(described(algorithm), federation)
     )
     on_ray = run_experiment(described(algorithm, "ray:2"), federation=federation)
-    between_nodes = rehearsed(link, described(algorithm), tmp_path / "run", 3)
+    between_nodes = train_deployed(link, described(algorithm), tmp_path / "run", 3)
     for there in (on_ray, between_nodes):
         assert largest_difference(here.state, there.state) < 1e-5
         ours, theirs = here.metrics(), there.metrics()
-        for name in WHOLE:
+        for name in INT_COLUMNS:
             assert np.array_equal(ours[name], theirs[name], equal_nan=True)
         correct, also = (np.round(m["test_accuracy"] * len(federation.test.y)) for m in (ours, theirs))
         assert np.array_equal(correct, also, equal_nan=True)

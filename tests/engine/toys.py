@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unalike.algorithms import Algorithm, LocalWork, Reply
 from unalike.data import Federation, Split
-from unalike.engine import Memories, Setting, Told, reply_template
+from unalike.engine import Memories, Messages, Setting, reply_template
 from unalike.models import Task, linear
 from unalike.timing import Step
 
@@ -94,7 +94,7 @@ def start(setting):
     """State, memories and the first message of a run."""
     state = setting.algorithm.init(setting.task, jax.random.key(0))
     message = setting.algorithm.broadcast(setting.task, state)
-    one = jax.tree.map(lambda leaf: leaf[0], message) if setting.algorithm.decentralised else message
+    one = jax.tree.map(lambda leaf: leaf[0], message) if setting.algorithm.decentralized else message
     return state, Memories(reply_template(setting, one).memory, len(setting.federation)), message
 
 
@@ -109,8 +109,10 @@ def told(setting: Setting, states, one):
     """What a step's clients were sent."""
     sent = [setting.algorithm.broadcast(setting.task, states[v]) for v in one.versions]
     if len(set(one.versions.tolist())) == 1:
-        return Told(sent[0])
-    return Told(jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *sent), True)
+        return Messages(sent[0])
+    return Messages(
+        jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *sent), True
+    )
 
 
 def advance(engine, setting: Setting, steps, state, memories):

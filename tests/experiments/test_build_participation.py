@@ -10,6 +10,7 @@ from unalike.experiments.config import make_experiment
 from unalike.participation import (
     AdaFed,
     Always,
+    AvailableOnly,
     Binomial,
     CAFed,
     ClusteredBySimilarity,
@@ -27,14 +28,13 @@ from unalike.participation import (
     OriginalFedAvg,
     Poisson,
     PowerOfChoice,
-    Renormalised,
+    Renormalized,
+    RoundContext,
     Target,
     Trace,
-    Turn,
     Unbiased,
     Uniform,
     UniformWithReplacement,
-    WhoIsThere,
     sampler_registry,
     strategy_registry,
 )
@@ -82,7 +82,7 @@ def test_without_a_word_everyone_takes_part(make):
 
 
 def test_a_number_alone_is_the_usual_practice(make):
-    assert make(per_round=3) == Renormalised(per_round=3)
+    assert make(per_round=3) == Renormalized(per_round=3)
 
 
 SAMPLERS = {
@@ -91,7 +91,7 @@ SAMPLERS = {
     "uniform": Uniform,
     "uniform-with-replacement": UniformWithReplacement,
     "fedavg-original": OriginalFedAvg,
-    "fedavg-renormalised": Renormalised,
+    "fedavg-renormalised": Renormalized,
     "binomial": Binomial,
     "poisson": Poisson,
     "optimal": Optimal,
@@ -143,7 +143,7 @@ def test_availability_alone_is_followed_by_the_usual_practice(make):
     assert np.allclose(made.availability.active, 0.3)
     assert np.allclose(made.availability.correlation, 0.5)
     assert len(made.availability.active) == CLIENTS
-    assert type(made.strategy) is WhoIsThere
+    assert type(made.strategy) is AvailableOnly
     assert made.sampler is None
     assert type(made.beliefs) is Estimated
 
@@ -170,7 +170,7 @@ def test_a_trace_is_read_from_its_file(make, tmp_path):
     path.write_text("round,client\n0,1\n0,3\n1,5\n")
     made = make(availability=f"trace:{path},repeat")
     assert type(made.availability) is Trace
-    assert [made.cohort(Turn(k, np.full(6, 1 / 6))).clients.tolist() for k in range(3)] == [
+    assert [made.cohort(RoundContext(k, np.full(6, 1 / 6))).clients.tolist() for k in range(3)] == [
         [1, 3],
         [5],
         [1, 3],
@@ -178,7 +178,7 @@ def test_a_trace_is_read_from_its_file(make, tmp_path):
 
 
 STRATEGIES = {
-    "fedavg": WhoIsThere,
+    "fedavg": AvailableOnly,
     "unbiased": Unbiased,
     "more-available": MoreAvailable,
     "adafed": AdaFed,

@@ -38,7 +38,7 @@ def test_prototypes_learn_separable_classes(learned):
 
 
 def test_scores_are_the_published_sum(learned):
-    short = (KEYS[:4] - learned.projection.centre) @ learned.projection.matrix.T
+    short = (KEYS[:4] - learned.projection.center) @ learned.projection.matrix.T
     for row, said in zip(short, learned(KEYS[:4]), strict=True):
         score = sum(
             z * np.exp(-(learned.gamma**2) * ((b - row) ** 2).sum())

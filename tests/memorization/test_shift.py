@@ -6,7 +6,7 @@ import pytest
 
 from unalike.data import Federation, Split
 from unalike.errors import ConfigError
-from unalike.memorization import Bound, Rule, memorise
+from unalike.memorization import Bound, Rule, memorize
 from unalike.memorization.shift import drift, live, unequal_capacities, unequal_hardware
 from unalike.models import Task, linear
 
@@ -79,7 +79,7 @@ def test_unequal_capacities_keep_the_total():
 
 
 def test_equal_hardware_is_half_a_memory(task):
-    memory = memorise((task, task.init(jax.random.key(0))), one_sided(False), k=1)
+    memory = memorize((task, task.init(jax.random.key(0))), one_sided(False), k=1)
     assert unequal_hardware(memory, (0.0,)).tolist() == [1.0]
 
 

@@ -141,10 +141,10 @@ def test_l2_adds_half_the_squared_norm_and_its_gradient_is_the_parameters(task, 
     x, y = rows
     heavy = Task.classification(task.model, classes=3, l2=0.3)
     batch = Batch.of(x, y)
-    plain, penalised = (jax.jit(jax.value_and_grad(t.loss))(params, batch) for t in (task, heavy))
+    plain, penalized = (jax.jit(jax.value_and_grad(t.loss))(params, batch) for t in (task, heavy))
     norm = sum(float((np.asarray(leaf) ** 2).sum()) for leaf in jax.tree.leaves(params))
-    assert float(penalised[0] - plain[0]) == pytest.approx(0.15 * norm, rel=1e-5)
-    assert same(jax.tree.map(lambda g, p: g + 0.3 * p, plain[1], params), penalised[1])
+    assert float(penalized[0] - plain[0]) == pytest.approx(0.15 * norm, rel=1e-5)
+    assert same(jax.tree.map(lambda g, p: g + 0.3 * p, plain[1], params), penalized[1])
     # The penalty is part of training, not of what is measured.
     assert same(heavy.measure(heavy.apply(params, x), y), task.measure(task.apply(params, x), y))
 

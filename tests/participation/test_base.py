@@ -8,9 +8,9 @@ from unalike.errors import ConfigError
 from unalike.participation import (
     Cohort,
     Participation,
+    RoundContext,
     Sampler,
     SizedSampler,
-    Turn,
     check_cohort,
     check_per_round,
     sampler_registry,
@@ -22,12 +22,12 @@ IMPORTANCE = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
 
 
 def test_a_turn_speaks_of_all_clients_unless_it_says_otherwise():
-    assert Turn(0, IMPORTANCE).clients.tolist() == [0, 1, 2, 3, 4]
-    assert Turn(0, IMPORTANCE).chosen_from is None
+    assert RoundContext(0, IMPORTANCE).clients.tolist() == [0, 1, 2, 3, 4]
+    assert RoundContext(0, IMPORTANCE).chosen_from is None
 
 
 def test_fewer_clients_keep_their_numbers_however_often_they_are_reduced():
-    turn = Turn(3, IMPORTANCE, seed=9).among(np.array([1, 3, 4]), np.array([2.0, 1.0, 1.0]))
+    turn = RoundContext(3, IMPORTANCE, seed=9).among(np.array([1, 3, 4]), np.array([2.0, 1.0, 1.0]))
     assert turn.clients.tolist() == [1, 3, 4]
     assert np.allclose(turn.importance, [0.5, 0.25, 0.25])
     twice = turn.among(np.array([0, 2]), turn.importance[[0, 2]])
@@ -37,21 +37,25 @@ def test_fewer_clients_keep_their_numbers_however_often_they_are_reduced():
 
 
 def test_a_turns_randomness_is_a_function_of_seed_round_and_purpose():
-    one = Turn(2, IMPORTANCE, seed=5)
+    one = RoundContext(2, IMPORTANCE, seed=5)
     one.generator("availability").random(100)
     assert np.array_equal(one.rng.random(4), generator(5, "participation", 2).random(4))
     assert one.rng is one.rng
-    others = [Turn(3, IMPORTANCE, 5).rng, Turn(2, IMPORTANCE, 6).rng, one.generator("availability")]
-    first = Turn(2, IMPORTANCE, 5).rng.random(4)
+    others = [
+        RoundContext(3, IMPORTANCE, 5).rng,
+        RoundContext(2, IMPORTANCE, 6).rng,
+        one.generator("availability"),
+    ]
+    first = RoundContext(2, IMPORTANCE, 5).rng.random(4)
     assert all(not np.array_equal(first, other.random(4)) for other in others)
-    fewer = Turn(2, IMPORTANCE, 5).among(np.array([0]), np.ones(1))
+    fewer = RoundContext(2, IMPORTANCE, 5).among(np.array([0]), np.ones(1))
     assert np.array_equal(fewer.rng.random(4), first)
 
 
 def test_outside_training_nobody_answers():
     with pytest.raises(ConfigError, match="asks clients for their loss; it works in training only"):
-        Turn(0, IMPORTANCE).ask("loss", np.arange(2))
-    assert Turn(0, IMPORTANCE).ask is nobody_answers
+        RoundContext(0, IMPORTANCE).ask("loss", np.arange(2))
+    assert RoundContext(0, IMPORTANCE).ask is nobody_answers
 
 
 def test_a_plain_participation_learns_nothing_and_has_no_state():
@@ -63,7 +67,7 @@ def test_a_plain_participation_learns_nothing_and_has_no_state():
     assert not plain.learns
     assert (plain.asks, plain.watches) == ((), ())
     with pytest.raises(NotImplementedError, match="Participation does not say who takes part"):
-        plain.cohort(Turn(0, IMPORTANCE))
+        plain.cohort(RoundContext(0, IMPORTANCE))
 
 
 def test_a_participation_that_observes_learns():
@@ -76,7 +80,7 @@ def test_a_participation_that_observes_learns():
 
 def test_a_sampler_must_say_how_it_draws_and_what_its_moments_are():
     with pytest.raises(NotImplementedError, match="Sampler does not say how clients are drawn"):
-        Sampler().cohort(Turn(0, IMPORTANCE))
+        Sampler().cohort(RoundContext(0, IMPORTANCE))
     with pytest.raises(NotImplementedError, match="Sampler does not know its weights' moments"):
         Sampler().statistics(IMPORTANCE)
 
@@ -86,7 +90,7 @@ def test_a_sampler_of_a_user_is_a_participation():
         def draw(self, importance, rng):
             return Cohort(np.array([importance.argmax()]), np.ones(1))
 
-    assert Heaviest().cohort(Turn(0, IMPORTANCE)).clients.tolist() == [1]
+    assert Heaviest().cohort(RoundContext(0, IMPORTANCE)).clients.tolist() == [1]
 
 
 @pytest.mark.parametrize("per_round", [0, -1, 6])

@@ -7,6 +7,7 @@ from unalike.errors import ConfigError
 from unalike.participation import (
     AdaFed,
     Always,
+    AvailableOnly,
     CAFed,
     Diurnal,
     Estimated,
@@ -17,10 +18,9 @@ from unalike.participation import (
     MoreAvailable,
     Multinomial,
     PowerOfChoice,
+    RoundContext,
     Trace,
-    Turn,
     Unbiased,
-    WhoIsThere,
     check_cohort,
     sampler_registry,
 )
@@ -42,7 +42,7 @@ UNBIASED = (
     "clustered-similarity",
     "optimal",
 )
-STRATEGIES = (WhoIsThere, Unbiased, MoreAvailable, AdaFed, F3ast, CAFed)
+STRATEGIES = (AvailableOnly, Unbiased, MoreAvailable, AdaFed, F3ast, CAFed)
 
 
 def sampler(name, per_round=2):
@@ -55,7 +55,7 @@ def answer(question, clients):
 
 
 def turn(number, seed=0):
-    return Turn(number, IMPORTANCE, seed, answer)
+    return RoundContext(number, IMPORTANCE, seed, answer)
 
 
 def always(here=HERE):
@@ -109,7 +109,7 @@ def test_given_who_is_there_a_samplers_mean_weights_are_those_of_the_strategy(na
 
 def test_poisson_sampling_keeps_the_weights_of_clients_too_important_for_a_coin():
     """Three of four clients: one of them has more than a third of the weight, so it comes with certainty."""
-    participation = Intermittent(always(), WhoIsThere(), sampler("poisson", 3))
+    participation = Intermittent(always(), AvailableOnly(), sampler("poisson", 3))
     wanted = np.where(HERE, IMPORTANCE, 0) / IMPORTANCE[HERE].sum()
     assert 3 * wanted.max() > 1
     mean, error = mean_weights(participation)
@@ -162,8 +162,8 @@ def test_notes_say_who_was_available_and_whom_the_strategy_excludes():
 
 
 def test_a_client_without_importance_is_neither_used_nor_called_excluded():
-    told = Turn(0, np.array([0.5, 0.5, 0.0]), 0, answer)
-    for strategy in (WhoIsThere(), Unbiased(), CAFed()):
+    told = RoundContext(0, np.array([0.5, 0.5, 0.0]), 0, answer)
+    for strategy in (AvailableOnly(), Unbiased(), CAFed()):
         cohort = Intermittent(Always(clients=3), strategy).cohort(told)
         assert cohort.clients.tolist() == [0, 1]
         assert cohort.notes["excluded"].tolist() == []
@@ -174,7 +174,7 @@ def test_a_client_without_importance_is_neither_used_nor_called_excluded():
 def test_when_nobody_is_there_the_cohort_is_empty_and_says_so(strategy, name):
     nobody = always(np.zeros(6, bool))
     participation = Intermittent(nobody, strategy(), None if name is None else sampler(name))
-    cohort = check_cohort(participation.cohort(Turn(0, IMPORTANCE)), 6)  # and nobody can be asked
+    cohort = check_cohort(participation.cohort(RoundContext(0, IMPORTANCE)), 6)  # and nobody can be asked
     assert len(cohort.clients) == len(cohort.weights) == 0
     assert cohort.notes["available"].tolist() == []
 
@@ -306,7 +306,7 @@ def test_only_the_clients_that_are_there_are_asked():
         return answer(question, clients)
 
     participation = Intermittent(always(), CAFed(1e6), sampler("optimal"))
-    participation.cohort(Turn(0, IMPORTANCE, 0, ask))
+    participation.cohort(RoundContext(0, IMPORTANCE, 0, ask))
     assert asked == [("loss", THERE.tolist()), ("update_norm", THERE.tolist())]
 
 

@@ -8,8 +8,8 @@ import pytest
 import unalike
 from unalike.deploy.protection import Protection
 from unalike.deploy.server import gathered, introductions, make_contracts, make_folder, run_name
-from unalike.deploy.transport.mailbox import Courier
-from unalike.deploy.transport.messages import Parcel
+from unalike.deploy.transport.mailbox import Mailbox
+from unalike.deploy.transport.messages import WireMessage
 from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task
 from unalike.participation import Full, Uniform, sampler_registry
@@ -40,14 +40,14 @@ class Moving(Village):
             worker.answer = self._answers(node, worker.answer)
 
     def _answers(self, node, honest):
-        def answer(errand):
-            if errand.kind == "introduce":
-                return honest(errand)
-            model = {name.removeprefix("message/"): a for name, a in errand.arrays.items()}
-            if errand.kind == "evaluate":
-                return Parcel("metrics", {"samples": 1.0, "loss": 1.0, "accuracy": 0.5})
+        def answer(request):
+            if request.kind == "introduce":
+                return honest(request)
+            model = {name.removeprefix("message/"): a for name, a in request.arrays.items()}
+            if request.kind == "evaluate":
+                return WireMessage("metrics", {"samples": 1.0, "loss": 1.0, "accuracy": 0.5})
             moved = {f"upload/{name}": array + np.float32(node + 1) for name, array in model.items()}
-            return Parcel("upload", {"job": errand.numbers["job"]}, moved)
+            return WireMessage("upload", {"job": request.numbers["job"]}, moved)
 
         return answer
 
@@ -70,7 +70,7 @@ def served(village, folder, privacy, timing=None, participation=None, **values):
     opened = make_folder(described, folder, False)
     setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)
     contracts = make_contracts(described, federation, run_name(opened))
-    engine = FlowerEngine(setting, Courier(village, list(told)), contracts, 5.0, privacy=privacy)
+    engine = FlowerEngine(setting, Mailbox(village, list(told)), contracts, 5.0, privacy=privacy)
     return train(
         federation,
         task,
@@ -94,7 +94,7 @@ def test_no_client_moves_the_model_by_more_than_the_clipping_norm(village, tmp_p
 
 
 def test_results_that_start_from_older_models_are_clipped_from_there(village, tmp_path):
-    village.mischief["node-1"] = lambda errand, answer: 0.3 if errand.kind == "train" else answer
+    village.mischief["node-1"] = lambda request, answer: 0.3 if request.kind == "train" else answer
     privacy = CentralPrivacy(0.5, SILENT, Ledger(3))
     run = served(village, tmp_path / "run", privacy, timing_registry.make("async"), rounds=6)
     weights = run.record.groups("weights")
@@ -298,8 +298,8 @@ def made(village, protection, folder, resume=False):
     task, algorithm = make_task(described, federation), make_algorithm(described)
     setting = Setting(federation, task, algorithm, described.seed)
     contracts = make_contracts(described, federation, run_name(opened))
-    courier = Courier(village, list(told))
-    return protection.engine(setting, courier, contracts, 5.0, list, opened.record), opened
+    mailbox = Mailbox(village, list(told))
+    return protection.engine(setting, mailbox, contracts, 5.0, list, opened.record), opened
 
 
 def test_a_run_that_goes_on_keeps_its_protection_and_what_it_has_spent(village, tmp_path):
@@ -327,15 +327,15 @@ def test_without_protection_the_engine_is_the_plain_one(village, tmp_path):
 
 
 def errand_and_answer(kind="upload", shape=(4000,)):
-    errand = Parcel("train", {}, {"message/w": np.ones(4000, np.float32)})
+    errand = WireMessage("train", {}, {"message/w": np.ones(4000, np.float32)})
     arrays = {"upload/w": np.full(shape, 5, np.float32), "report/train_loss": np.ones(())}
-    return errand, lambda given: Parcel(kind, {"job": 1}, arrays)
+    return request, lambda given: WireMessage(kind, {"job": 1}, arrays)
 
 
 def test_a_nodes_own_noise_hides_its_clipped_change_and_its_reports():
-    errand, answer = errand_and_answer()
+    request, answer = errand_and_answer()
     privacy = LocalPrivacy(1.0, 0.5, 1e-5, entropy=lambda: 3)
-    given = private_answers(answer, privacy)(errand)
+    given = private_answers(answer, privacy)(request)
     noise = given.arrays["upload/w"] - (1 + 4000**-0.5)
     assert set(given.arrays) == {"upload/w"}
     assert given.numbers == {"job": 1}
@@ -345,17 +345,17 @@ def test_a_nodes_own_noise_hides_its_clipped_change_and_its_reports():
 
 
 def test_a_nodes_own_noise_is_new_each_time():
-    errand, answer = errand_and_answer()
+    request, answer = errand_and_answer()
     private = private_answers(answer, LocalPrivacy(1.0, 0.5, 1e-5))
-    assert not np.array_equal(private(errand).arrays["upload/w"], private(errand).arrays["upload/w"])
+    assert not np.array_equal(private(request).arrays["upload/w"], private(request).arrays["upload/w"])
 
 
 def test_other_answers_pass_and_other_shapes_are_refused():
-    errand, answer = errand_and_answer("metrics")
+    request, answer = errand_and_answer("metrics")
     privacy = LocalPrivacy(1.0, 0.5, 1e-5)
-    assert private_answers(answer, privacy)(errand) == answer(errand)
-    errand, answer = errand_and_answer(shape=(3,))
-    given = private_answers(answer, privacy)(errand)
+    assert private_answers(answer, privacy)(request) == answer(request)
+    request, answer = errand_and_answer(shape=(3,))
+    given = private_answers(answer, privacy)(request)
     assert given.kind == "refusal"
     assert "keeps local privacy" in given.numbers["reason"]
 

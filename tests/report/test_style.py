@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from unalike.report.style import FAINT, INK, MUTED, PALETTE, PAPER, colour, dash, is_ours, spread, styled
+from unalike.report.style import FAINT, INK, MUTED, PALETTE, PAPER, color, dash, is_ours, spread, styled
 
 
 def test_spread_heights_keep_their_order_and_their_distance():
@@ -28,7 +28,7 @@ def test_no_heights_are_no_heights():
 
 
 def test_each_of_many_methods_has_its_own_look():
-    looks = [(colour(i), str(dash(i))) for i in range(3 * len(PALETTE))]
+    looks = [(color(i), str(dash(i))) for i in range(3 * len(PALETTE))]
     assert len(set(looks)) == len(looks)
 
 

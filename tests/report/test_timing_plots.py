@@ -6,7 +6,7 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.report import save
 from unalike.report.embed import embed
-from unalike.report.job_plots import Jobs, gantt, shown_clients, shown_time
+from unalike.report.job_plots import FinishedJobs, gantt, shown_clients, shown_time
 from unalike.report.timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
 
 
@@ -19,10 +19,12 @@ def jobs(times, each=4, wait=0.0):
     )
     finished, clients, started = (np.array(column) for column in zip(*rows, strict=True))
     versions = np.array([int((finished + wait <= begin).sum()) for begin in started])
-    return Jobs(clients, started, finished, finished + wait, versions, np.arange(len(rows)) - versions)
+    return FinishedJobs(
+        clients, started, finished, finished + wait, versions, np.arange(len(rows)) - versions
+    )
 
 
-NOBODY = Jobs(*np.zeros((2, 0), np.int64)[:1], *np.zeros((3, 0)), *np.zeros((2, 0), np.int64))
+NOBODY = FinishedJobs(*np.zeros((2, 0), np.int64)[:1], *np.zeros((3, 0)), *np.zeros((2, 0), np.int64))
 
 
 def bars(figure):
@@ -141,7 +143,7 @@ def test_of_ten_thousand_clients_some_of_every_speed_have_rows():
     clients, started = np.tile(np.arange(10_000), 3), np.repeat(np.arange(3), 10_000) * np.tile(speeds, 3)
     finished = started + np.tile(speeds, 3)
     zeros = np.zeros(30_000, np.int64)
-    work = Jobs(clients, started, finished, finished, zeros, zeros)
+    work = FinishedJobs(clients, started, finished, finished, zeros, zeros)
     rows = shown_clients(work)
     assert len(rows) == len(set(rows.tolist())) == 40
     assert rows[0] == 9999
@@ -155,7 +157,7 @@ def test_of_drawn_cohorts_the_first_ones_are_shown_and_not_the_rare_returns():
     clients = np.random.default_rng(0).permuted(np.tile(np.arange(500), (rounds, 1)), axis=1)[:, :per_round]
     began = np.repeat(np.arange(rounds, dtype=float), per_round)
     number = np.repeat(np.arange(rounds), per_round)
-    work = Jobs(clients.ravel(), began, began + 0.5, began + 1, number, np.zeros_like(number))
+    work = FinishedJobs(clients.ravel(), began, began + 0.5, began + 1, number, np.zeros_like(number))
     rows = shown_clients(work)
     first = [began[work.clients == client].min() for client in rows]
     assert first == sorted(first)
@@ -187,7 +189,7 @@ def test_nothing_is_an_empty_picture_not_an_error(tmp_path):
 
 
 def test_jobs_that_take_no_time_can_be_seen(tmp_path):
-    still = Jobs(*(np.zeros(3, kind) for kind in (int, float, float, float, int, int)))
+    still = FinishedJobs(*(np.zeros(3, kind) for kind in (int, float, float, float, int, int)))
     assert save(gantt(still), tmp_path / "still.png").stat().st_size > 0
     corners = bars(gantt(jobs([1.0, 1e-9], each=1)))
     assert (np.ptp(corners[:, :, 0], axis=1) > 1e-3).all()
@@ -243,8 +245,8 @@ def test_the_shares_of_a_histogram_are_those_of_the_ages():
     ages = [0, 0, 1, 3, 3, 3, 3, 3]
     (axes,) = staleness_histogram(ages).axes
     np.testing.assert_allclose([bar.get_height() for bar in axes.patches], [2 / 8, 1 / 8, 0, 5 / 8])
-    centres = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
-    np.testing.assert_allclose(centres, [0, 1, 2, 3], atol=1e-12)
+    centers = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+    np.testing.assert_allclose(centers, [0, 1, 2, 3], atol=1e-12)
     assert texts(axes) == ["mean 2.0, oldest 3"]
     assert axes.get_xlabel().endswith("8 results")
 

@@ -9,7 +9,7 @@ from unalike.experiments.config import make_experiment
 from unalike.report import save
 from unalike.report.timing_report import (
     objectives,
-    realised_weights,
+    realized_weights,
     recorded_jobs,
     timing_cards,
     timing_figures,
@@ -75,16 +75,16 @@ def test_jobs_are_the_results_of_all_rounds_with_their_ages():
 
 
 def test_realised_weights_are_means_over_rounds_empty_ones_included():
-    np.testing.assert_allclose(realised_weights(record(), 3), [1.0 / 4, 2.0 / 4, 0])
+    np.testing.assert_allclose(realized_weights(record(), 3), [1.0 / 4, 2.0 / 4, 0])
 
 
 def test_objectives_weigh_losses_by_importance_and_by_realised_weights():
     found = objectives(record(), federation().importance)
-    importance, realised = np.array([0.75, 0.25]), np.array([1, 2]) / 3
+    importance, realized = np.array([0.75, 0.25]), np.array([1, 2]) / 3
     np.testing.assert_array_equal(found.at, [0, 1, 1.5])
     np.testing.assert_allclose(found.target, [2, importance @ [1, 3], 0.5])
-    np.testing.assert_allclose(found.surrogate, [2, realised @ [1, 3], 0.5])
-    spreads = [np.sqrt(w @ (np.array([1, 3]) - w @ [1, 3]) ** 2) for w in (importance, realised)]
+    np.testing.assert_allclose(found.surrogate, [2, realized @ [1, 3], 0.5])
+    spreads = [np.sqrt(w @ (np.array([1, 3]) - w @ [1, 3]) ** 2) for w in (importance, realized)]
     np.testing.assert_allclose(found.target_spread, [0, spreads[0], 0])
     np.testing.assert_allclose(found.surrogate_spread, [0, spreads[1], 0])
 
@@ -116,8 +116,8 @@ def test_of_very_many_evaluations_some_are_read_the_first_and_the_last_among_the
 
 
 def test_cards_say_how_long_how_old_how_biased_and_how_much_was_lost():
-    realised, importance = np.array([1, 2]) / 3, np.array([0.75, 0.25])
-    distance = sum((p - q) ** 2 / q for p, q in zip(importance, realised, strict=True))
+    realized, importance = np.array([1, 2]) / 3, np.array([0.75, 0.25])
+    distance = sum((p - q) ** 2 / q for p, q in zip(importance, realized, strict=True))
     cards = timing_cards(record(lost=[0, 1, 1]), federation())
     assert float(cards.pop("Bias of weights (chi-square)")) == pytest.approx(distance, rel=1e-3)
     assert cards == {

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from unalike.errors import RunError
-from unalike.runs import bottom_decile, higher_is_better, mean_interval, paired_test, summarise_clients
+from unalike.runs import bottom_decile, higher_is_better, mean_interval, paired_test, summarize_clients
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
@@ -95,23 +95,23 @@ def test_the_bottom_decile_is_a_client(n, rank):
 
 def test_a_summary_is_what_it_says():
     values, weights = np.array([0.2, 0.9, np.nan, 0.7, 0.0]), np.array([1.0, 2.0, 5.0, 1.0, 0.0])
-    summary = summarise_clients(values, weights)  # the third was not measured and the last has no data
+    summary = summarize_clients(values, weights)  # the third was not measured and the last has no data
     assert summary["mean"] == pytest.approx(0.6)
     assert summary["weighted_mean"] == pytest.approx((0.2 + 1.8 + 0.7) / 4)
     assert summary["worst"] == summary["bottom_decile"] == 0.2
     assert summary["std"] == pytest.approx(np.std([0.2, 0.9, 0.7]))
-    assert summarise_clients(values, weights, higher_is_better=False)["worst"] == 0.9
+    assert summarize_clients(values, weights, higher_is_better=False)["worst"] == 0.9
 
 
 def test_equal_weights_weigh_nothing():
     values = np.random.default_rng(3).random(30)
-    summary = summarise_clients(values, np.full(30, 7.0))
+    summary = summarize_clients(values, np.full(30, 7.0))
     assert summary["mean"] == pytest.approx(summary["weighted_mean"])
-    assert summary == pytest.approx(summarise_clients(values))
+    assert summary == pytest.approx(summarize_clients(values))
 
 
 def test_nobody_measured_is_nan():
-    assert all(np.isnan(value) for value in summarise_clients([np.nan], [1.0]).values())
+    assert all(np.isnan(value) for value in summarize_clients([np.nan], [1.0]).values())
     assert np.isnan(bottom_decile([]))
 
 

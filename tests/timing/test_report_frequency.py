@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from unalike.participation import Cohort, Multinomial, Turn
+from unalike.participation import Cohort, Multinomial, RoundContext
 from unalike.theory.asynchrony.objective import surrogate
 from unalike.timing import (
     Asynchronous,
@@ -233,6 +233,6 @@ def test_over_selection_of_clients_that_are_drawn_several_times_counts_everyone_
     clients = Clients(importance)
     sampler = Multinomial(per_round=4)
     policy = OverSelection(2, hardware=ExponentialTimes([1.0, 0.7, 0.5, 0.3]))
-    found = mean_weights(policy, lambda n: sampler.cohort(Turn(n, importance)), clients, 8_000)
+    found = mean_weights(policy, lambda n: sampler.cohort(RoundContext(n, importance)), clients, 8_000)
     assert found.sum() == pytest.approx(1, abs=0.01)
     np.testing.assert_allclose(found, importance, rtol=0.05)

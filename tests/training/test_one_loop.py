@@ -70,7 +70,7 @@ class ToyMixture(FedAvg):
     """A mixture of `components` models; every client keeps its own mixture weights (the idea of FedEM)."""
 
     components: int = 2
-    personalised = True
+    personalized = True
 
     @property
     def equals_local_training(self):
@@ -161,7 +161,7 @@ class ToyGossip(unalike.Algorithm):
 
     clients: int
     optimizer: Optimizer = field(default_factory=Optimizer)
-    decentralised = True
+    decentralized = True
 
     def init(self, task, key):
         return {"params": pytrees.stack([task.init(key)] * self.clients)}

@@ -99,7 +99,7 @@ def test_to_ask_nobody_is_free(federation, task, model_bytes):
     assert run.record.groups("asked_loss") == {}
 
 
-# Asking changes nothing.
+# ClientQueries changes nothing.
 
 
 @pytest.mark.parametrize("question", ["loss", "update_norm"])

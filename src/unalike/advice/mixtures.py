@@ -14,18 +14,17 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
 from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..training.run import Run
+from ..typing import Float64s, Int64s
 
-Floats = NDArray[np.float64]
 
-
-def mixture_weights(run: Run) -> Floats:
+def mixture_weights(run: Run) -> Float64s:
     """The mixture weights (clients, components) of a run; NaN for clients that never took part."""
     memory, fresh = run.memories.gather(np.arange(len(run.setting.federation)))
     if not isinstance(memory, dict) or "weights" not in memory:
@@ -33,7 +32,7 @@ def mixture_weights(run: Run) -> Floats:
     return np.where(fresh[:, None], np.nan, np.asarray(memory["weights"], np.float64))
 
 
-def component_vectors(components: Iterable[Tree]) -> Floats:
+def component_vectors(components: Iterable[Tree]) -> Float64s:
     """Every component's parameters as one vector."""
     flat = [[np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(one)] for one in components]
     return np.array([np.concatenate(parts) for parts in flat], np.float64)
@@ -42,7 +41,7 @@ def component_vectors(components: Iterable[Tree]) -> Floats:
 # Who resembles whom ---------------------------------------------------------------------------------------
 
 
-def similarity(weights: ArrayLike, cosine: bool = True) -> Floats:
+def similarity(weights: ArrayLike, cosine: bool = True) -> Float64s:
     """How alike clients are: the products of their mixture weights, or (`cosine`) their cosines.
 
     >>> similarity([[1, 0], [0, 1], [0, 2]]).round(6)
@@ -56,12 +55,12 @@ def similarity(weights: ArrayLike, cosine: bool = True) -> Floats:
     return np.asarray(rows @ rows.T, np.float64)
 
 
-def clusters(weights: ArrayLike) -> NDArray[np.int64]:
+def clusters(weights: ArrayLike) -> Int64s:
     """The main component of every client."""
     return np.argmax(np.asarray(weights), axis=1)
 
 
-def entropy(weights: ArrayLike) -> Floats:
+def entropy(weights: ArrayLike) -> Float64s:
     """How mixed each client is: 0 for a single component, log(components) for equal parts.
 
     >>> entropy([[1, 0], [0.5, 0.5]]).round(4)
@@ -71,7 +70,7 @@ def entropy(weights: ArrayLike) -> Floats:
     return np.asarray(0.0 - xlogy(rows, rows).sum(axis=1), np.float64)
 
 
-def component_rows(weights: ArrayLike, sizes: ArrayLike) -> Floats:
+def component_rows(weights: ArrayLike, sizes: ArrayLike) -> Float64s:
     """How many rows every component explains."""
     return np.asarray(np.asarray(sizes, np.float64) @ np.asarray(weights, np.float64), np.float64)
 
@@ -87,7 +86,7 @@ def dead_components(weights: ArrayLike, sizes: ArrayLike, least: float = 1.0) ->
 class Recovery(NamedTuple):
     """How well a truth was found again, after the best matching of components."""
 
-    order: NDArray[np.int64]
+    order: Int64s
     """The found component of every true one."""
     components: float
     """The largest cosine distance of a component from its true one."""
@@ -97,7 +96,7 @@ class Recovery(NamedTuple):
     """The share of clients whose main component is the true one."""
 
 
-def best_order(found: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+def best_order(found: ArrayLike, truth: ArrayLike) -> Int64s:
     """The found component (row) that matches each true one, so that the cosines add up to the most.
 
     >>> best_order([[0, 1], [2, 0]], [[1, 0], [0, 1]])
@@ -158,15 +157,15 @@ def validation_loss(run: Run) -> float:
     return float(np.average(losses[samples > 0], weights=samples[samples > 0]))
 
 
-def gains(run: Run, alone: Run, metric: str = "accuracy", split: str = "test") -> Floats:
+def gains(run: Run, alone: Run, metric: str = "accuracy", split: str = "test") -> Float64s:
     """By how much every client is better off than alone, so that it can see whether staying helps."""
     together, local = (one.evaluate(split)[metric] for one in (run, alone))
     return together - local if metric != "loss" else local - together
 
 
-def _unit(rows: Floats) -> Floats:
+def _unit(rows: Float64s) -> Float64s:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
 
 
-def _cosines(a: Floats, b: Floats) -> Floats:
+def _cosines(a: Float64s, b: Float64s) -> Float64s:
     return np.asarray(_unit(a) @ _unit(b).T, np.float64)

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from ..data import Federation
 from ..errors import ConfigError
 from ..participation import Sampler, WeightStatistics, check_importance, check_per_round, sampler_registry
-from ..participation.base import Floats
-from ..participation.samplers.renormalized import renormalised_statistics
+from ..participation.samplers.renormalized import renormalized_statistics
 from ..theory.sampling.comparison import (
     compare_schemes,
     misplaced_weight,
@@ -31,6 +30,7 @@ from ..theory.sampling.comparison import (
 )
 from ..theory.sampling.coverage import chance_empty
 from ..theory.sampling.quadratic import critical_step
+from ..typing import Float64s
 
 Known = Mapping[str, WeightStatistics]
 
@@ -161,7 +161,7 @@ def _tidy(number: float | None) -> float | None:
     return 0.0 if number is not None and abs(number) < 1e-15 else number
 
 
-def _report(name: str, importance: Floats, per_round: int, sizes: ArrayLike | None) -> SchemeReport:
+def _report(name: str, importance: Float64s, per_round: int, sizes: ArrayLike | None) -> SchemeReport:
     sampler = sampler_registry.make(name, per_round=per_round, sizes=sizes, seed=0)
     try:
         known = _statistics(name, sampler, importance, per_round)
@@ -170,15 +170,15 @@ def _report(name: str, importance: Floats, per_round: int, sizes: ArrayLike | No
     return SchemeReport(name, known, _empty(sampler, importance), _note(name, known))
 
 
-def _statistics(name: str, sampler: Sampler, importance: Floats, per_round: int) -> WeightStatistics:
+def _statistics(name: str, sampler: Sampler, importance: Float64s, per_round: int) -> WeightStatistics:
     if name != "fedavg-renormalised":
         return sampler.statistics(importance)
     if len(importance) * per_round > MOST_DRAWS:
         raise ConfigError("for so many clients, the mean of renormalised weights would take long to compute.")
-    return renormalised_statistics(importance, per_round)
+    return renormalized_statistics(importance, per_round)
 
 
-def _empty(sampler: Sampler, importance: Floats) -> float | None:
+def _empty(sampler: Sampler, importance: Float64s) -> float | None:
     try:
         return chance_empty(sampler, importance)
     except ConfigError:
@@ -196,7 +196,7 @@ def _note(name: str, known: WeightStatistics) -> str:
     return "; ".join(words for words, holds in notes.items() if holds)
 
 
-def _choose(importance: Floats, per_round: int, possible: Known) -> tuple[str, tuple[str, ...]]:
+def _choose(importance: Float64s, per_round: int, possible: Known) -> tuple[str, tuple[str, ...]]:
     """The first of the rules whose case it is and whose scheme is possible."""
     n, equal = len(importance), bool(np.ptp(importance) <= 1e-9 * importance.max())
     nearly = n >= VERY_MANY and uniform_beats_multinomial(importance, per_round)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import ConfigError
 from ..participation import check_importance
@@ -31,14 +31,14 @@ from ..timing import (
     FixedTimes,
     Hardware,
     Policy,
-    Schedule,
+    Timeline,
     WaitForAll,
     hardware_registry,
 )
 from ..timing.report_frequency import Reporting, reporting
+from ..typing import Float64s
 from .timing_race import Goal, curve_of
 
-Floats = NDArray[np.float64]
 MOST_CLIENTS = 1000
 """Schedules of more clients would take minutes to play."""
 WINDOWS, BUFFERS = (0.8, 0.5, 0.2), (0.5, 0.25, 0.1)
@@ -188,13 +188,13 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
             return  # nobody reports more often than the others
         weighted = reweighted(schedule, weights)
         curve = curve_of(weighted, period, Surrogate(importance, often * weights))
-        minimised = Surrogate(importance, seen.frequency * weights)
+        minimized = Surrogate(importance, seen.frequency * weights)
         step, time = curve.race(goal)
         yield PolicyReport(
             name,
             words,
             **_counted(schedule, period),
-            chi_square=_tidy(minimised.chi_square()),
+            chi_square=_tidy(minimized.chi_square()),
             chance_chi_square=2 * float(importance @ seen.variance),
             window=known_window,
             largest_stable_step=curve.limit,
@@ -203,23 +203,23 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
         )
 
 
-def reweighted(schedule: Schedule, weights: Floats) -> Schedule:
+def reweighted(schedule: Timeline, weights: Float64s) -> Timeline:
     """The same results at the same times with other weights, one for each client."""
     steps = [step._replace(weights=weights[step.clients]) for step in schedule.steps]
-    return Schedule(steps, schedule.clients)
+    return Timeline(steps, schedule.clients)
 
 
-def _frequency(policy: Policy, schedule: Schedule, period: int | None) -> Floats:
+def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float64s:
     """How often each client reports: known, or counted over a period or over all that was planned."""
     if policy.by_cohort:
         return np.ones(schedule.clients)
     known = policy.frequency()
     if known is not None:
         return known
-    return Schedule(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
+    return Timeline(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
 
 
-def _seen(policy: Policy, clients: Clients, often: Floats, period: int | None) -> Reporting:
+def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
     """The same without doubt where it is known or repeats; else by a rehearsal of its own, because weights
     always suit the schedule that they were made from."""
     if policy.by_cohort or period or policy.frequency() is not None:
@@ -227,12 +227,12 @@ def _seen(policy: Policy, clients: Clients, often: Floats, period: int | None) -
     return reporting(policy, clients, again=True)
 
 
-def _counted(schedule: Schedule, period: int | None) -> dict[str, Any]:
+def _counted(schedule: Timeline, period: int | None) -> dict[str, Any]:
     """Rates and ages over the last period, or over all that was planned."""
     begin = len(schedule.steps) - period if period else 0
     before = schedule.steps[begin - 1].time if begin else 0.0
     time = schedule.steps[-1].time - before
-    ages = Schedule(schedule.steps[begin:], schedule.clients).staleness
+    ages = Timeline(schedule.steps[begin:], schedule.clients).staleness
     return {
         "aggregations_per_time": (len(schedule.steps) - begin) / time,
         "uplinks_per_time": len(ages) / time,
@@ -246,7 +246,7 @@ def _tidy(number: float) -> float:
     return 0.0 if number < 1e-15 else number
 
 
-def _first_time(schedule: Schedule) -> float:
+def _first_time(schedule: Timeline) -> float:
     return next(step.time for step in schedule.steps if len(step.clients))
 
 

@@ -15,14 +15,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..theory.asynchrony.objective import Surrogate
 from ..theory.asynchrony.quadratic import growth, settled_error, stable_limit
-from ..timing import Schedule
+from ..timing import Timeline
+from ..typing import Float64s, Int64s
 
-Floats = NDArray[np.float64]
 MOST_LEFT = 5000
 """Errors that stay are computed for so many steps times clients, and interpolated."""
 FINENESS, FINEST, CURVATURES, ERRORS = 40, 1e5, 24, 200
@@ -53,7 +52,7 @@ class Goal:
             )
 
     @property
-    def curvatures(self) -> Floats:
+    def curvatures(self) -> Float64s:
         """Curvatures from the smallest to the largest, which is one."""
         return np.geomspace(1 / self.conditioning, 1.0, CURVATURES)
 
@@ -63,17 +62,17 @@ class Curve:
     """How fast errors shrink, and how large they stay, for steps up to the largest stable one."""
 
     limit: float
-    steps: Floats
-    pace: Floats
+    steps: Float64s
+    pace: Float64s
     """The rate per unit of time over the step, which is constant for short steps."""
-    left: Floats
+    left: Float64s
     """The squared error that stays, for optima of variance one."""
 
-    def rate(self, steps: Floats) -> Floats:
+    def rate(self, steps: Float64s) -> Float64s:
         """The rate at which errors shrink per unit of time."""
         return steps * np.interp(np.log(steps), np.log(self.steps), self.pace)
 
-    def error(self, steps: Floats) -> Floats:
+    def error(self, steps: Float64s) -> Float64s:
         """The squared error that stays."""
         return np.interp(np.log(steps), np.log(self.steps), self.left)
 
@@ -90,18 +89,18 @@ class Curve:
         return float(self.steps[rates[0].argmax()]), float(np.trapezoid(1 / best, -np.log(errors)))
 
 
-def curve_of(schedule: Schedule, period: int | None, minimised: Surrogate) -> Curve:
+def curve_of(schedule: Timeline, period: int | None, minimized: Surrogate) -> Curve:
     """The curve of a schedule that minimises this, and repeats itself after `period` steps, if known."""
     limit = stable_limit(schedule, period)
     short = np.geomspace(1 / FINEST, 0.1, FINENESS // 2, endpoint=False)
     steps = limit * np.concatenate([short, np.linspace(0.1, 1.0, FINENESS, endpoint=False)])
     pace = np.clip(-growth(schedule, steps, period), -FASTEST, FASTEST) / steps
     few = _spread_over(len(steps), max(16, MOST_LEFT // schedule.clients))
-    left = settled_error(schedule, minimised.importance, steps[few], minimised.expected)
+    left = settled_error(schedule, minimized.importance, steps[few], minimized.expected)
     logs = np.interp(np.log(steps), np.log(steps[few]), np.log(np.clip(left, 1e-300, LARGEST)))
     return Curve(limit, steps, pace, np.exp(logs))
 
 
-def _spread_over(many: int, few: int) -> NDArray[np.int64]:
+def _spread_over(many: int, few: int) -> Int64s:
     """So many places out of many, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, many - 1, min(few, many)).round().astype(np.int64))

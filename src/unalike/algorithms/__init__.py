@@ -1,7 +1,7 @@
 """What clients compute: one method per file, each reading like the method's own pseudo-code."""
 
 from .apfl import APFL
-from .base import Algorithm, LocalWork, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, LocalWork, Reply, algorithm_registry
 from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
@@ -26,18 +26,19 @@ from .scaffold import Scaffold
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
-from .surrogate_optimization import DecentralisedSurrogate, SurrogateOptimizer
+from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 
 __all__ = [
     "APFL",
     "DPASGD",
     "IFCA",
     "L2SGD",
+    "Aggregate",
     "Algorithm",
     "ClientData",
     "ClusteredFL",
     "DFedEM",
-    "DecentralisedSurrogate",
+    "DecentralizedSurrogate",
     "Ditto",
     "FedAdagrad",
     "FedAdam",
@@ -53,7 +54,6 @@ __all__ = [
     "KNNPer",
     "Local",
     "LocalWork",
-    "Mixed",
     "Mocha",
     "Optimizer",
     "PFedMe",

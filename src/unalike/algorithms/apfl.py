@@ -25,14 +25,14 @@ from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
 from .shared.newcomers import TrainsNewcomers, require_fraction
-from .shared.optimizer_steps import Descent, Point
+from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 
 
 class Pair(NamedTuple):
     """A client's copy of the global model, its own model, and how much its own counts."""
 
-    shared: Point
-    personal: Point
+    shared: OptimizerState
+    personal: OptimizerState
     alpha: jax.Array
     losses: jax.Array
     """The sums of the shared and of the mixed model's losses so far."""
@@ -74,7 +74,7 @@ class APFL(TrainsNewcomers, FedAvg):
     def _train(
         self, task: Task, message: Tree, memory: Tree, data: ClientData, shared_too: bool = True
     ) -> Pair:
-        descent = Descent(self.optimizer, data.round)
+        descent = OptimizerSteps(self.optimizer, data.round)
 
         def step(pair: Pair, batch: Batch) -> Pair:
             shared, personal, alpha, losses = pair

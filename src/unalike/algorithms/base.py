@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
-import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree, nbytes
 from ..core.registry import Registry
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Int64s
 from .shared.client_data import ClientData
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Reply(NamedTuple):
     """Numbers that are recorded for this client, such as its training loss."""
 
 
-class Mixed(NamedTuple):
+class Aggregate(NamedTuple):
     """What the server receives: the weighted sum of uploads, already corrected for rejected ones."""
 
     total: Tree
@@ -57,7 +56,7 @@ class Mixed(NamedTuple):
     share: jax.Array
     """The accepted clients' part of the federation: the sum of their importances (1 for everyone)."""
     round: jax.Array | int = 0
-    by_importance: Tree | None = None
+    importance_sum: Tree | None = None
     """sum_i importance_i * upload_i over the accepted clients, for algorithms with `sums_by_importance`."""
     uploads: Tree | None = None
     """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`; zeros for rejected
@@ -100,13 +99,13 @@ class Algorithm:
     name: ClassVar[str] = ""
     grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """Values that are worth trying for the method's own settings, beside the learning rate."""
-    personalised: ClassVar[bool] = False
+    personalized: ClassVar[bool] = False
     """Whether clients predict with something of their own, so that evaluation must visit each of them."""
     keeps_uploads: ClassVar[bool] = False
     """Whether `aggregate` needs each upload, not only their weighted sum."""
     sums_by_importance: ClassVar[bool] = False
     """Whether `aggregate` also needs the sum of uploads weighted by importance, whatever their weights."""
-    decentralised: ClassVar[bool] = False
+    decentralized: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
 
@@ -132,7 +131,7 @@ class Algorithm:
         """Bytes that one client receives and sends in a round, where these are such a message and upload."""
         return nbytes(message), nbytes(upload)
 
-    def notices(self, memories: Tree, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def notices(self, memories: Tree, rows: Int64s) -> list[dict[str, Any]]:
         """Events such as {"kind": "dead component", "component": 2}, from the memories of all clients that
         took part (leading axis) and their numbers of rows."""
         return []
@@ -153,7 +152,7 @@ class Algorithm:
         """One client's work in one round."""
         raise NotImplementedError(f"{type(self).__name__} does not say what a client does.")
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         """The server's state after the uploads are mixed."""
         raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
 
@@ -175,7 +174,7 @@ def check_reply(algorithm: Algorithm, reply: Any) -> None:
         )
 
 
-def as_promised(algorithm: Algorithm, mixed: Mixed) -> Mixed:
+def as_promised(algorithm: Algorithm, mixed: Aggregate) -> Aggregate:
     """What the server receives, without sums that the method has not asked for."""
     if algorithm.sums_by_importance:
         return mixed
@@ -184,13 +183,13 @@ def as_promised(algorithm: Algorithm, mixed: Mixed) -> Mixed:
     return limited
 
 
-class _WithoutImportance(Mixed):
+class _WithoutImportance(Aggregate):
     """A mixture of a method that has not asked for the sum by importance."""
 
     method: str
 
     @property
-    def by_importance(self) -> Tree:
+    def importance_sum(self) -> Tree:
         raise ConfigError(
             f"{self.method}.aggregate uses mixed.by_importance, which is summed only if asked for; write "
             f"sums_by_importance: ClassVar[bool] = True in {self.method}."

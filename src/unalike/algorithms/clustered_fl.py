@@ -27,7 +27,7 @@ from ..core import pytrees
 from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.linkage import complete_linkage_halves
 from .shared.local_sgd import local_sgd
@@ -54,7 +54,7 @@ class ClusteredFL(Algorithm):
     optimizer: Optimizer = field(default_factory=Optimizer)
 
     name: ClassVar[str] = "clustered-fl"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     keeps_uploads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class ClusteredFL(Algorithm):
         trained = local_sgd(task, start, data, self.optimizer)
         return Reply(pytrees.subtract(trained.params, start), memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         who = mixed.clients
         assert who is not None
         assert mixed.weights is not None

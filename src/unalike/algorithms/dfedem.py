@@ -17,12 +17,12 @@ from typing import ClassVar
 
 from .base import algorithm_registry
 from .fedem import FedEM
-from .shared.decentralized import OwnModels
+from .shared.decentralized import Decentralized
 
 
 @algorithm_registry.add("d-fedem")
 @dataclass(frozen=True, kw_only=True)
-class DFedEM(OwnModels, FedEM):
+class DFedEM(Decentralized, FedEM):
     """FedEM between neighbours, without a server (Marfoq et al., 2021); needs a timing that mixes, such as
     gossip."""
 

@@ -15,12 +15,12 @@ from typing import ClassVar
 
 from .base import algorithm_registry
 from .fedavg import FedAvg
-from .shared.decentralized import OwnModels
+from .shared.decentralized import Decentralized
 
 
 @algorithm_registry.add("dpasgd")
 @dataclass(frozen=True, kw_only=True)
-class DPASGD(OwnModels, FedAvg):
+class DPASGD(Decentralized, FedAvg):
     """FedAvg between neighbours, without a server (Wang, Joshi, 2018); needs a network or gossip."""
 
     step_weights: str = "equal"

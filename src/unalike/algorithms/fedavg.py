@@ -19,7 +19,7 @@ import optax
 
 from ..core.pytrees import Tree, add, scale, subtract
 from ..models import Task
-from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.optimizers import Optimizer
@@ -50,7 +50,7 @@ class FedAvg(Algorithm):
         trained = local_sgd(task, message, data, self.optimizer)
         return Reply(trained.params, memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         return self.server_step(state, mixed.total, mixed.start, mixed.round)
 
     def server_step(self, state: Tree, total: Tree, start: Tree, round: jax.Array | int) -> Tree:

@@ -32,7 +32,7 @@ class FedAvgPlus(FedAvg):
     """The rate of the tuning steps; the training rate when not given."""
 
     name: ClassVar[str] = "fedavg+"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.tune_epochs < 0:

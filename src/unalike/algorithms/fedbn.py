@@ -20,7 +20,7 @@ from ..errors import ConfigError
 from ..models import Task
 from .base import Algorithm, algorithm_registry
 from .fedper import FedPer
-from .shared.layer_split import Choice, named, paths
+from .shared.layer_split import PathPredicate, named, paths
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
@@ -45,7 +45,7 @@ class FedBN(FedPer):
             )
         return super().prepare(task, federation)
 
-    def _keeps(self, task: Task) -> Choice:
+    def _keeps(self, task: Task) -> PathPredicate:
         return named("norm") if self.private is None else super()._keeps(task)
 
     def _roots(self, task: Task, found: list[str]) -> list[str]:

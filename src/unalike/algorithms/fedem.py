@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Int64s
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -66,7 +66,7 @@ class FedEM(FedAvg):
     """Whether a client belongs to its likeliest component alone: clustering."""
 
     name: ClassVar[str] = "fedem"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     grid: ClassVar = {"components": (2, 3, 4)}
 
     def __post_init__(self) -> None:
@@ -102,12 +102,12 @@ class FedEM(FedAvg):
         losses, rows = self._losses(task, message, data), data.row_weights()
         chances = self._chances(losses, memory["weights"], rows)
         weights = mean_posterior(posterior(losses, memory["weights"], self.temperature), rows, self.smoothing)
-        trained, told = self._maximised(task, message, data.weighted(chances * rows[:, None]))
+        trained, told = self._maximized(task, message, data.weighted(chances * rows[:, None]))
         likelihood = weighted_mean(negative_log_likelihood(losses, memory["weights"]), rows)
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
         return Reply(trained, {"weights": weights}, {"train_loss": likelihood, **shares, **told})
 
-    def notices(self, memories: Tree, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def notices(self, memories: Tree, rows: Int64s) -> list[dict[str, Any]]:
         used = rows @ memories["weights"]
         dead = np.flatnonzero(used < 1)
         return [{"kind": "dead component", "component": int(m) + 1, "rows": float(used[m])} for m in dead]
@@ -123,7 +123,7 @@ class FedEM(FedAvg):
         outputs = jnp.stack([task.apply(params, x) for params in predictor["components"]])
         return task.mixture(outputs, predictor["weights"])
 
-    def _maximised(self, task: Task, start: Tree, data: ClientData) -> tuple[Tree, dict[str, jax.Array]]:
+    def _maximized(self, task: Task, start: Tree, data: ClientData) -> tuple[Tree, dict[str, jax.Array]]:
         """All components after local work on rows weighted by their chances."""
         if self.solver == "sgd":
             joint = mixture_task(task, self.components)

@@ -22,7 +22,7 @@ from ..models import Task
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.layer_split import Choice, Parts, below, join, paths, split, with_fixed
+from .shared.layer_split import Parts, PathPredicate, below, join, paths, split, with_fixed
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import TrainsNewcomers
 
@@ -76,7 +76,7 @@ class FedPer(TrainsNewcomers, FedAvg):
         """What is shared of a model, and what stays with the client."""
         return split(params, self._keeps(task))
 
-    def _keeps(self, task: Task) -> Choice:
+    def _keeps(self, task: Task) -> PathPredicate:
         return below(*self._roots(task, []))
 
     def _roots(self, task: Task, found: list[str]) -> list[str]:

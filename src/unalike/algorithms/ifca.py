@@ -22,7 +22,7 @@ from ..core import pytrees
 from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.mixture import component_losses, unlike_starts
@@ -41,7 +41,7 @@ class IFCA(Algorithm):
     optimizer: Optimizer = field(default_factory=Optimizer)
 
     name: ClassVar[str] = "ifca"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     grid: ClassVar = {"clusters": (2, 3, 4)}
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class IFCA(Algorithm):
         counts = {f"cluster_{j + 1}": member[j] for j in range(self.clusters)}
         return Reply({"change": spread, "member": member}, memory, {"train_loss": trained.loss, **counts})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         weight = mixed.total["member"]
         share = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight, 1.0), 0.0)
         mean = jax.tree.map(lambda leaf: _along(share, leaf) * leaf, mixed.total["change"])

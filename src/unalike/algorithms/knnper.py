@@ -53,7 +53,7 @@ class KNNPer(FedAvg):
     """A representation `(parameters, x)` other than the model's own."""
 
     name: ClassVar[str] = "knnper"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     grid: ClassVar = {"k": (5, 10, 20), "sigma": (1.0, 10.0)}
 
     def __post_init__(self) -> None:

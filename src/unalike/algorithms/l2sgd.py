@@ -26,10 +26,10 @@ from jax import lax
 from ..core.pytrees import Tree, add_scaled, subtract
 from ..errors import ConfigError
 from ..models import Task
-from .base import Mixed, Reply, algorithm_registry
+from .base import Aggregate, Reply, algorithm_registry
 from .pfedme import PFedMeSimple
 from .shared.client_data import ClientData
-from .shared.optimizer_steps import Descent, Point
+from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 
 
 @algorithm_registry.add("l2sgd")
@@ -68,24 +68,24 @@ class L2SGD(PFedMeSimple):
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         mean, own = message["params"], memory["params"]
-        descent = Descent(self.optimizer, data.round)
+        descent = OptimizerSteps(self.optimizer, data.round)
         pull = jnp.minimum(descent.rate * self.lam * (1.0 - self.p) / self.p, 1.0)
         near = add_scaled(own, 1.0 - (1.0 - pull) ** message["moves"], subtract(mean, own))
         params, loss = _steps(task, near, data, descent, message["steps"])
         return self.reply(memory, params, loss)
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         following = jax.random.fold_in(jax.random.wrap_key_data(state["coin"]), 1)
         return {**super().aggregate(task, state, mixed), "coin": jax.random.key_data(following)}
 
 
 def _steps(
-    task: Task, start: Tree, data: ClientData, descent: Descent, steps: jax.Array
+    task: Task, start: Tree, data: ClientData, descent: OptimizerSteps, steps: jax.Array
 ) -> tuple[Tree, jax.Array]:
     """Some steps of descent, and the mean loss on the way; none for a client without rows."""
     count = jnp.where(data.steps > 0, steps, 0).astype(jnp.int32)
 
-    def step(s: jax.Array, carry: tuple[Point, jax.Array]) -> tuple[Point, jax.Array]:
+    def step(s: jax.Array, carry: tuple[OptimizerState, jax.Array]) -> tuple[OptimizerState, jax.Array]:
         point, total = carry
         loss, gradient = task.loss_and_gradient(point.params, data.batch(s % data.steps))
         return descent.step(point, gradient), total + loss

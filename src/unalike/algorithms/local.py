@@ -12,7 +12,7 @@ import jax
 
 from ..core.pytrees import Tree
 from ..models import Task
-from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.optimizers import Optimizer
@@ -26,7 +26,7 @@ class Local(Algorithm):
     optimizer: Optimizer = field(default_factory=Optimizer)
 
     name: ClassVar[str] = "local"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
 
     @property
     def equals_local_training(self) -> bool:
@@ -42,7 +42,7 @@ class Local(Algorithm):
         trained = local_sgd(task, memory["params"], data, self.optimizer)
         return Reply({}, {"params": trained.params}, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         return state
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:

@@ -23,7 +23,7 @@ from jax import lax
 from ..core.pytrees import Tree, nbytes
 from ..errors import ConfigError
 from ..models import Task
-from .base import Algorithm, Mixed, Reply, algorithm_registry
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Mocha(Algorithm):
     """How many clients, rows and separating planes there are; found when training starts."""
 
     name: ClassVar[str] = "mocha"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     keeps_uploads: ClassVar[bool] = True
     grid: ClassVar = {"lam": (10.0, 1.0, 0.1, 0.01, 0.001)}
 
@@ -100,7 +100,7 @@ class Mocha(Algorithm):
         loss = jnp.sum(jnp.where(jnp.arange(self.rows) < data.size, hinge, 0.0)) / data.size
         return Reply(change, {**memory, "alpha": alpha}, {"train_loss": loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         dual = state["dual"].at[mixed.clients].add(mixed.uploads)
         due = (jnp.asarray(mixed.round) + 1) % self.inner == 0
         models = self._models(dual, state["sigma"])

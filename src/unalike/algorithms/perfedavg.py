@@ -31,7 +31,7 @@ from .fedavg import FedAvg
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_not_negative
-from .shared.optimizer_steps import Descent, Point
+from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 
 VARIANTS = ("first-order", "hessian-free", "second-order")
 
@@ -52,7 +52,7 @@ class PerFedAvg(FedAvg):
     """Mini-batches that a client takes steps on before it predicts."""
 
     name: ClassVar[str] = "per-fedavg"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
     grid: ClassVar = {"alpha": (10**-0.5, 0.1, 10**-1.5, 0.01)}
 
     def __post_init__(self) -> None:
@@ -71,9 +71,9 @@ class PerFedAvg(FedAvg):
         return replace(self.work, epochs=None, steps=self.tune_steps)
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
-        descent = Descent(self.optimizer, data.round)
+        descent = OptimizerSteps(self.optimizer, data.round)
 
-        def step(s: jax.Array, carry: tuple[Point, jax.Array]) -> tuple[Point, jax.Array]:
+        def step(s: jax.Array, carry: tuple[OptimizerState, jax.Array]) -> tuple[OptimizerState, jax.Array]:
             point, total = carry
             batches = [data.batch((s + ahead) % data.steps) for ahead in range(3)]
             loss, gradient = self._meta_gradient(task, point.params, *batches)

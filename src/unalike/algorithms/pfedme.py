@@ -26,12 +26,12 @@ from jax import lax
 from ..core.pytrees import Tree, add, add_scaled, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Batch, Task
-from .base import Mixed, Reply, algorithm_registry
+from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
-from .shared.optimizer_steps import Descent, Point
+from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.optimizers import Optimizer
 
 LAM = (10.0, 1.0, 0.1, 0.01, 0.001)
@@ -65,7 +65,7 @@ class PFedMe(TrainsNewcomers, FedAvg):
         return {"params": message}
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
-        descent = Descent(self.optimizer, data.round)
+        descent = OptimizerSteps(self.optimizer, data.round)
 
         def follow(carry: tuple[Tree, Tree, jax.Array], batch: Batch) -> tuple[Tree, Tree, jax.Array]:
             copy, personal, total = carry
@@ -76,7 +76,7 @@ class PFedMe(TrainsNewcomers, FedAvg):
         copy, personal, total = data.fold(follow, (message, message, jnp.zeros(())))
         return Reply(copy, {"params": personal}, {"train_loss": total / jnp.maximum(data.steps, 1)})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         stepped = super().aggregate(task, state, mixed)
         change = subtract(stepped["params"], state["params"])
         return {**stepped, "params": add_scaled(state["params"], self.beta, change)}
@@ -88,11 +88,11 @@ class PFedMe(TrainsNewcomers, FedAvg):
         return memory["params"]
 
     def _near(
-        self, task: Task, anchor: Tree, start: Tree, batch: Batch, descent: Descent
+        self, task: Task, anchor: Tree, start: Tree, batch: Batch, descent: OptimizerSteps
     ) -> tuple[Tree, jax.Array]:
         """The personal model after its steps on a batch, and its last loss."""
 
-        def step(_: int, carry: tuple[Point, jax.Array]) -> tuple[Point, jax.Array]:
+        def step(_: int, carry: tuple[OptimizerState, jax.Array]) -> tuple[OptimizerState, jax.Array]:
             point = carry[0]
             loss, gradient = task.loss_and_gradient(point.params, batch)
             pulled = add_scaled(gradient, self.lam, subtract(point.params, anchor))
@@ -133,8 +133,8 @@ class PFedMeSimple(TrainsNewcomers):
         trained = self._near(task, message["params"], memory["params"], data)
         return self.reply(memory, trained.params, trained.loss)
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        news = mixed.by_importance
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+        news = mixed.importance_sum
         assert news is not None
         total, share = add(state["sum"], news["change"]), state["share"] + news["joined"]
         mean = scale(1.0 / jnp.where(share > 0, share, 1.0), total)

@@ -20,10 +20,10 @@ import jax.numpy as jnp
 
 from ..core.pytrees import Tree, add, scale, subtract
 from ..models import Task
-from .base import Mixed, Reply, algorithm_registry
+from .base import Aggregate, Reply, algorithm_registry
 from .dpasgd import DPASGD
 from .shared.client_data import ClientData
-from .shared.decentralized import unless_alone
+from .shared.decentralized import keep_own_if_isolated
 from .shared.local_sgd import local_sgd
 
 
@@ -46,8 +46,8 @@ class PushSum(DPASGD):
         pushed = add(message["params"], subtract(trained.params, start))
         return Reply({"params": pushed, "mass": message["mass"]}, memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        return unless_alone(mixed, mixed.total, state)
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+        return keep_own_if_isolated(mixed, mixed.total, state)
 
     def models(self, message: Tree) -> Tree:
         return jax.vmap(scale)(1.0 / message["mass"], message["params"])

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from ..core.pytrees import Tree, add, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Task
-from .base import Mixed, Reply, algorithm_registry
+from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
@@ -60,11 +60,11 @@ class Scaffold(FedAvg):
         upload = {"params": trained.params, "control": subtract(control, own)}
         return Reply(upload, {"control": control}, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        assert mixed.by_importance is not None
-        return {**stepped, "control": add(state["control"], mixed.by_importance["control"])}
+        assert mixed.importance_sum is not None
+        return {**stepped, "control": add(state["control"], mixed.importance_sum["control"])}
 
     def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
         return message["params"]

@@ -26,7 +26,7 @@ from ..models.convolution_layout import canonical
 from .base import Reply
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.decentralized import OwnModels
+from .shared.decentralized import Decentralized
 from .shared.local_sgd import local_sgd
 from .shared.surrogates import Averaging, MixtureBound, Quadratic, Surrogate
 
@@ -57,7 +57,7 @@ class SurrogateOptimizer(FedAvg):
     """How often a client that joins after training refines its private variables."""
 
     name: ClassVar[str] = "surrogate"
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.private_steps < 0:
@@ -99,7 +99,7 @@ class SurrogateOptimizer(FedAvg):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecentralisedSurrogate(OwnModels, SurrogateOptimizer):
+class DecentralizedSurrogate(Decentralized, SurrogateOptimizer):
     """The same between neighbours, without a server; needs a timing that mixes, such as gossip."""
 
     name: ClassVar[str] = "d-surrogate"

@@ -38,7 +38,7 @@ class LiveRounds(live.LiveRounds):
 
 def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
-    from ..runs import summarise_clients
+    from ..runs import summarize_clients
 
     metrics = run.metrics()
     # Every run ends with an evaluation; an older one would hide that it has diverged.
@@ -54,7 +54,7 @@ def summary(run: Run) -> dict[str, Any]:
     judged = next((name for name in ("test_accuracy", "test_rmse") if name in clients), None)
     if judged:
         better = judged == "test_accuracy"
-        spread = summarise_clients(clients[judged], clients["test_samples"], better)
+        spread = summarize_clients(clients[judged], clients["test_samples"], better)
         answer["clients_" + judged.removeprefix("test_")] = {
             k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")
         }
@@ -64,7 +64,7 @@ def summary(run: Run) -> dict[str, Any]:
     answer["megabytes_sent"] = (
         float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
     )
-    if run.setting.algorithm.decentralised:
+    if run.setting.algorithm.decentralized:
         answer["simulated_seconds"] = last["clock"]
     events = run.events()
     astray = [event["round"] for event in events if event["kind"] == "diverged"]

@@ -35,7 +35,7 @@ def method_options() -> dict[str, Options]:
     {'mu': '0.1'}
     """
     made = sys.modules.get("unalike.algorithms.base")
-    makers = {} if made is None else {name: made.algorithms[name] for name in made.algorithms}
+    makers = {} if made is None else {name: made.algorithm_registry[name] for name in made.algorithm_registry}
     written = _written()
     return {name: written[name] if name in written else _live(makers[name]) for name in explain("algorithms")}
 

@@ -7,21 +7,18 @@ turn, classes spread over clients, and a row for everyone who would have none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..typing import Array, Bools, Float64s, Int64s
 from .sizes import largest_remainder
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Rows = list[Ints]
+Rows = list[Int64s]
 Rng = np.random.Generator
 
 
-def index_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+def index_labels(labels: Array) -> tuple[Array, Int64s]:
     """The distinct labels, and for every row the place of its label among them."""
     if labels.ndim != 1 or labels.dtype.kind == "f":
         raise ConfigError(
@@ -31,7 +28,7 @@ def index_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     return classes, y
 
 
-def proportions(alpha: float, draws: int, length: int, rng: Rng, base: Floats | None = None) -> Floats:
+def proportions(alpha: float, draws: int, length: int, rng: Rng, base: Float64s | None = None) -> Float64s:
     """Dirichlet(alpha, ..., alpha) vectors; one-hot for a tiny alpha, and one-hot in turn for 0.
 
     Gamma variates with a tiny shape all underflow to zero. Their logarithms do not: if g ~ Gamma(alpha + 1)
@@ -58,10 +55,10 @@ def proportions(alpha: float, draws: int, length: int, rng: Rng, base: Floats | 
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def fair_rounding(rng: Rng) -> Callable[[Floats, int], Ints]:
+def fair_rounding(rng: Rng) -> Callable[[Float64s, int], Int64s]:
     """Whole counts within one of each share, right on average, that add up to the total."""
 
-    def divide(shares: Floats, total: int) -> Ints:
+    def divide(shares: Float64s, total: int) -> Int64s:
         edges = np.floor(np.cumsum(shares) * total + rng.random()).astype(np.int64)
         edges[-1] = total
         return np.diff(edges, prepend=0)
@@ -69,28 +66,28 @@ def fair_rounding(rng: Rng) -> Callable[[Floats, int], Ints]:
     return divide
 
 
-def multinomial(rng: Rng) -> Callable[[Floats, int], Ints]:
+def multinomial(rng: Rng) -> Callable[[Float64s, int], Int64s]:
     """Divide by chance instead of by rounding."""
     return lambda shares, total: rng.multinomial(total, shares)
 
 
-def rows_by_class(y: Ints) -> Rows:
+def rows_by_class(y: Int64s) -> Rows:
     """The rows of every class."""
     return group_rows(y, int(y.max()) + 1)
 
 
-def group_rows(owners: Ints, clients: int) -> Rows:
+def group_rows(owners: Int64s, clients: int) -> Rows:
     """The rows of every owner; a negative owner is nobody."""
     rows = np.argsort(owners, kind="stable")[int((owners < 0).sum()) :]
     return cut(rows, np.bincount(owners[rows], minlength=clients))
 
 
-def cut(rows: Ints, sizes: Ints) -> Rows:
+def cut(rows: Int64s, sizes: Int64s) -> Rows:
     """Consecutive pieces of these sizes; what is left over goes to nobody."""
     return np.split(rows, np.cumsum(sizes))[: len(sizes)]
 
 
-def take_in_turn(pools: Rows, order: Ints, choose: Callable[[int, Ints], Ints]) -> Rows:
+def take_in_turn(pools: Rows, order: Int64s, choose: Callable[[int, Int64s], Int64s]) -> Rows:
     """Clients take from the front of every class's pool, in this order, the numbers that `choose` says."""
     sizes = np.array([len(pool) for pool in pools])
     used = np.zeros_like(sizes)
@@ -103,13 +100,13 @@ def take_in_turn(pools: Rows, order: Ints, choose: Callable[[int, Ints], Ints]) 
     return taken
 
 
-def draw_with_replacement(pools: Rows, shares: Floats, size: int, rng: Rng) -> Ints:
+def draw_with_replacement(pools: Rows, shares: Float64s, size: int, rng: Rng) -> Int64s:
     """Rows of every class in these proportions, from pools that never run out."""
     counts = largest_remainder(shares, size)
     return np.concatenate([rng.choice(pools[c], counts[c]) for c in np.flatnonzero(counts)])
 
 
-def spread(groups: Ints, alpha: float, clients: int, rng: Rng) -> Rows:
+def spread(groups: Int64s, alpha: float, clients: int, rng: Rng) -> Rows:
     """Each group's rows over the clients by its own Dirichlet draw."""
     owners = np.empty(len(groups), np.int64)
     pools = rows_by_class(groups)
@@ -119,7 +116,7 @@ def spread(groups: Ints, alpha: float, clients: int, rng: Rng) -> Rows:
     return group_rows(nobody_empty(owners, clients, rng), clients)
 
 
-def nobody_empty(owners: Ints, clients: int, rng: Rng) -> Ints:
+def nobody_empty(owners: Int64s, clients: int, rng: Rng) -> Int64s:
     """Give everyone without rows one that its owner can spare (or that nobody has), chosen at random."""
     empty = np.flatnonzero(np.bincount(owners[owners >= 0], minlength=clients) == 0)
     _, keep = np.unique(owners, return_index=True)
@@ -129,7 +126,7 @@ def nobody_empty(owners: Ints, clients: int, rng: Rng) -> Ints:
     return owners
 
 
-def balanced_choice(clients: int, classes: int, per_client: int, rng: Rng) -> NDArray[np.bool_]:
+def balanced_choice(clients: int, classes: int, per_client: int, rng: Rng) -> Bools:
     """For every client a few distinct classes, so that all classes are held equally often (within one)."""
     holds = np.zeros((clients, classes), bool)
     used = np.zeros(classes)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from ..typing import Array, Int64s
+
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 ALIGNMENT = 64
 """Bytes; XLA uses a host array in place if it starts at a multiple of it."""
@@ -29,7 +29,7 @@ def clean_features(x: Array) -> Array:
     return _converted(x, _feature_type(x))
 
 
-def gather_features(x: Array, rows: NDArray[np.int64]) -> Array:
+def gather_features(x: Array, rows: Int64s) -> Array:
     """Clean features of some rows, where every device of a CPU can use them without a copy of its own."""
     kind = _feature_type(x)
     gathered = aligned_empty((len(rows), *x.shape[1:]), kind)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
 from ..errors import DataError
+from ..typing import Array, Int64s
 from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
 from .files.agreement import Words, agree_columns, agree_labels, code_words, number_words, order_columns
@@ -21,7 +22,6 @@ from .foreign import check_mapping, column_names, is_foreign, is_missing, refuse
 from .splitting import PARTS, assign_parts
 from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
-Array = NDArray[Any]
 _UNDECIDED = -1
 
 
@@ -147,7 +147,7 @@ def _names_by_client(pieces: list[_Piece]) -> dict[str, list[str] | None]:
 
 def _decide(
     pieces: list[_Piece], clients: int, test_fraction: float, validation_fraction: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+) -> tuple[Int64s, NDArray[np.int8]]:
     """Owner and part of every row; parts that were given stay, pairs are cut by the fractions."""
     lengths = [len(piece.x) for piece in pieces]
     owners = np.repeat([piece.client for piece in pieces], lengths)

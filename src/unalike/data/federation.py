@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
+from ..typing import Array, Float64s, Int64s
 from .arrays import clean_targets, gather_features, infer_classes
 from .importance import importance_of
 from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
-Array = NDArray[Any]
 Classes = int | Literal["auto"] | None
 
 
@@ -32,10 +32,10 @@ class Split:
 
     x: Array
     y: Array
-    offsets: NDArray[np.int64]
+    offsets: Int64s
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Int64s:
         """How many rows every client has."""
         return np.diff(self.offsets)
 
@@ -74,7 +74,7 @@ class Federation:
     names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     description: str = ""
-    given_importance: NDArray[np.float64] | None = None
+    given_importance: Float64s | None = None
     """How much each client counts, where that is not its share of all training rows."""
     columns: tuple[str, ...] | None = None
     """What the features are called, in order, where they came from tables with a header."""
@@ -102,7 +102,7 @@ class Federation:
         return tuple(self.train.x.shape[1:])
 
     @property
-    def importance(self) -> NDArray[np.float64]:
+    def importance(self) -> Float64s:
         """How much each client counts: its share of all training rows, unless something else was given."""
         if self.given_importance is not None:
             return self.given_importance
@@ -114,7 +114,7 @@ class Federation:
         weights = None if given is None else importance_of(given, self.train.sizes)
         return replace(self, given_importance=weights)
 
-    def label_counts(self) -> NDArray[np.int64]:
+    def label_counts(self) -> Int64s:
         """How many training rows of every class each client has, as a (clients, classes) table."""
         if self.classes is None:
             raise DataError("a regression has no classes to count.")
@@ -169,7 +169,7 @@ class Federation:
         y: Array,
         owners: Array,
         *,
-        rows: NDArray[np.int64] | None = None,
+        rows: Int64s | None = None,
         clients: int | None = None,
         test_fraction: float = 0.0,
         validation_fraction: float = 0.0,
@@ -276,7 +276,7 @@ def assemble(
     owners: Array,
     parts: NDArray[np.int8],
     clients: int,
-    rows: NDArray[np.int64] | None = None,
+    rows: Int64s | None = None,
 ) -> tuple[Split, Split, Split]:
     """The three splits of rows with known owner and part; a client's rows keep their order."""
     splits = []
@@ -290,7 +290,7 @@ def assemble(
     return splits[0], splits[1], splits[2]
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(sizes: Int64s) -> Int64s:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 

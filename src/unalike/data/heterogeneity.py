@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.random import generator
+from ..typing import Float64s
 from .federation import Federation
 from .splitting import PARTS
 
-Floats = NDArray[np.float64]
 _MOST = 200  # all pairs of more clients than this would take long and say no more
 
 
@@ -46,7 +45,7 @@ def describe(federation: Federation) -> dict[str, Any]:
     return facts | (_label_facts(federation) if federation.classes is not None else {})
 
 
-def mean_divergence(histograms: Floats) -> float:
+def mean_divergence(histograms: Float64s) -> float:
     """Mean Jensen-Shannon divergence, in bits, over all pairs of rows (each adds up to one)."""
     n = len(histograms)
     if n < 2:
@@ -76,5 +75,5 @@ def _label_facts(federation: Federation) -> dict[str, Any]:
     }
 
 
-def _entropy(p: Floats) -> Floats:
+def _entropy(p: Float64s) -> Float64s:
     return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)

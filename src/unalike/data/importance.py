@@ -9,15 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.plain_files import check_plain_file
 from ..errors import ConfigError
+from ..typing import Float64s, Int64s
 
 POLICIES = ("data", "equal")
 
 
-def importance_of(policy: str | ArrayLike, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def importance_of(policy: str | ArrayLike, sizes: Int64s) -> Float64s:
     """Importances by a policy (`data`, `equal`, or the path of a file), or given ones, checked.
 
     >>> importance_of("data", np.array([1, 3])), importance_of("equal", np.array([1, 3]))
@@ -36,7 +37,7 @@ def importance_of(policy: str | ArrayLike, sizes: NDArray[np.int64]) -> NDArray[
     return check_importance(read_importance(policy), len(sizes))
 
 
-def read_importance(path: str | Path) -> NDArray[np.float64]:
+def read_importance(path: str | Path) -> Float64s:
     """Numbers from a text file, one per client, separated by commas, spaces or line ends."""
     try:
         check_plain_file(Path(path))
@@ -50,7 +51,7 @@ def read_importance(path: str | Path) -> NDArray[np.float64]:
         raise ConfigError(f"{path} must hold one number per client ({error}).") from None
 
 
-def check_importance(importance: NDArray[np.float64], clients: int | None = None) -> NDArray[np.float64]:
+def check_importance(importance: Float64s, clients: int | None = None) -> Float64s:
     """The same importances, if there is one for each client, none is negative, and they sum to one."""
     given = np.asarray(importance, np.float64)
     if given.ndim != 1 or not len(given) or (clients is not None and len(given) != clients):

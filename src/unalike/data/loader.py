@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.random import generator
 from ..core.registry import parse_spec
 from ..errors import ConfigError, DataError
+from ..typing import Array, Int64s
 from .federation import Federation
 from .files.store import MANIFEST
 from .foreign import refuse
@@ -29,7 +29,6 @@ from .sources import Source, source_registry
 from .sources.files import data_folder
 from .sources.source import some_rows
 
-Array = NDArray[Any]
 DEFAULT_CLIENTS = 100
 _BINS = 10
 
@@ -156,7 +155,7 @@ def _partition(
     clients: int,
     sizes: Sequence[int] | str | None,
     seed: int,
-) -> list[NDArray[np.int64]]:
+) -> list[Int64s]:
     """Places in `rows` for every client."""
     context: dict[str, Any] = {"labels": _labels(y[rows], source.classes), "clients": clients}
     context["rng"] = generator(seed, "partition")
@@ -183,8 +182,8 @@ def _labels(y: Array, classes: int | None) -> Array:
 
 
 def _some_owners(
-    source: Source, rows: NDArray[np.int64], clients: int | None, seed: int
-) -> tuple[NDArray[np.int64], list[str] | None]:
+    source: Source, rows: Int64s, clients: int | None, seed: int
+) -> tuple[Int64s, list[str] | None]:
     """The rows of at most `clients` of the source's own clients, and what these are called."""
     if source.owners is None:
         return rows, None
@@ -195,7 +194,7 @@ def _some_owners(
     return rows[np.isin(owners, chosen)], names
 
 
-def _some_clients(total: int, clients: int | None, seed: int) -> NDArray[np.int64]:
+def _some_clients(total: int, clients: int | None, seed: int) -> Int64s:
     if clients is None or clients >= total:
         return np.arange(total)
     if clients < 1:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..typing import Float64s, Int64s
 from .federation import Federation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Ints = NDArray[np.int64]
 
 _INK, _PALE, _DEEP = "#2b3440", "#c9d3dc", "#1f6f8b"
 _SHADES = ("#ffffff", "#d3e6ea", "#7fb7c4", "#1f6f8b", "#0b3b4d")
@@ -49,7 +48,7 @@ def draw_partition(federation: Federation, path: str | Path | None = None) -> Fi
     return figure
 
 
-def clients_shown(federation: Federation) -> Ints:
+def clients_shown(federation: Federation) -> Int64s:
     """All clients or, of more than a hundred, a hundred evenly spaced from the largest to the smallest."""
     if len(federation) <= _MOST_CLIENTS:
         return np.arange(len(federation))
@@ -57,7 +56,7 @@ def clients_shown(federation: Federation) -> Ints:
     return by_size[np.linspace(0, len(federation) - 1, _MOST_CLIENTS).round().astype(np.int64)]
 
 
-def _draw_sizes(axes: Axes, sizes: Ints) -> None:
+def _draw_sizes(axes: Axes, sizes: Int64s) -> None:
     axes.bar(np.arange(len(sizes)), sizes, width=0.75, color=_PALE)
     axes.set_ylabel("rows", color=_INK)
     axes.margins(x=0.01)
@@ -67,7 +66,7 @@ def _draw_sizes(axes: Axes, sizes: Ints) -> None:
     axes.tick_params(bottom=False)
 
 
-def _draw_bubbles(axes: Axes, counts: Ints) -> None:
+def _draw_bubbles(axes: Axes, counts: Int64s) -> None:
     clients, classes = counts.shape
     # The largest bubble just fills its cell (11 x 4 inches, 72 points each) but is never a balloon.
     widest = min(0.92 * min(11 * 72 * 0.9 / clients, 4 * 72 * 0.9 / classes), 64)
@@ -80,7 +79,7 @@ def _draw_bubbles(axes: Axes, counts: Ints) -> None:
     _quiet(axes)
 
 
-def _draw_shades(figure: Figure, axes: Axes, counts: Ints) -> None:
+def _draw_shades(figure: Figure, axes: Axes, counts: Int64s) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -94,7 +93,7 @@ def _draw_shades(figure: Figure, axes: Axes, counts: Ints) -> None:
     _quiet(axes)
 
 
-def _draw_targets(axes: Axes, federation: Federation, shown: Ints) -> None:
+def _draw_targets(axes: Axes, federation: Federation, shown: Int64s) -> None:
     """Per client a line from the 5th to the 95th percentile, a bar over the middle half, a median."""
     quantiles = np.array([_target_quantiles(federation, int(i)) for i in shown]).T
     at = np.arange(len(shown))
@@ -108,7 +107,7 @@ def _draw_targets(axes: Axes, federation: Federation, shown: Ints) -> None:
     _quiet(axes)
 
 
-def _target_quantiles(federation: Federation, client: int) -> NDArray[np.float64]:
+def _target_quantiles(federation: Federation, client: int) -> Float64s:
     y = federation.train.client(client)[1]
     return np.quantile(y if y.ndim == 1 else y[:, 0], (0.05, 0.25, 0.5, 0.75, 0.95))
 
@@ -125,7 +124,7 @@ def _name_classes(axes: Axes, federation: Federation) -> None:
         axes.set_ylabel("class", color=_INK)
 
 
-def _name_clients(axes: Axes, federation: Federation, shown: Ints) -> None:
+def _name_clients(axes: Axes, federation: Federation, shown: Int64s) -> None:
     if len(shown) < len(federation):
         axes.set_xlabel(
             f"{len(shown)} of {len(federation):,} clients, from the largest to the smallest", color=_INK

@@ -18,13 +18,11 @@ again until it is lucky.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Array, Int64s
 from .allocation import (
     balanced_choice,
     cut,
@@ -41,10 +39,8 @@ from .allocation import (
 )
 from .sizes import Sizes, allot, check_clients, draw_sizes, whole
 
-Labels = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Rows = list[Ints]
+Labels = Array
+Rows = list[Int64s]
 Rng = np.random.Generator
 
 partition_registry: Registry[Rows] = Registry("partition")
@@ -172,7 +168,7 @@ def pachinko(
     parent_of = np.array([parents[pool[0]] for pool in pools])
     families = [np.flatnonzero(parent_of == parent) for parent in range(parents.max() + 1)]
 
-    def choose(i: int, room: Ints) -> Ints:
+    def choose(i: int, room: Int64s) -> Int64s:
         upper = proportions(alpha, 1, len(families), rng)[0]
         wanted = allot(int(counts[i]), upper, np.array([room[f].sum() for f in families]), multinomial(rng))
         fine = np.zeros_like(room)

@@ -8,22 +8,19 @@ Optimization in Heterogeneous Networks", 2020): a few large clients and many sma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Array, Float64s, Int64s
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Sizes = Sequence[int] | NDArray[Any] | str | None
+Sizes = Sequence[int] | Array | str | None
 
-size_law_registry: Registry[Ints] = Registry("size law")
+size_law_registry: Registry[Int64s] = Registry("size law")
 
 
-def largest_remainder(shares: Floats, total: int) -> Ints:
+def largest_remainder(shares: Float64s, total: int) -> Int64s:
     """Whole numbers that add up to `total`, each within one of its share of it (shares add up to one).
 
     >>> largest_remainder(np.array([0.5, 0.3, 0.2]), 4)
@@ -51,26 +48,26 @@ def check_clients(rows: int, clients: int) -> None:
 
 
 @size_law_registry.add("equal")
-def equal(*, rows: int, clients: int) -> Ints:
+def equal(*, rows: int, clients: int) -> Int64s:
     """The same for everyone; sizes differ by at most one."""
     return rows // clients + (np.arange(clients) < rows % clients).astype(np.int64)
 
 
 @size_law_registry.add("lognormal")
-def lognormal(sigma: float = 1.0, *, rows: int, clients: int, rng: np.random.Generator) -> Ints:
+def lognormal(sigma: float = 1.0, *, rows: int, clients: int, rng: np.random.Generator) -> Int64s:
     """Log-normal sizes; `lognormal:2` is very unequal, `lognormal:0` equal."""
     return _from_logarithms(sigma * rng.standard_normal(clients), rows)
 
 
 @size_law_registry.add("powerlaw")
-def powerlaw(exponent: float = 2.0, *, rows: int, clients: int, rng: np.random.Generator) -> Ints:
+def powerlaw(exponent: float = 2.0, *, rows: int, clients: int, rng: np.random.Generator) -> Int64s:
     """Sizes with density proportional to size to the minus `exponent`; nearer 1 is more unequal."""
     if exponent <= 1:
         raise ConfigError(f"powerlaw exponent {exponent} is not possible; it must be above 1.")
     return _from_logarithms(rng.standard_exponential(clients) / (exponent - 1), rows)
 
 
-def draw_sizes(sizes: Sizes, rows: int, clients: int, rng: np.random.Generator, spare: bool = True) -> Ints:
+def draw_sizes(sizes: Sizes, rows: int, clients: int, rng: np.random.Generator, spare: bool = True) -> Int64s:
     """Sizes from a list of them, the name of a law (`lognormal:1`), or None for equal ones.
 
     A list may leave rows over; unless `spare` is False (rows may be used twice) it may not ask for more
@@ -88,8 +85,8 @@ def draw_sizes(sizes: Sizes, rows: int, clients: int, rng: np.random.Generator, 
 
 
 def allot(
-    total: int, shares: Floats, room: Ints, divide: Callable[[Floats, int], Ints] = largest_remainder
-) -> Ints:
+    total: int, shares: Float64s, room: Int64s, divide: Callable[[Float64s, int], Int64s] = largest_remainder
+) -> Int64s:
     """`total` rows over classes in proportion to `shares`, never more of a class than its `room`.
 
     What a full class cannot give is asked of the others in proportion to their shares (or, where those are
@@ -112,12 +109,12 @@ def allot(
     return counts + _first_come(room - counts, total - int(counts.sum()))
 
 
-def _first_come(free: Ints, missing: int) -> Ints:
+def _first_come(free: Int64s, missing: int) -> Int64s:
     """`missing` rows from the first classes with room: the last resort when rounding ate a share."""
     return np.diff(np.minimum(np.cumsum(free), missing), prepend=0)
 
 
-def _from_logarithms(logarithms: Floats, rows: int) -> Ints:
+def _from_logarithms(logarithms: Float64s, rows: int) -> Int64s:
     """One row for everyone, the others in proportion to the exponentials, which must not overflow."""
     weights = np.exp(logarithms - logarithms.max())
     return 1 + largest_remainder(weights / weights.sum(), rows - len(weights))

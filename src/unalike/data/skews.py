@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
 from ..core.random import generator
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Array, Float64s
 from .federation import Federation, Split
 from .splitting import PARTS
-
-Array = NDArray[Any]
 
 skew_registry: Registry[Federation] = Registry("skew")
 
@@ -46,12 +43,12 @@ def noise(sigma: float = 0.1, *, federation: Federation, seed: int = 0) -> Feder
     )
 
 
-def client_angles(degrees: float, clients: int, seed: int) -> NDArray[np.float64]:
+def client_angles(degrees: float, clients: int, seed: int) -> Float64s:
     """The angle by which `rotation` turns each client's images."""
     return generator(seed, "rotation").uniform(-degrees, degrees, clients)
 
 
-def _rotate(split: Split, angles: NDArray[np.float64]) -> Array:
+def _rotate(split: Split, angles: Float64s) -> Array:
     from scipy.ndimage import rotate
 
     x = np.array(as_floats(split.x))

@@ -7,13 +7,12 @@ clients are.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.random import bits
 from ..errors import ConfigError
+from ..typing import Array, Int64s
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
 PARTS = ("train", "validation", "test")
@@ -28,14 +27,14 @@ def check_fractions(test: float, validation: float) -> None:
         )
 
 
-def part_sizes(sizes: NDArray[np.int64], fraction: float, kept: NDArray[np.int64] | int) -> NDArray[np.int64]:
+def part_sizes(sizes: Int64s, fraction: float, kept: Int64s | int) -> Int64s:
     """`fraction` of every size, rounded, leaving at least `kept + 1` rows where there are that many."""
     wanted = np.floor(sizes * fraction + 0.5).astype(np.int64)
     return np.minimum(wanted, np.maximum(sizes - 1 - kept, 0))
 
 
 def assign_parts(
-    owners: NDArray[Any],
+    owners: Array,
     clients: int,
     test_fraction: float,
     validation_fraction: float,
@@ -64,9 +63,7 @@ def assign_parts(
     return parts
 
 
-def _ranked(
-    owners: NDArray[Any], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
+def _ranked(owners: Array, sizes: Int64s) -> tuple[Int64s, Array, Int64s]:
     """Rows sorted by owner, the owner of each, and its place among the owner's rows."""
     order = np.argsort(owners, kind="stable")
     owner = owners[order]

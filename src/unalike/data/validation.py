@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..typing import Array
 from .federation import Federation, Split
 from .importance import check_importance
 from .splitting import PARTS
 
-Array = NDArray[Any]
 LARGEST_CLASSES = 1_000_000
 _CELLS = 1 << 28  # of a table of clients and classes
 _CHUNK = 1 << 22  # elements looked at together: a memory map much larger than memory can be checked

@@ -1,21 +1,21 @@
 """Training between real organisations: certificates, the server's link, clients' nodes, and what travels."""
 
-from .client.node import parcel_app, serve_node
+from .client.node import message_app, serve_node
 from .transport.certificates import AllowedNode, make_authority, make_node_key, read_allowed
 from .transport.flower import check_flower
-from .transport.messages import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
-from .transport.superlink import Link
+from .transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
+from .transport.superlink import SuperLink
 
 __all__ = [
     "AllowedNode",
-    "Link",
-    "Parcel",
-    "ParcelError",
+    "MessageError",
+    "SuperLink",
+    "WireMessage",
     "arrays_to_tree",
     "check_flower",
     "make_authority",
     "make_node_key",
-    "parcel_app",
+    "message_app",
     "read_allowed",
     "serve_node",
     "tree_to_arrays",

@@ -3,7 +3,7 @@
 A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
 its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
 largest of them. It is also told what all clients call their labels and columns, in which order. These words
-go with every errand, so a node that was started again needs no memory of the run.
+go with every request, so a node that was started again needs no memory of the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
 from ..core.pixels import as_floats
@@ -24,12 +23,13 @@ from ..errors import ConfigError
 from ..experiments.build import make_algorithm, make_task
 from ..experiments.config import Experiment, make_experiment
 from ..models import Task
+from ..typing import Int64s
 from .name_checks import LONGEST_COLUMN, Names, read_name, read_names
-from .transport.messages import ParcelError, declared_bytes
+from .transport.messages import MessageError, declared_bytes
 
 SPLITS = ("train", "validation", "test")
 PROTOCOL = 2
-"""Raised when errands change so that old nodes cannot run them."""
+"""Raised when requests change so that old nodes cannot run them."""
 TOLD = (
     *("model", "l2", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
     *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
@@ -82,18 +82,20 @@ class Rows:
             name, uncut = given["target_name"], given["uncut"] is True
             predicted = None if name is None else read_name(name, "target")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ParcelError(f"what the node says of its rows cannot be read ({error}).") from None
+            raise MessageError(f"what the node says of its rows cannot be read ({error}).") from None
         if not train:
-            raise ParcelError("the node has no training rows.")
+            raise MessageError("the node has no training rows.")
         largest = max(declared_bytes("row", x, shape), declared_bytes("target", y, target))
         if classes > MOST_CLASSES or largest > LARGEST_ROW:
-            raise ParcelError(f"{classes} classes and rows of {largest} bytes are more than a node can have.")
+            raise MessageError(
+                f"{classes} classes and rows of {largest} bytes are more than a node can have."
+            )
         if labels is not None and len(labels) != classes:
-            raise ParcelError(f"{classes} classes cannot have {len(labels)} names.")
+            raise MessageError(f"{classes} classes cannot have {len(labels)} names.")
         if columns is not None and shape != (len(columns),):
-            raise ParcelError(f"rows of shape {shape} cannot have {len(columns)} names of columns.")
+            raise MessageError(f"rows of shape {shape} cannot have {len(columns)} names of columns.")
         if uncut and (validation or test):
-            raise ParcelError("rows that are not cut cannot be for validation or for testing.")
+            raise MessageError("rows that are not cut cannot be for validation or for testing.")
         return cls(train, validation, test, classes, shape, target, (x, y), labels, columns, predicted, uncut)
 
     def write(self) -> str:
@@ -102,7 +104,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Contract:
+class ClientConfig:
     """What one node is told: the method, and its place among the clients."""
 
     run: str
@@ -124,7 +126,7 @@ class Contract:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
-    def read(cls, words: str) -> Contract:
+    def read(cls, words: str) -> ClientConfig:
         """From what :meth:`write` wrote; anything else is refused."""
         try:
             given = json.loads(words)
@@ -138,21 +140,21 @@ class Contract:
             places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
             possible = places[0] < places[1] <= MOST_CLIENTS and 0 <= made.importance <= 1
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ParcelError(f"the errand's contract cannot be read ({error}).") from None
+            raise MessageError(f"the request's contract cannot be read ({error}).") from None
         if strange:
-            raise ParcelError(f"{', '.join(strange)} of an experiment are not a node's business.")
+            raise MessageError(f"{', '.join(strange)} of an experiment are not a node's business.")
         if not (
             isinstance(made.run, str) and made.run.isascii() and made.run.isalnum() and len(made.run) < 65
         ):
-            raise ParcelError("a run must be called by letters and digits.")
+            raise MessageError("a run must be called by letters and digits.")
         if not possible or not places[2] or places[3] > MOST_CLASSES:
-            raise ParcelError("the errand gives this node an impossible place among the clients.")
+            raise MessageError("the request gives this node an impossible place among the clients.")
         for what in ("label_names", "columns"):
             names = getattr(made, what)
             if names is not None and len(set(names)) < len(names):
-                raise ParcelError(f"the errand's {what.replace('_', ' ')} are not all different.")
+                raise MessageError(f"the request's {what.replace('_', ' ')} are not all different.")
         if made.label_names is not None and len(made.label_names) != made.classes:
-            raise ParcelError("the errand has another number of labels than of classes.")
+            raise MessageError("the request has another number of labels than of classes.")
         return made
 
     def made(self, federation: Federation) -> tuple[Task, Algorithm, int]:
@@ -164,7 +166,7 @@ class Contract:
             everyone = far_federation([kind] * self.clients, self.classes)
             return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
         except ConfigError as error:
-            raise ParcelError(f"the errand asks for something impossible: {error}") from None
+            raise MessageError(f"the request asks for something impossible: {error}") from None
 
 
 @lru_cache(maxsize=16)
@@ -191,7 +193,7 @@ def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[st
     return Federation(parts[0], parts[1], parts[2], labels or None, names or None, None, "rows of their own")
 
 
-def _zeros(sizes: NDArray[np.int64], like: Rows) -> Split:
+def _zeros(sizes: Int64s, like: Rows) -> Split:
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     x, y = (
         np.broadcast_to(np.zeros((), kind), (int(offsets[-1]), *shape))

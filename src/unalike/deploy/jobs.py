@@ -1,6 +1,6 @@
 """Which results of real clients are there, and since when?
 
-The same questions that a simulated :class:`Flight` answers, so every timing policy works on arrivals as they
+The same questions that a simulated :class:`Jobs` answers, so every timing policy works on arrivals as they
 happen: ticks are milliseconds, a job is sent when it begins, and its result is ready when it is here. A
 client that is away, fails or does not answer in time loses its job.
 """
@@ -10,37 +10,33 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from ..core.pytrees import Tree
-from ..timing import Flight
+from ..timing import Jobs
+from ..typing import Array, ClientIds
 from .transport.mailbox import PAUSE
 
-Numbers = NDArray[np.int64]
 
-
-class Errands(Protocol):
+class JobTransport(Protocol):
     """What a flight needs of an engine."""
 
-    def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
+    def send_jobs(self, clients: ClientIds, version: int, message: Tree) -> list[int]:
         """Let clients train; returns who is away."""
 
     def landed(self) -> list[tuple[int, bool]]:
         """Clients whose jobs ended since last asked, and whether with a result."""
 
-    def abandon(self, clients: Numbers) -> None:
+    def abandon(self, clients: ClientIds) -> None:
         """Nobody waits for these clients' results any more."""
 
 
-class Arrivals(Flight):
+class RemoteJobs(Jobs):
     """Jobs of real clients."""
 
-    def __init__(self, clients: int, errands: Errands, messages: Callable[[int], Tree]) -> None:
+    def __init__(self, clients: int, requests: JobTransport, messages: Callable[[int], Tree]) -> None:
         super().__init__(None, clients)  # type: ignore[arg-type]
-        self._errands, self._messages = errands, messages
+        self._transport, self._messages = requests, messages
         self._in_air: set[int] = set()
         self._began = time.monotonic()
 
@@ -51,11 +47,11 @@ class Arrivals(Flight):
         """Milliseconds of training so far."""
         return round(1000 * (time.monotonic() - self._began))
 
-    def send(self, clients: Numbers, version: int, now: int) -> None:
+    def send(self, clients: ClientIds, version: int, now: int) -> None:
         """Send the model of a version to clients that do not work."""
         if not len(clients):
             return
-        away = self._errands.send_jobs(clients, version, self._messages(version))
+        away = self._transport.send_jobs(clients, version, self._messages(version))
         self._depart(clients, version, self.clock())
         self.jobs[clients] = version + 1  # a job is called by its round, as in synchronous simulations
         self.given_up[clients] = False
@@ -82,15 +78,15 @@ class Arrivals(Flight):
             self._look()
             self.pause(min(PAUSE, max(0.0, (until - self.clock()) / 1000)))
 
-    def cancel(self, clients: Numbers) -> None:
+    def cancel(self, clients: ClientIds) -> None:
         super().cancel(clients)
-        self._errands.abandon(clients)
+        self._transport.abandon(clients)
         self._in_air.difference_update(clients.tolist())
 
     def working(self) -> list[int]:
         return [*super().working(), *self._in_air]
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Jobs that were in the air are lost with the server that sent them; the clock goes on."""
         super().restore(state)
         self.version[:] = -1
@@ -100,7 +96,7 @@ class Arrivals(Flight):
         self._began = time.monotonic() - latest / 1000
 
     def _look(self) -> None:
-        for client, well in self._errands.landed():
+        for client, well in self._transport.landed():
             self._land(client, well)
 
     def _land(self, client: int, well: bool) -> None:

@@ -15,23 +15,23 @@ from typing import Any
 from ..data import Federation
 from ..experiments.config import Experiment
 from ..training.run import Run
-from .client.app import Worker
-from .client.node import parcel_app, serve_node
+from .client.app import ClientWorker
+from .client.node import message_app, serve_node
 from .transport.certificates import make_authority, make_node_key, read_allowed
 from .transport.flower import check_flower, free_port
-from .transport.superlink import Link
+from .transport.superlink import SuperLink
 
 PULL_EVERY = 0.1
 
 
 @contextmanager
-def rehearsal(federation: Federation, folder: Path) -> Iterator[Link]:
+def local_deployment(federation: Federation, folder: Path) -> Iterator[SuperLink]:
     """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end."""
     check_flower()
     make_authority(folder, ["localhost"])
     address, stop = f"127.0.0.1:{free_port()}", threading.Event()
     nodes = [_node(federation, i, folder, address, stop) for i in range(len(federation))]
-    with Link(address, folder, read_allowed(folder), folder / "link") as link:
+    with SuperLink(address, folder, read_allowed(folder), folder / "link") as link:
         for node in nodes:
             node.start()
         try:
@@ -42,7 +42,7 @@ def rehearsal(federation: Federation, folder: Path) -> Iterator[Link]:
                 node.join()
 
 
-def rehearsed(link: Link, experiment: Experiment, out: Path, clients: int, **options: Any) -> Run:
+def train_deployed(link: SuperLink, experiment: Experiment, out: Path, clients: int, **options: Any) -> Run:
     """Train what is described with the nodes of a link; `options` are those of `train_nodes`."""
     from .server import introductions, make_folder, train_nodes
 
@@ -57,7 +57,7 @@ def _node(
 ) -> threading.Thread:
     key, _ = make_node_key(folder, f"node-{i}")
     place = folder / f"place-{i}"
-    worker = Worker(federation.subset([i]), place)
-    app = parcel_app(lambda parcel, _: worker.answer(parcel))
+    worker = ClientWorker(federation.subset([i]), place)
+    app = message_app(lambda wire_message, _: worker.answer(wire_message))
     given = (app, address, folder / "ca.pem", key, place, stop, lambda line: None)
     return threading.Thread(target=serve_node, args=given, kwargs={"pull_every": PULL_EVERY})

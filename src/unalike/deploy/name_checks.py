@@ -1,6 +1,6 @@
 """Which names may somebody else send: of labels, of columns, of a target?
 
-Names are shown to people and sent on with every errand, so there is a limit to their number and length, and
+Names are shown to people and sent on with every request, so there is a limit to their number and length, and
 none may hold what a terminal would obey or a file could not keep.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from ..data.files.agreement import LONGEST_LABEL
-from .transport.messages import ParcelError
+from .transport.messages import MessageError
 
 MOST_NAMES, MOST_LETTERS = 10**5, 2**20
 """More names, or more characters in all of them, are refused."""
@@ -27,17 +27,17 @@ def read_names(given: object, what: str, longest: int = LONGEST_LABEL) -> Names 
     if given is None:
         return None
     if not isinstance(given, list | tuple) or len(given) > MOST_NAMES:
-        raise ParcelError(f"the {what} must be a list of at most {MOST_NAMES} names.")
+        raise MessageError(f"the {what} must be a list of at most {MOST_NAMES} names.")
     names = tuple(read_name(name, what, longest) for name in given)
     if sum(map(len, names)) > MOST_LETTERS:
-        raise ParcelError(f"the {what} have names of more than {MOST_LETTERS} characters in all.")
+        raise MessageError(f"the {what} have names of more than {MOST_LETTERS} characters in all.")
     return names
 
 
 def read_name(given: object, what: str, longest: int = LONGEST_COLUMN) -> str:
     """One name."""
     if not isinstance(given, str) or not 0 < len(given) <= longest:
-        raise ParcelError(f"the {what} must have names of 1 to {longest} characters.")
+        raise MessageError(f"the {what} must have names of 1 to {longest} characters.")
     if any(unicodedata.category(letter) in ("Cc", "Cs") and not letter.isspace() for letter in given):
-        raise ParcelError(f"the {what} have a name with control characters ({given[:40]!a}).")
+        raise MessageError(f"the {what} have a name with control characters ({given[:40]!a}).")
     return given

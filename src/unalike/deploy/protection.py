@@ -13,9 +13,9 @@ from ..experiments.config import Experiment
 from ..participation import Full, Participation
 from ..privacy.mechanism import CentralPrivacy, central_privacy, check_private
 from ..runs import Record
-from .client_config import Contract
+from .client_config import ClientConfig
 from .engine import FlowerEngine
-from .transport.mailbox import Courier
+from .transport.mailbox import Mailbox
 
 CENTRAL = "central privacy"
 
@@ -41,20 +41,20 @@ class Protection(NamedTuple):
     def engine(
         self,
         setting: Setting,
-        courier: Courier,
-        contracts: list[Contract],
+        mailbox: Mailbox,
+        client_configs: list[ClientConfig],
         patience: float,
-        doorman: Callable[[], list[str]],
+        refused_nodes: Callable[[], list[str]],
         record: Record,
     ) -> FlowerEngine:
         """The engine that keeps the promise; a run that goes on must have been promised the same."""
         self._remember(record)
-        privacy = self._privacy(len(contracts), record)
+        privacy = self._privacy(len(client_configs), record)
         if not self.secure:
-            return FlowerEngine(setting, courier, contracts, patience, doorman, privacy)
+            return FlowerEngine(setting, mailbox, client_configs, patience, refused_nodes, privacy)
         from .secure_aggregation.engine import SecureEngine
 
-        return SecureEngine(setting, courier, contracts, patience, doorman, privacy)
+        return SecureEngine(setting, mailbox, client_configs, patience, refused_nodes, privacy)
 
     def _privacy(self, clients: int, record: Record) -> CentralPrivacy | None:
         if self.central is None:

@@ -22,15 +22,15 @@ from ..experiments.build import make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
-from ..timing import Clients, Flight, Timing, WaitForAll, timing_registry
+from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
 from ..training.run import Run
 from ..training.train import Observer, train
-from .client_config import PROTOCOL, Contract, Rows, far_federation, told_of
+from .client_config import PROTOCOL, ClientConfig, Rows, far_federation, told_of
 from .engine import FlowerEngine
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
-from .transport.mailbox import Courier, Post, meet
-from .transport.messages import Parcel, ParcelError
+from .transport.mailbox import Mailbox, MessageGrid, meet
+from .transport.messages import MessageError, WireMessage
 
 Log = Callable[[str], None]
 Doorman = Callable[[], list[str]]
@@ -44,7 +44,7 @@ SIMULATED = ("hardware", "bandwidth", "dropout", "timeout", "availability", "par
 def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     """Raise where an experiment cannot be run with real clients, or not with so many."""
     algorithm = make_algorithm(experiment)
-    if algorithm.decentralised or experiment.network is not None:
+    if algorithm.decentralized or experiment.network is not None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
@@ -64,7 +64,7 @@ def _check_count(experiment: Experiment, clients: int) -> None:
     sampler = make_sampler(experiment, nobody)
     if sampler is not None:
         sampler.check(clients, experiment.rounds or DEFAULT_ROUNDS)
-    real_timing(experiment).begin(Clients(nobody.importance, flight=Flight(None, clients)))  # type: ignore[arg-type]
+    real_timing(experiment).begin(Clients(nobody.importance, flight=Jobs(None, clients)))  # type: ignore[arg-type]
 
 
 def ignored(experiment: Experiment) -> list[str]:
@@ -84,18 +84,18 @@ def real_timing(experiment: Experiment) -> Timing:
 
 
 def introductions(
-    post: Post, clients: int, patience: float, log: Log, doorman: Doorman = list
+    post: MessageGrid, clients: int, patience: float, log: Log, refused_nodes: Doorman = list
 ) -> dict[str, Rows]:
     """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
     deadline, left, complaint = time.monotonic() + patience, patience, ""
     while True:
-        names = meet(post, clients, left, log, doorman)
-        courier = Courier(post, names, limit=1 << 20)
+        names = meet(post, clients, left, log, refused_nodes)
+        mailbox = Mailbox(post, names, limit=1 << 20)
         everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
-        found, _ = courier.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
+        found, _ = mailbox.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
         if len(found) == clients:
             return in_order({name: _introduced(name, found[i]) for i, name in enumerate(names)})
-        for event in courier.events():
+        for event in mailbox.events():
             words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
             if event["kind"] == "refused errand" or time.monotonic() > deadline:
                 raise RunError(words)
@@ -106,29 +106,29 @@ def introductions(
         left = max(1.0, deadline - time.monotonic())
 
 
-def _introduced(name: str, answer: Parcel) -> Rows:
+def _introduced(name: str, answer: WireMessage) -> Rows:
     try:
         return _rows(answer.numbers)
-    except ParcelError as error:
+    except MessageError as error:
         raise RunError(f"node {name} could not introduce itself: {error}") from None
 
 
 def _rows(numbers: Any) -> Rows:
     if numbers.get("protocol") != PROTOCOL:
-        raise ParcelError(f"it speaks protocol {numbers.get('protocol')}, not {PROTOCOL}.")
+        raise MessageError(f"it speaks protocol {numbers.get('protocol')}, not {PROTOCOL}.")
     return Rows.read(str(numbers.get("rows")))
 
 
 def train_nodes(
     experiment: Experiment,
-    post: Post,
+    post: MessageGrid,
     told: dict[str, Rows],
     folder: RunFolder,
     *,
     patience: float = 600.0,
     resume: bool = False,
     observer: Observer | None = None,
-    doorman: Doorman = list,
+    refused_nodes: Doorman = list,
     protection: Protection = Protection(),
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves."""
@@ -146,11 +146,11 @@ def train_nodes(
     setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
     check_discreet(experiment.algorithm, setting)
     check_same_nodes(folder, list(told))
-    contracts = make_contracts(experiment, federation, run_name(folder), watch)
-    courier = Courier(post, list(told))
-    engine = protection.engine(setting, courier, contracts, patience, doorman, folder.record)
+    client_configs = make_contracts(experiment, federation, run_name(folder), watch)
+    mailbox = Mailbox(post, list(told))
+    engine = protection.engine(setting, mailbox, client_configs, patience, refused_nodes, folder.record)
     for name in keep_their_own(told):
-        courier.note("own split", list(told).index(name), reason="it cut its rows by itself")
+        mailbox.note("own split", list(told).index(name), reason="it cut its rows by itself")
     run = train(
         federation,
         task,
@@ -179,12 +179,12 @@ def check_discreet(name: str, setting: Setting) -> None:
 
 def make_contracts(
     experiment: Experiment, federation: Federation, run: str, watch: tuple[str, ...] = ()
-) -> list[Contract]:
+) -> list[ClientConfig]:
     """What each node is told."""
     largest, count = int(federation.train.sizes.max()), len(federation)
     told, names = told_of(experiment), (federation.label_names, federation.columns)
     return [
-        Contract(run, told, i, count, float(share), largest, federation.classes or 0, watch, *names)
+        ClientConfig(run, told, i, count, float(share), largest, federation.classes or 0, watch, *names)
         for i, share in enumerate(federation.importance)
     ]
 

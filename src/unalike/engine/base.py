@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..algorithms import Algorithm, ClientData, Reply
 from ..algorithms.base import check_reply
@@ -23,14 +22,15 @@ from ..data.federation import Federation
 from ..data.streams import Stream
 from ..errors import ConfigError
 from ..models import Task
-from ..timing import Flight, Step
+from ..timing import Jobs, Step
+from ..typing import ClientIds, Float64s, Int64s
 from .memories import Memories
 
 Report = Mapping[str, ArrayLike]
 """One number per client of a step; `accepted` is 0 for a rejected upload. May still be being computed."""
 
 
-class Told(NamedTuple):
+class Messages(NamedTuple):
     """What clients were sent: one message for all, or (`own`) one for each, along a leading axis."""
 
     message: Tree
@@ -47,16 +47,16 @@ class Outcome(NamedTuple):
 class Engine(Protocol):
     """Runs an algorithm on a federation."""
 
-    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
         """One step; messages of their own are in the order of the step's clients."""
 
     def run_stale(
-        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
     ) -> tuple[Tree, Tree, list[Report]]:
         """Some steps in a row, none of which starts from another's result; messages of their own are in the
         order of all the steps' clients. Also returns what is broadcast after each step (leading axis)."""
 
-    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
         """How many synchronous rounds of such a cohort and model to hand over together, 1 if none."""
 
     def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
@@ -68,8 +68,8 @@ class Engine(Protocol):
         memories: Memories,
         split: str,
         round: int,
-        clients: NDArray[np.int64] | None = None,
-    ) -> dict[str, NDArray[np.float64]]:
+        clients: ClientIds | None = None,
+    ) -> dict[str, Float64s]:
         """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
         there are none."""
 
@@ -82,7 +82,7 @@ class Engine(Protocol):
     def events(self) -> list[dict[str, Any]]:
         """What happened since this was last asked that a person should know of."""
 
-    def flight(self, messages: Callable[[int], Tree]) -> Flight | None:
+    def flight(self, messages: Callable[[int], Tree]) -> Jobs | None:
         """The jobs of real clients, who are sent `messages(version)` and whose results arrive when they
         arrive; None if time is simulated."""
 
@@ -105,7 +105,7 @@ class OneProcess:
         """Nothing beside what the rounds themselves say."""
         return []
 
-    def flight(self, messages: Callable[[int], Tree]) -> Flight | None:
+    def flight(self, messages: Callable[[int], Tree]) -> Jobs | None:
         """Time is simulated."""
         return None
 
@@ -116,9 +116,9 @@ class OneProcess:
 class Part(NamedTuple):
     """What an engine knows of the whole when its federation is a part of a larger one."""
 
-    numbers: NDArray[np.int64]
+    numbers: Int64s
     """What the clients are in the whole: their draws depend on it."""
-    importance: NDArray[np.float64]
+    importance: Float64s
     largest: int
     """Rows of the largest client of the whole."""
 

@@ -14,21 +14,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from ..aggregation.observed_updates import watched
 from ..aggregation.upload_checks import fault
-from ..algorithms import ClientData, LocalWork, Mixed, Reply
+from ..algorithms import Aggregate, ClientData, LocalWork, Reply
 from ..core import pytrees
 from ..core.pixels import as_floats
 from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
-from .base import OneProcess, Outcome, Report, Setting, Told, engine_registry, reply_template, root_key
+from ..typing import Array, ClientIds, Float64s, Int64s
+from .base import Messages, OneProcess, Outcome, Report, Setting, engine_registry, reply_template, root_key
 from .local.batches import plan_batches, rounded_up
-from .local.layout import deal
-from .local.program import mix, served
+from .local.layout import assign_to_cores
+from .local.program import mix, step_unless_empty
 from .local.rows import Gathered
 from .memories import Memories
 
@@ -48,7 +48,7 @@ class DebugEngine(OneProcess):
         self.key = root_key(setting.seed, "client")
         self._expected: Tree = None
 
-    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
         """Visit each client of the step in turn, then aggregate."""
         algorithm, task = self.setting.algorithm, self.setting.task
         sent = [self._sent(told, i, int(client)) for i, client in enumerate(step.clients)]
@@ -70,26 +70,26 @@ class DebugEngine(OneProcess):
                 accepted.append(0.0 if reason else 1.0)
                 reports.append({name: np.asarray(value) for name, value in reply.report.items()})
             mixed = self._mixed(step, pytrees.stack(uploads), jnp.array(accepted), sent)
-            state = served(algorithm, task, state, mixed)
+            state = step_unless_empty(algorithm, task, state, mixed)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
         return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
 
     def run_stale(
-        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
     ) -> tuple[Tree, Tree, list[Report]]:
         """One step after the other."""
         algorithm, task = self.setting.algorithm, self.setting.task
         messages, reports, done = [], [], 0
         for step in steps:
             some = slice(done, done + len(step.clients))
-            own = Told(jax.tree.map(lambda leaf: leaf[some], told.message), True) if told.own else told  # noqa: B023
+            own = Messages(jax.tree.map(lambda leaf: leaf[some], told.message), True) if told.own else told  # noqa: B023
             state, report = self.run(step, state, own, memories)
             messages.append(algorithm.broadcast(task, state))
             reports.append(report)
             done = some.stop
         return state, pytrees.stack(messages), reports
 
-    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
         """One: every round is to be seen by itself."""
         return 1
 
@@ -103,8 +103,8 @@ class DebugEngine(OneProcess):
         memories: Memories,
         split: str,
         round: int,
-        clients: NDArray[np.int64] | None = None,
-    ) -> dict[str, NDArray[np.float64]]:
+        clients: ClientIds | None = None,
+    ) -> dict[str, Float64s]:
         """Visit each client in turn."""
         federation = self.setting.federation
         chosen = np.arange(len(federation)) if clients is None else clients
@@ -113,8 +113,8 @@ class DebugEngine(OneProcess):
             rows = [self._judge(message, memories, part, round, int(client)) for client in chosen]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-    def _sent(self, told: Told, place: int, client: int) -> Tree:
-        if self.setting.algorithm.decentralised:
+    def _sent(self, told: Messages, place: int, client: int) -> Tree:
+        if self.setting.algorithm.decentralized:
             return pytrees.row(told.message, client)
         return jax.tree.map(jnp.asarray, pytrees.row(told.message, place)) if told.own else told.message
 
@@ -138,7 +138,7 @@ class DebugEngine(OneProcess):
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
-        told = pytrees.row(message, client) if algorithm.decentralised else message
+        told = pytrees.row(message, client) if algorithm.decentralized else message
         first = partial(algorithm.newcomer, task, told, data.anew(), data.key)
         memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, told, memory, data, data.key)
@@ -153,7 +153,9 @@ class DebugEngine(OneProcess):
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
         turn = round if job is None else job
         batches = plan_batches(work, sizes, clients, turn, setting.seed, self.capacity)
-        placed = Gathered(setting.federation.train, 1).place(clients, deal(batches.steps, 1), selection)
+        placed = Gathered(setting.federation.train, 1).place(
+            clients, assign_to_cores(batches.steps, 1), selection
+        )
         key = jax.random.fold_in(jax.random.fold_in(self.key, turn), client)
         return ClientData(
             x=_padded(placed.x, self.capacity),
@@ -181,7 +183,7 @@ class DebugEngine(OneProcess):
             return first()
         return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
 
-    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Mixed:
+    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Aggregate:
         matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
         total, start = mix(matrix, uploads, accepted), None
         shares = accepted * jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32)
@@ -192,7 +194,7 @@ class DebugEngine(OneProcess):
         kept = uploads if self.setting.algorithm.keeps_uploads else None
         clients = None if kept is None else jnp.asarray(step.clients)
         weights = None if kept is None else matrix[0] * accepted
-        return Mixed(
+        return Aggregate(
             total,
             start,
             matrix.sum() if step.weights.ndim == 1 else matrix @ accepted,
@@ -222,7 +224,7 @@ class DebugEngine(OneProcess):
         return self.setting.federation.name(int(client))
 
 
-def _padded(values: NDArray[Any], length: int, nothing: int = 0) -> jax.Array:
+def _padded(values: Array, length: int, nothing: int = 0) -> jax.Array:
     """At least so many entries along the first axis: operations that are not compiled together are compiled
     one by one, for every shape again, so all clients should have one."""
     room = max(length - len(values), 0)

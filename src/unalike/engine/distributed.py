@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
 from ..core import pytrees
 from ..core.pytrees import Tree
 from ..models import Task
 from ..timing import Step
-from .base import Outcome, Report, Setting, Told
+from ..typing import Array, Float32s, Int64s
+from .base import Messages, Outcome, Report, Setting
 from .local.program import Call, Sums, Totals, settled
 from .local.stale_block import as_rows, one_cohort
 from .memories import Memories
@@ -51,24 +51,24 @@ class Distributed:
         """It may lie where it is."""
         return state
 
-    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
         """Let the step's clients work; with `keep`, each upload is needed."""
         raise NotImplementedError
 
-    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
         """Clients work elsewhere, then the server takes its step here."""
         algorithm = self.setting.algorithm
-        keep = algorithm.keeps_uploads or algorithm.decentralised
+        keep = algorithm.keeps_uploads or algorithm.decentralized
         done = self.visit(step, each_its_own(told, step, algorithm), memories, keep)
         return Outcome(self.settle(step, state, told, done, told.own), done.report)
 
     def run_stale(
-        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
     ) -> tuple[Tree, Tree, list[Report]]:
         """All the steps' clients work as one cohort; then the server takes its steps in order."""
         whole, ends = one_cohort(steps)
         rows = as_rows(told, len(whole.clients))
-        done = self.visit(whole, Told(rows, True), memories, True)
+        done = self.visit(whole, Messages(rows, True), memories, True)
         messages, reports = [], []
         for step, end in zip(steps, ends.tolist(), strict=True):
             part = slice(end - len(step.clients), end)
@@ -78,7 +78,7 @@ class Distributed:
             reports.append(one.report)
         return state, pytrees.stack(messages), reports
 
-    def settle(self, step: Step, state: Tree, told: Told, done: Visited, own: bool) -> Tree:
+    def settle(self, step: Step, state: Tree, told: Messages, done: Visited, own: bool) -> Tree:
         """The server's state after the step."""
         setting = self.setting
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
@@ -90,7 +90,7 @@ class Distributed:
         message = None if own or mixing is not None else told.message
         return program(state, message, totals, Call(mixing, None, None, clients), step.number)
 
-    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
         """One: the server is here, its clients are not."""
         return 1
 
@@ -109,11 +109,11 @@ def server_program(algorithm: Algorithm, task: Task, own: bool) -> Callable[...,
     return jax.jit(step)
 
 
-def each_its_own(told: Told, step: Step, algorithm: Algorithm) -> Told:
+def each_its_own(told: Messages, step: Step, algorithm: Algorithm) -> Messages:
     """The messages of the step's clients in their order, where each client has its own."""
-    if not algorithm.decentralised or told.own:
+    if not algorithm.decentralized or told.own:
         return told
-    return Told(jax.tree.map(lambda leaf: np.asarray(leaf)[step.clients], told.message), True)
+    return Messages(jax.tree.map(lambda leaf: np.asarray(leaf)[step.clients], told.message), True)
 
 
 def added(step: Step, part: slice, done: Visited, started: Tree, setting: Setting) -> Visited:
@@ -131,13 +131,13 @@ def added(step: Step, part: slice, done: Visited, started: Tree, setting: Settin
     return Visited(_weighted(given, uploads), _weighted(given, begun), even, sums, uploads, given, report)
 
 
-def joined(parts: Sequence[Visited], places: Sequence[NDArray[np.int64]]) -> Visited:
-    """The work of several groups as one: sums add up, and `places` says where each group's clients are in
+def joined(parts: Sequence[Visited], slots: Sequence[Int64s]) -> Visited:
+    """The work of several groups as one: sums add up, and `slots` says where each group's clients are in
     the cohort."""
     total, start, even, sums = jax.tree.map(
         lambda *leaves: np.sum(leaves, axis=0, dtype=leaves[0].dtype), *(part[:4] for part in parts)
     )
-    order = np.argsort(np.concatenate(places), kind="stable")
+    order = np.argsort(np.concatenate(slots), kind="stable")
     uploads, weights, report = jax.tree.map(
         lambda *leaves: np.concatenate(leaves)[order],
         *((part.uploads, part.weights, dict(part.report)) for part in parts),
@@ -145,10 +145,10 @@ def joined(parts: Sequence[Visited], places: Sequence[NDArray[np.int64]]) -> Vis
     return Visited(total, start, even, sums, uploads, weights, report)
 
 
-def _weighted(weights: NDArray[np.float32], rows: Tree) -> Tree:
+def _weighted(weights: Float32s, rows: Tree) -> Tree:
     """sum_i weight_i * row_i, one after the other as in the compiled walk; zero weights bring nothing."""
 
-    def total(leaf: NDArray[Any]) -> NDArray[Any]:
+    def total(leaf: Array) -> Array:
         dtype = jnp.promote_types(leaf.dtype, jnp.float32)
         answer = np.zeros(leaf.shape[1:], dtype)
         for weight, row in zip(weights, leaf, strict=True):

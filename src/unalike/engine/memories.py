@@ -7,14 +7,13 @@ seen, not the population.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..errors import RunError
+from ..typing import Array, Bools, ClientIds, Int64s
 
 
 class Memories:
@@ -29,21 +28,21 @@ class Memories:
     def __bool__(self) -> bool:
         return bool(self._shapes)
 
-    def gather(self, clients: NDArray[np.int64]) -> tuple[Tree, NDArray[np.bool_]]:
+    def gather(self, clients: ClientIds) -> tuple[Tree, Bools]:
         """The memories of these clients (leading axis), and which have none yet (theirs are zeros)."""
         fresh = self.fresh(clients)
         leaves = [self._take(array, self._slots[clients], fresh) for array in self._arrays]
         return jax.tree.unflatten(self._structure, leaves), fresh
 
-    def fresh(self, clients: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fresh(self, clients: ClientIds) -> Bools:
         """Which of these clients have no memory yet."""
         return self._slots[clients] < 0 if self else np.zeros(len(clients), bool)
 
-    def seen(self) -> NDArray[np.int64]:
+    def seen(self) -> Int64s:
         """The clients that have a memory."""
         return np.flatnonzero(self._slots >= 0)
 
-    def scatter(self, clients: NDArray[np.int64], memories: Tree) -> None:
+    def scatter(self, clients: ClientIds, memories: Tree) -> None:
         """Keep what these clients remember now."""
         if not self:
             return
@@ -51,12 +50,12 @@ class Memories:
         for array, leaf in zip(self._arrays, jax.tree.leaves(memories), strict=True):
             array[self._slots[clients]] = np.asarray(leaf)
 
-    def tensors(self) -> dict[str, NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Everything, as named arrays for a checkpoint."""
         kept = {str(i): array[: self._used] for i, array in enumerate(self._arrays)}
         return {"slots": self._slots, **kept} if self else {}
 
-    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, tensors: Mapping[str, Array]) -> None:
         """The inverse of :meth:`tensors`."""
         names = {"slots", *map(str, range(len(self._arrays)))} if self else set()
         if set(tensors) != names or (self and tensors["slots"].shape != self._slots.shape):
@@ -70,12 +69,12 @@ class Memories:
             self._used = int(self._slots.max(initial=-1)) + 1
 
     @staticmethod
-    def _take(array: NDArray[Any], slots: NDArray[np.int64], fresh: NDArray[np.bool_]) -> NDArray[Any]:
+    def _take(array: Array, slots: Int64s, fresh: Bools) -> Array:
         answer = np.zeros((len(slots), *array.shape[1:]), array.dtype)
         answer[~fresh] = array[slots[~fresh]]
         return answer
 
-    def _admit(self, clients: NDArray[np.int64]) -> None:
+    def _admit(self, clients: ClientIds) -> None:
         new = clients[self._slots[clients] < 0]
         self._slots[new] = self._used + np.arange(len(new))
         self._used += len(new)
@@ -84,7 +83,7 @@ class Memories:
             self._arrays = [_grown(array, room) for array in self._arrays]
 
 
-def _grown(array: NDArray[Any], room: int) -> NDArray[Any]:
+def _grown(array: Array, room: int) -> Array:
     bigger = np.zeros((room, *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger

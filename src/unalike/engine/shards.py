@@ -13,33 +13,34 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import LocalWork
 from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..timing import Step
-from .base import Part, Setting, Told
+from ..typing import ClientIds, Float64s, Int64s
+from .base import Messages, Part, Setting
 from .distributed import Visited
 from .local.engine import LocalEngine
-from .local.layout import deal
+from .local.layout import assign_to_cores
 from .memories import Memories
 
 
-def cut(work: LocalWork, sizes: NDArray[np.int64], shards: int) -> list[NDArray[np.int64]]:
+def partition_clients(work: LocalWork, sizes: Int64s, shards: int) -> list[Int64s]:
     """The clients of each shard, balanced by the local steps that they take.
 
-    >>> [clients.tolist() for clients in cut(LocalWork(batch_size=1), np.array([9, 1, 1, 1, 1, 2]), 2)]
+    >>> shards = partition_clients(LocalWork(batch_size=1), np.array([9, 1, 1, 1, 1, 2]), 2)
+    >>> [clients.tolist() for clients in shards]
     [[0], [1, 2, 3, 4, 5]]
     """
     if not 1 <= shards <= len(sizes):
         raise ConfigError(f"{len(sizes)} clients can be cut into 1 to {len(sizes)} shards, not {shards}.")
-    layout = deal(local_steps(work, sizes), shards)
+    layout = assign_to_cores(local_steps(work, sizes), shards)
     width = len(layout.place) // shards
     return [layout.place[k * width : k * width + taken] for k, taken in enumerate(layout.taken)]
 
 
-def local_steps(work: LocalWork, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def local_steps(work: LocalWork, sizes: Int64s) -> Int64s:
     """How many mini-batches clients with so many rows take in a round; at least one, for the visit."""
     width = work.batch_size or max(1, int(sizes.max(initial=1)))
     passes = 1 if work.epochs is None else work.epochs
@@ -47,7 +48,7 @@ def local_steps(work: LocalWork, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.maximum(steps, 1)
 
 
-def shard_setting(setting: Setting, clients: NDArray[np.int64], devices: int | None = None) -> Setting:
+def shard_setting(setting: Setting, clients: ClientIds, devices: int | None = None) -> Setting:
     """The setting of some of the clients, who still know who they are in the whole."""
     federation = setting.federation
     if setting.stream is not None:
@@ -67,42 +68,40 @@ class Shard:
         self.memories = Memories(template, len(setting.federation))
         self._numbers = setting.part.numbers
 
-    def visit(self, step: Step, told: Told, keep: bool) -> Visited:
+    def visit(self, step: Step, told: Messages, keep: bool) -> Visited:
         """Let some of the shard's clients work."""
         return self.engine.visit(step._replace(clients=self._here(step.clients)), told, self.memories, keep)
 
-    def evaluate(
-        self, message: Tree, split: str, round: int, clients: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
+    def evaluate(self, message: Tree, split: str, round: int, clients: ClientIds) -> dict[str, Float64s]:
         """Metrics of some of the shard's clients; where each has a message of its own, `message` holds those
         of the shard's clients in order."""
         return self.engine.evaluate(message, self.memories, split, round, self._here(clients))
 
-    def remembered(self, clients: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tree]:
+    def remembered(self, clients: ClientIds) -> tuple[Int64s, Tree]:
         """Those of some clients who remember anything, and what."""
         here = self._here(clients)
         known = here[~self.memories.fresh(here)]
         return self._numbers[known], self.memories.gather(known)[0]
 
-    def remember(self, clients: NDArray[np.int64], memories: Tree) -> None:
+    def remember(self, clients: ClientIds, memories: Tree) -> None:
         """From now on these clients remember this."""
         self.memories.scatter(self._here(clients), memories)
 
-    def _here(self, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _here(self, clients: ClientIds) -> Int64s:
         """Numbers in the whole as places in this shard."""
         order = np.argsort(self._numbers)
         return order[np.searchsorted(self._numbers, clients, sorter=order)]
 
 
-def parts_of(step: Step, told: Told, owner: NDArray[np.int64]) -> Mapping[int, tuple[NDArray[np.int64], Any]]:
+def parts_of(step: Step, told: Messages, owner: Int64s) -> Mapping[int, tuple[Int64s, Any]]:
     """Each shard's clients of a step: their places in the cohort, and the step and messages for them."""
     shards = owner[step.clients]
     return {int(k): _part(step, told, np.flatnonzero(shards == k)) for k in np.unique(shards)}
 
 
-def _part(step: Step, told: Told, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[Step, Told]]:
-    jobs = None if step.jobs is None else step.jobs[places]
-    weights = step.weights[places] if step.weights.ndim == 1 else np.ones(len(places))
-    some = Step(step.number, step.clients[places], step.versions[places], weights, jobs=jobs)
-    message = jax.tree.map(lambda leaf: np.asarray(leaf)[places], told.message) if told.own else told.message
-    return places, (some, Told(message, told.own))
+def _part(step: Step, told: Messages, slots: Int64s) -> tuple[Int64s, tuple[Step, Messages]]:
+    jobs = None if step.jobs is None else step.jobs[slots]
+    weights = step.weights[slots] if step.weights.ndim == 1 else np.ones(len(slots))
+    some = Step(step.number, step.clients[slots], step.versions[slots], weights, jobs=jobs)
+    message = jax.tree.map(lambda leaf: np.asarray(leaf)[slots], told.message) if told.own else told.message
+    return slots, (some, Messages(message, told.own))

@@ -139,11 +139,11 @@ def check(experiment: Experiment) -> None:
         if spec is not None:
             registry[spec.partition(":")[0]]
     algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip | OnNetwork)
-    if algorithm.decentralised and not gossip:
+    if algorithm.decentralized and not gossip:
         raise ConfigError(
             f"{experiment.algorithm} has no server; say who hears whom, such as --network ring."
         )
-    if gossip and not algorithm.decentralised:
+    if gossip and not algorithm.decentralized:
         raise ConfigError(
             f"{experiment.algorithm} needs a server; without one there are dpasgd, push-sum and d-fedem."
         )

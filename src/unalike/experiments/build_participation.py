@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -14,7 +11,7 @@ from ..participation import (
     Intermittent,
     Known,
     Participation,
-    Renormalised,
+    Renormalized,
     Sampler,
     Strategy,
     Uniform,
@@ -22,6 +19,7 @@ from ..participation import (
     sampler_registry,
     strategy_registry,
 )
+from ..typing import Int64s
 from .config import DEFAULT_ROUNDS, Experiment
 from .local_minima import local_minima
 
@@ -55,7 +53,7 @@ def make_sampler(experiment: Experiment, federation: Federation) -> Sampler | No
     if experiment.sampling is None:
         if experiment.per_round is None:
             return None
-        kind = Renormalised if experiment.availability is None else Uniform
+        kind = Renormalized if experiment.availability is None else Uniform
         return kind(per_round=experiment.per_round)
     name = experiment.sampling.partition(":")[0]
     if experiment.per_round is None and name != "full":
@@ -92,6 +90,6 @@ def _strategy(
     )
 
 
-def _majority(federation: Federation) -> NDArray[np.int64]:
+def _majority(federation: Federation) -> Int64s:
     """The most frequent label of each client."""
     return federation.label_counts().argmax(axis=1)

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data import Federation
 from ..errors import ConfigError, RunError, unknown
 from ..models import Task
 from ..participation import check_per_round
-from ..runs import Comparison, higher_is_better, summarise_clients
+from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..training.newcomers import set_apart
 from ..training.run import Run
 from ..training.train import Observer
+from ..typing import Array, Float64s
 from .build import make_federation, make_task, rehearse, run_experiment
 from .config import Experiment, make_experiment
 
@@ -44,8 +44,8 @@ class Trials:
     """What all methods reached on all seeds."""
 
     results: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    curves: dict[str, list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
-    clients: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
+    curves: dict[str, list[dict[str, Array]]] = field(default_factory=dict)
+    clients: dict[str, list[Float64s]] = field(default_factory=dict)
     judged: str = "test_accuracy"
     """What the clients' numbers are."""
     names: list[str] = field(default_factory=list)
@@ -82,9 +82,7 @@ class Trials:
         ]
 
 
-def _losers(
-    names: Sequence[str], own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool, most: int
-) -> dict[str, Any]:
+def _losers(names: Sequence[str], own: Float64s, alone: Float64s, higher: bool, most: int) -> dict[str, Any]:
     mine, theirs = comparable(own, alone, higher)
     gaps = np.where(np.isfinite(mine - theirs), theirs - mine, np.where(mine < theirs, np.inf, 0.0))
     order = np.argsort(-gaps, kind="stable")
@@ -211,7 +209,7 @@ def judge(federation: Federation) -> str:
 def finals(run: Run) -> dict[str, float]:
     """The last test metrics over samples, and over clients."""
     columns, name = run.client_metrics(), judge(run.setting.federation)
-    spread = summarise_clients(columns[name], columns["test_samples"], higher_is_better(name))
+    spread = summarize_clients(columns[name], columns["test_samples"], higher_is_better(name))
     last = {
         key: float(values[-1]) if np.isfinite(values[-1]) else float("nan")
         for key, values in run.metrics().items()
@@ -220,16 +218,14 @@ def finals(run: Run) -> dict[str, float]:
     return {**last, "clients_mean": spread["mean"], **{k: spread[k] for k in ("bottom_decile", "worst")}}
 
 
-def worse_off(own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool) -> float:
+def worse_off(own: Float64s, alone: Float64s, higher: bool) -> float:
     """The share of clients that do worse than they would alone."""
     measured = ~(np.isnan(own) & np.isnan(alone))  # one that is not finite alone has diverged
     mine, theirs = (values[measured] for values in comparable(own, alone, higher))
     return float(np.mean(mine < theirs)) if mine.size else float("nan")
 
 
-def comparable(
-    own: NDArray[np.float64], alone: NDArray[np.float64], higher: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def comparable(own: Float64s, alone: Float64s, higher: bool) -> tuple[Float64s, Float64s]:
     """Both so that more is better, and what is not finite is worst."""
     sign = 1 if higher else -1
     mine, theirs = (np.where(np.isfinite(values), sign * values, -np.inf) for values in (own, alone))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import Local, LocalWork, Optimizer
 from ..data import Federation
 from ..models import Task
 from ..training.train import train
+from ..typing import Float64s
 
 PLANNED = 20_000_000
 """Rows in all mini-batches that are planned at a time: about a gigabyte."""
@@ -16,7 +16,7 @@ PLANNED = 20_000_000
 
 def local_minima(
     federation: Federation, task: Task, seed: int = 0, steps: int = 500, learning_rate: float = 0.05
-) -> NDArray[np.float64]:
+) -> Float64s:
     """Each client's mean training loss after full-batch descent on its own rows (Adam).
 
     All clients' mini-batches are planned together where that takes little memory, else those of some clients
@@ -33,9 +33,7 @@ def local_minima(
     )
 
 
-def _fitted(
-    federation: Federation, task: Task, seed: int, steps: int, learning_rate: float
-) -> NDArray[np.float64]:
+def _fitted(federation: Federation, task: Task, seed: int, steps: int, learning_rate: float) -> Float64s:
     local = Local(work=LocalWork(steps=steps, batch_size=0), optimizer=Optimizer("adam", learning_rate))
     run = train(federation, task, local, rounds=1, seed=seed, evaluate_every=0, evaluate_clients=1)
     return run.evaluate("train")["loss"]

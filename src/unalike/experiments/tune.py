@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import algorithm_registry
 from ..core.random import generator
@@ -31,6 +30,7 @@ from ..errors import ConfigError
 from ..runs import higher_is_better
 from ..training.newcomers import set_apart
 from ..training.train import Observer
+from ..typing import Float64s
 from .build import make_federation, make_task, run_experiment
 from .compare import judge
 from .config import Experiment
@@ -165,7 +165,7 @@ def without_validation(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"validation_fraction": 0.0})
 
 
-def _spread(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _spread(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
     """So many points that fill the unit cube evenly, from a random first one."""
     root = 2.0
     for _ in range(60):  # g^(d+1) = g + 1
@@ -174,7 +174,7 @@ def _spread(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np
     return (rng.random(dimensions) + np.arange(count)[:, None] * steps) % 1.0
 
 
-def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
     """So many points of the unit cube, drawn independently."""
     return rng.random((count, dimensions))
 

@@ -5,8 +5,8 @@ from .compression import Projection, projection_registry
 from .embedding import Embedded, embed, embed_split
 from .interpolation_weight import GRID, middle_of_best
 from .kernels import kernel_registry, weights
-from .neighbors import Neighbours, search, search_others
-from .personal import Explanation, Personal, memorise
+from .neighbors import Neighbors, search, search_others
+from .personal import Explanation, Personal, memorize
 from .policies import policy_registry
 from .protonn import ProtoNN, fit_protonn
 from .store import Datastore, fingerprint, rows_kept
@@ -19,7 +19,7 @@ __all__ = [
     "Datastore",
     "Embedded",
     "Explanation",
-    "Neighbours",
+    "Neighbors",
     "Personal",
     "Projection",
     "ProtoNN",
@@ -31,7 +31,7 @@ __all__ = [
     "interpolate",
     "kernel_registry",
     "mean_target",
-    "memorise",
+    "memorize",
     "middle_of_best",
     "policy_registry",
     "projection_registry",

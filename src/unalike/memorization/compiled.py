@@ -45,8 +45,8 @@ def nearest(
     `own` is the place of each query itself, which is not its own neighbour.
     """
     width, k = min(k + SPARE, len(keys)), min(k, len(keys))
-    centre = kept @ keys / jnp.maximum(kept.sum(), 1)
-    near, far = keys - centre, queries - centre
+    center = kept @ keys / jnp.maximum(kept.sum(), 1)
+    near, far = keys - center, queries - center
     lengths = jnp.sum(near * near, axis=1)
     squares = lengths - 2 * far @ near.T
     allowed = jnp.broadcast_to(kept, squares.shape)

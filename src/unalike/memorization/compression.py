@@ -15,40 +15,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.random import generator
 from ..core.registry import Registry
 from ..errors import ConfigError
-
-Floats = NDArray[np.float32]
+from ..typing import Float32s
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     """Shortens keys."""
 
-    matrix: Floats
+    matrix: Float32s
     """One row per number of a shortened key."""
-    centre: Floats
+    center: Float32s
 
-    def __call__(self, keys: Floats) -> Floats:
-        return np.asarray((keys - self.centre) @ self.matrix.T, np.float32)
+    def __call__(self, keys: Float32s) -> Float32s:
+        return np.asarray((keys - self.center) @ self.matrix.T, np.float32)
 
     @property
     def nbytes(self) -> int:
         """What a client needs besides its store."""
-        return self.matrix.nbytes + self.centre.nbytes
+        return self.matrix.nbytes + self.center.nbytes
 
 
-projection_registry: Registry[Callable[[Floats], Projection]] = Registry("projection")
+projection_registry: Registry[Callable[[Float32s], Projection]] = Registry("projection")
 
 
 @projection_registry.add("random")
-def random(dimensions: int = 32, *, seed: int = 0) -> Callable[[Floats], Projection]:
+def random(dimensions: int = 32, *, seed: int = 0) -> Callable[[Float32s], Projection]:
     """Random directions, which need no data; `random:16` makes keys of 16 numbers."""
 
-    def fit(keys: Floats) -> Projection:
+    def fit(keys: Float32s) -> Projection:
         length = _checked(dimensions, keys)
         drawn = generator(seed, "projection").normal(size=(length, keys.shape[1])) / np.sqrt(length)
         return Projection(drawn.astype(np.float32), np.zeros(keys.shape[1], np.float32))
@@ -57,20 +55,20 @@ def random(dimensions: int = 32, *, seed: int = 0) -> Callable[[Floats], Project
 
 
 @projection_registry.add("pca")
-def pca(dimensions: int = 32) -> Callable[[Floats], Projection]:
+def pca(dimensions: int = 32) -> Callable[[Float32s], Projection]:
     """The directions in which all clients' keys together vary most; `pca:16` makes keys of 16 numbers."""
 
-    def fit(keys: Floats) -> Projection:
+    def fit(keys: Float32s) -> Projection:
         length = _checked(dimensions, keys)
-        centre = keys.mean(axis=0, dtype=np.float64) if len(keys) else np.zeros(keys.shape[1])
-        gaps = keys - centre
+        center = keys.mean(axis=0, dtype=np.float64) if len(keys) else np.zeros(keys.shape[1])
+        gaps = keys - center
         _, directions = np.linalg.eigh(gaps.T @ gaps)
-        return Projection(directions[:, ::-1].T[:length].astype(np.float32), centre.astype(np.float32))
+        return Projection(directions[:, ::-1].T[:length].astype(np.float32), center.astype(np.float32))
 
     return fit
 
 
-def _checked(dimensions: int, keys: Floats) -> int:
+def _checked(dimensions: int, keys: Float32s) -> int:
     if not 1 <= dimensions <= keys.shape[1]:
         raise ConfigError(
             f"keys of length {keys.shape[1]} cannot be projected to {dimensions} numbers; give 1 to "

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pixels import as_floats
 from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Array, Float32s, Float64s, Int64s
 from .vote import outputs, predictions
 
-Floats = NDArray[np.float32]
 Features = Callable[[Tree, jax.Array], jax.Array]
 BLOCK = 1024
 """Rows computed at a time, so that every pass uses the same compiled program."""
@@ -30,18 +29,18 @@ BLOCK = 1024
 class Embedded(NamedTuple):
     """Rows of clients as a model sees them, one client after the other."""
 
-    keys: Floats
-    common: Floats
+    keys: Float32s
+    common: Float32s
     """What the global model predicts (probabilities, or targets of a regression)."""
-    labels: NDArray[Any]
-    offsets: NDArray[np.int64]
+    labels: Array
+    offsets: Int64s
 
     def client(self, i: int) -> Embedded:
         """The rows of one client."""
         rows = slice(self.offsets[i], self.offsets[i + 1])
         return self.take(np.arange(rows.start, rows.stop))
 
-    def take(self, rows: NDArray[np.int64]) -> Embedded:
+    def take(self, rows: Int64s) -> Embedded:
         """Some rows, as those of one client."""
         ends = np.array([0, len(rows)])
         return Embedded(self.keys[rows], self.common[rows], self.labels[rows], ends)
@@ -67,9 +66,7 @@ def _program(task: Task, features: Features) -> Callable[[Tree, Any], tuple[jax.
     return jax.jit(both)
 
 
-def embed(
-    task: Task, params: Tree, x: NDArray[Any], features: Features | None = None
-) -> tuple[Floats, Floats]:
+def embed(task: Task, params: Tree, x: Array, features: Features | None = None) -> tuple[Float32s, Float32s]:
     """The keys and the global model's predictions of some rows."""
     program = _program(task, representation(task, features))
     parts = []
@@ -92,7 +89,7 @@ def _judge(task: Task) -> Callable[[Any, Any], dict[str, jax.Array]]:
     return jax.jit(lambda said, y: task.measure(outputs(task, said), y))
 
 
-def measure(task: Task, said: Floats, split: Embedded) -> dict[str, NDArray[np.float64]]:
+def measure(task: Task, said: Float32s, split: Embedded) -> dict[str, Float64s]:
     """Mean loss and metrics of each client for given predictions of all rows; NaN where it has none."""
     sizes = np.diff(split.offsets)
     owners = np.repeat(np.arange(len(sizes)), sizes)
@@ -105,7 +102,7 @@ def measure(task: Task, said: Floats, split: Embedded) -> dict[str, NDArray[np.f
     return answer
 
 
-def _padded(said: Floats, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _padded(said: Float32s, labels: Array) -> tuple[Array, Array]:
     """Both rounded up to whole blocks, so that few shapes are compiled."""
     extra = -len(said) % BLOCK
     return tuple(np.concatenate([a, np.repeat(a[-1:], extra, axis=0)]) for a in (said, labels))  # type: ignore[return-value]

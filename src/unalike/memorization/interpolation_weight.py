@@ -17,17 +17,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.random import generator
 from ..errors import ConfigError, unknown
 from ..models import Task
+from ..typing import Array, Float32s, Float64s, Int64s
 from .embedding import Embedded
 from .vote import interpolate
 from .voting_rule import Rule
 
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
+Rows = Int64s
 GRID = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 ENOUGH = 5
 """Rows from which on a client chooses."""
@@ -47,13 +46,13 @@ def check_choice(choose: str | float, ways: Sequence[str] = WAYS) -> None:
 
 
 def scores(
-    task: Task, near: Floats, common: Floats, labels: NDArray[Any], grid: Sequence[float] = GRID
-) -> NDArray[np.float64]:
+    task: Task, near: Float32s, common: Float32s, labels: Array, grid: Sequence[float] = GRID
+) -> Float64s:
     """How well each share does: rows that are right, or minus the summed squared error."""
     return np.array([_score(task, interpolate(share, near, common), labels) for share in grid], np.float64)
 
 
-def _score(task: Task, mixed: Floats, labels: NDArray[Any]) -> float:
+def _score(task: Task, mixed: Float32s, labels: Array) -> float:
     if task.kind() == "logits":
         return float((mixed.argmax(axis=-1) == labels).sum())
     if task.kind() == "logit":
@@ -106,7 +105,7 @@ def own_share(
 
 def _out_of_fold(
     task: Task, rule: Rule, rows: Embedded, choose: str, rng: np.random.Generator
-) -> tuple[Floats, Embedded]:
+) -> tuple[Float32s, Embedded]:
     """What the rows of the other folds say of each fold; with `holdout`, of one fold only."""
     folds = np.array_split(rng.permutation(len(rows.keys)), FOLDS)[: 1 if choose == "holdout" else FOLDS]
     near = []

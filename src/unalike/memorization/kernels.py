@@ -15,16 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Float32s
 from .neighbors import search_others
 
 Kernel = Callable[[Any, int], Any]
 """Exponents from distances and the length of a key; plain arithmetic, for NumPy and JAX alike."""
 kernel_registry: Registry[Kernel] = Registry("kernel")
-Floats = NDArray[np.float32]
 
 
 @kernel_registry.add("euclid")
@@ -51,7 +50,7 @@ def check_sigma(sigma: float | str) -> None:
         raise ConfigError(f"sigma must be a positive number or 'median', but is {sigma!r}.")
 
 
-def weights(distances: Floats, kernel: str = "euclid", sigma: float = 1.0, dimension: int = 1) -> Floats:
+def weights(distances: Float32s, kernel: str = "euclid", sigma: float = 1.0, dimension: int = 1) -> Float32s:
     """What each neighbour counts; a row's weights sum to one.
 
     >>> weights(np.array([[0.0, 0.0, 1000.0]], np.float32))
@@ -64,7 +63,7 @@ def weights(distances: Floats, kernel: str = "euclid", sigma: float = 1.0, dimen
     return raw / np.maximum(raw.sum(axis=-1, keepdims=True), 1)
 
 
-def median_sigma(keys: Floats, k: int, kernel: str = "euclid", method: str = "auto") -> float:
+def median_sigma(keys: Float32s, k: int, kernel: str = "euclid", method: str = "auto") -> float:
     """The scale at which the median exponent of a store's own neighbours is one (1 where that is zero)."""
     distances = search_others(keys, k, method).distances
     if not distances.size:

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.pytrees import Tree
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Array, Float32s, Float64s, Int64s
 from .compression import Projection, projection_registry
 from .embedding import Embedded, Features, embed, embed_split, measure, representation
 from .interpolation_weight import GRID, check_choice, own_share
@@ -37,7 +38,6 @@ from .voting_rule import Rule
 if TYPE_CHECKING:
     from ..training.run import Run
 
-Floats = NDArray[np.float32]
 PerClient = float | int | ArrayLike
 """One value for everybody, or one for each client."""
 
@@ -45,13 +45,13 @@ PerClient = float | int | ArrayLike
 class Explanation(NamedTuple):
     """Why a client predicts what it does: for every query its neighbours, nearest first."""
 
-    ids: NDArray[np.int64]
-    labels: NDArray[Any]
-    distances: Floats
-    weights: Floats
+    ids: Int64s
+    labels: Array
+    distances: Float32s
+    weights: Float32s
     share: float
     """How much the neighbours count together (lambda)."""
-    prediction: Floats
+    prediction: Float32s
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Personal:
     federation: Federation
     rules: list[Rule]
     stores: list[Datastore]
-    shares: NDArray[np.float64]
+    shares: Float64s
     features: Features | None = None
     projection: Projection | None = None
     _seen: dict[str, Embedded] = field(default_factory=dict, repr=False)
@@ -73,18 +73,18 @@ class Personal:
         """The hash of the model that made all keys."""
         return fingerprint(self.params)
 
-    def predict(self, client: int, x: NDArray[Any]) -> Floats:
+    def predict(self, client: int, x: Array) -> Float32s:
         """Probabilities of the classes (or the targets of a regression) for some rows of a client."""
         return self._mixed(client, *self._embed(x))
 
-    def evaluate(self, split: str = "test") -> dict[str, NDArray[np.float64]]:
+    def evaluate(self, split: str = "test") -> dict[str, Float64s]:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`."""
         rows = self.embedded(split)
         mine = [rows.client(i) for i in range(len(self.stores))]
         parts = [self._mixed(i, part.keys, part.common) for i, part in enumerate(mine)]
         return measure(self.task, np.concatenate(parts), rows)
 
-    def explain(self, client: int, x: NDArray[Any]) -> Explanation:
+    def explain(self, client: int, x: Array) -> Explanation:
         """The remembered rows behind a client's predictions, with what each of them counted."""
         keys, common = self._embed(x)
         store = self.stores[client]
@@ -95,7 +95,7 @@ class Personal:
         return Explanation(ids, labels, found.distances, counted, share, said)
 
     def update(
-        self, client: int, x: NDArray[Any], y: ArrayLike, *, policy: str = "fifo", time: int | None = None
+        self, client: int, x: Array, y: ArrayLike, *, policy: str = "fifo", time: int | None = None
     ) -> None:
         """Show a client new rows, which a policy (`fifo`, `concat`, `fixed`) puts into its store."""
         store = self.stores[client]
@@ -171,14 +171,14 @@ class Personal:
     def _with_stores(self, stores: list[Datastore]) -> Personal:
         return replace(self, stores=stores)
 
-    def _embed(self, x: NDArray[Any]) -> tuple[Floats, Floats]:
+    def _embed(self, x: Array) -> tuple[Float32s, Float32s]:
         keys, common = embed(self.task, self.params, np.asarray(x), self.features)
         return self._short(keys), common
 
-    def _short(self, keys: Floats) -> Floats:
+    def _short(self, keys: Float32s) -> Float32s:
         return keys if self.projection is None else self.projection(keys)
 
-    def _mixed(self, client: int, keys: Floats, common: Floats) -> Floats:
+    def _mixed(self, client: int, keys: Float32s, common: Float32s) -> Float32s:
         store, share = self.stores[client], float(self.shares[client])
         if not len(store) or not len(keys) or share == 0:
             return common
@@ -186,7 +186,7 @@ class Personal:
         return interpolate(share, near, common)
 
 
-def memorise(
+def memorize(
     trained: Run | tuple[Task, Tree],
     federation: Federation | None = None,
     *,
@@ -273,7 +273,7 @@ def _capacities(capacity: PerClient, clients: int) -> list[Any]:
     return _each(capacity, clients).tolist()
 
 
-def _each(value: PerClient, clients: int) -> NDArray[Any]:
+def _each(value: PerClient, clients: int) -> Array:
     """One value per client."""
     values = np.asarray(value)
     if values.ndim and values.shape != (clients,):

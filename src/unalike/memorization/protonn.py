@@ -22,14 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import lax
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..data.sizes import largest_remainder
 from ..errors import ConfigError
+from ..typing import Array, Float32s
 from .compression import Projection, projection_registry
 
-Floats = NDArray[np.float32]
 SHARPNESS = 2.5
 """gamma times the median distance between a key and a prototype, at the start."""
 
@@ -39,13 +38,13 @@ class ProtoNN:
     """Prototypes with label vectors, in the space of a projection."""
 
     projection: Projection
-    prototypes: Floats
-    votes: Floats
+    prototypes: Float32s
+    votes: Float32s
     gamma: float
     shared: bool
     """Whether the projection is everybody's, and not part of this client's memory."""
 
-    def __call__(self, keys: Floats) -> Floats:
+    def __call__(self, keys: Float32s) -> Float32s:
         """The probabilities of the classes, equal ones where no prototype says anything."""
         return np.asarray(_predict(self.prototypes, self.votes, self.gamma, self.projection(keys)))
 
@@ -63,8 +62,8 @@ class ProtoNN:
 
 
 def fit_protonn(
-    keys: Floats,
-    labels: NDArray[Any],
+    keys: Float32s,
+    labels: Array,
     classes: int,
     prototypes: int,
     projection: str | Projection = "pca:32",
@@ -80,22 +79,22 @@ def fit_protonn(
     shared = isinstance(projection, Projection)
     shrink = projection if isinstance(projection, Projection) else projection_registry.make(projection)(keys)
     short = shrink(keys)
-    centres, said = _start(short, labels, classes, prototypes, seed)
-    distances = np.linalg.norm(short[:, None] - centres, axis=2)
+    centers, said = _start(short, labels, classes, prototypes, seed)
+    distances = np.linalg.norm(short[:, None] - centers, axis=2)
     gamma = SHARPNESS / max(float(np.median(distances)), 1e-6)
-    start = {"votes": said, "prototypes": centres, "matrix": shrink.matrix}
-    rows, targets, real = _padded(keys - shrink.centre, np.eye(classes, dtype=np.float32)[labels])
+    start = {"votes": said, "prototypes": centers, "matrix": shrink.matrix}
+    rows, targets, real = _padded(keys - shrink.center, np.eye(classes, dtype=np.float32)[labels])
     order = ("votes", "prototypes") if shared else ("votes", "prototypes", "matrix")
     found = _descend(start, rows, targets, real, gamma, order, turns, steps, learning_rate)
     learned = {name: np.asarray(value) for name, value in found.items()}
     return ProtoNN(
-        Projection(learned["matrix"], shrink.centre), learned["prototypes"], learned["votes"], gamma, shared
+        Projection(learned["matrix"], shrink.center), learned["prototypes"], learned["votes"], gamma, shared
     )
 
 
 def _start(
-    keys: Floats, labels: NDArray[Any], classes: int, prototypes: int, seed: int
-) -> tuple[Floats, Floats]:
+    keys: Float32s, labels: Array, classes: int, prototypes: int, seed: int
+) -> tuple[Float32s, Float32s]:
     """The means of each class's clusters, with as many clusters as the class has rows in proportion."""
     from sklearn.cluster import KMeans  # slow to import, and needed only here
 
@@ -106,12 +105,12 @@ def _start(
     beyond = counts[first] - 1
     spare = largest_remainder(beyond / max(int(beyond.sum()), 1), prototypes - len(first))
     wanted = np.minimum(1 + spare, counts[first])
-    centres = [
+    centers = [
         KMeans(int(n), n_init=1, random_state=seed).fit(keys[labels == c]).cluster_centers_
         for c, n in zip(first, wanted, strict=True)
     ]
     said = np.eye(classes, dtype=np.float32)[np.repeat(first, wanted)]
-    return np.concatenate(centres).astype(np.float32), said
+    return np.concatenate(centers).astype(np.float32), said
 
 
 def _scores(params: Tree, rows: jax.Array, gamma: float) -> jax.Array:
@@ -169,7 +168,7 @@ def _descend(
     return lax.scan(turn, start, None, turns)[0][0]
 
 
-def _padded(keys: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
+def _padded(keys: Float32s, targets: Float32s) -> tuple[Float32s, Float32s, Float32s]:
     """Rows rounded up to a power of two, so that clients of similar sizes share a compiled program."""
     extra = (1 << max(len(keys) - 1, 0).bit_length()) - len(keys)
     real = np.r_[np.ones(len(keys)), np.zeros(extra)].astype(np.float32)

@@ -15,21 +15,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..core.random import generator
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Float64s
 from .embedding import Embedded, embed_split, measure
 from .personal import Personal
 from .policies import Policy, policy_registry
 from .store import Datastore
 from .vote import interpolate
 from .voting_rule import Rule
-
-Floats = NDArray[np.float64]
 
 
 class Life(NamedTuple):
@@ -99,7 +97,7 @@ def live(
     share: float = 0.5,
     rule: Rule = Rule(),
     evaluate_at: Sequence[int] | None = None,
-) -> Floats:
+) -> Float64s:
     """The accuracy over all clients' test rows after each step's batch; NaN where it is not asked for."""
     steps = len(drifting.lives[0].batches)
     wanted = set(range(steps) if evaluate_at is None else evaluate_at)
@@ -134,13 +132,13 @@ def _accuracy(
     return overall(measure(task, np.concatenate(said), everyone))
 
 
-def overall(measured: dict[str, Floats], name: str = "accuracy") -> float:
+def overall(measured: dict[str, Float64s], name: str = "accuracy") -> float:
     """The mean of a metric over all rows."""
     there = measured["samples"] > 0
     return float(np.average(measured[name][there], weights=measured["samples"][there]))
 
 
-def unequal_capacities(clients: int, gap: float, seed: int = 0) -> Floats:
+def unequal_capacities(clients: int, gap: float, seed: int = 0) -> Float64s:
     """Half the clients, drawn at random, with capacity 1/2 - gap, and the others with 1/2 + gap.
 
     >>> sorted(unequal_capacities(4, 0.3).tolist())
@@ -154,7 +152,7 @@ def unequal_capacities(clients: int, gap: float, seed: int = 0) -> Floats:
 
 def unequal_hardware(
     memory: Personal, gaps: Sequence[float], seeds: Sequence[int] = (0,), choose: str | float = "loo"
-) -> Floats:
+) -> Float64s:
     """The accuracy over all clients' test rows for each gap between weak and strong clients' capacities."""
 
     def one(gap: float, seed: int) -> float:

@@ -14,19 +14,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.pytrees import Tree
 from ..core.random import generator
 from ..errors import ConfigError, DataError, unknown
 from ..runs import load_tensors, save_tensors
 from ..runs.tensors import flatten
+from ..typing import Array, Float32s, Int64s
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 PRECISIONS = {"float32": 4, "float16": 2, "int8": 1}
 """Bytes of one number of a key."""
 
@@ -40,12 +38,12 @@ class Datastore:
     (2, 1, 56)
     """
 
-    codes: NDArray[Any]
+    codes: Array
     """The keys as they are kept: float32, float16, or whole numbers that `scale` multiplies."""
-    labels: NDArray[Any]
-    ids: Ints
-    times: Ints
-    scale: Floats | None = None
+    labels: Array
+    ids: Int64s
+    times: Int64s
+    scale: Float32s | None = None
     model: str = ""
     """The fingerprint of the model that made the keys."""
     dropped: int = 0
@@ -82,7 +80,7 @@ class Datastore:
         return len(self.ids)
 
     @property
-    def keys(self) -> Floats:
+    def keys(self) -> Float32s:
         """The keys in single precision."""
         keys = self.codes.astype(np.float32, copy=False)
         return keys if self.scale is None else keys * self.scale
@@ -201,14 +199,14 @@ class Datastore:
             store.check_model(model)
         return store
 
-    def _encode(self, keys: Floats) -> NDArray[Any]:
+    def _encode(self, keys: Float32s) -> Array:
         if self.scale is None:
             # A number beyond the range of half precision becomes its largest one, not infinity.
             limit = np.finfo(self.codes.dtype).max
             return np.clip(keys, -limit, limit).astype(self.codes.dtype)
         return np.clip(np.rint(keys / self.scale), -127, 127).astype(self.codes.dtype)
 
-    def _new_ids(self, rows: int, ids: ArrayLike | None) -> Ints:
+    def _new_ids(self, rows: int, ids: ArrayLike | None) -> Int64s:
         if ids is None:
             return np.arange(self.next_id, self.next_id + rows, dtype=np.int64)
         own = np.asarray(ids, np.int64)

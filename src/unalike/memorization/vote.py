@@ -10,22 +10,20 @@ what a model puts out and :func:`outputs` turns them back into what the loss tak
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Array, Float32s
 
-Floats = NDArray[np.float32]
 TINY = 1e-12
 """The smallest probability inside a logarithm: a label that nobody votes for costs 27.6, not infinity."""
 
 
-def check_labels(task: Task, labels: NDArray[Any]) -> None:
+def check_labels(task: Task, labels: Array) -> None:
     """Whether neighbours can vote with these labels: one class per row, or the targets of a regression."""
     if task.kind() != "values":
         if labels.ndim != 1:
@@ -54,9 +52,7 @@ def outputs(task: Task, predictions: jax.Array) -> jax.Array:
     return predictions
 
 
-def votes(
-    weights: Floats, labels: NDArray[Any], classes: int, class_weights: ArrayLike | None = None
-) -> Floats:
+def votes(weights: Float32s, labels: Array, classes: int, class_weights: ArrayLike | None = None) -> Float32s:
     """The share of every class among the neighbours; `class_weights` make up for classes that are rare.
 
     >>> votes(np.array([[0.7, 0.2, 0.1]]), np.array([[1, 0, 1]]), 3)
@@ -70,19 +66,19 @@ def votes(
     return np.divide(table, total, out=np.zeros(table.shape), where=total > 0).astype(np.float32)
 
 
-def mean_target(weights: Floats, targets: NDArray[Any]) -> Floats:
+def mean_target(weights: Float32s, targets: Array) -> Float32s:
     """The weighted mean of the neighbours' targets."""
     return np.einsum("qk,qk...->q...", weights, targets).astype(np.float32)
 
 
-def neighbours_say(task: Task, weights: Floats, labels: NDArray[Any], like: Floats) -> Floats:
+def neighbors_say(task: Task, weights: Float32s, labels: Array, like: Float32s) -> Float32s:
     """The neighbours' prediction, in the form of the global model's (`like`)."""
     if task.kind() == "logits":
         return votes(weights, labels, like.shape[-1])
     return mean_target(weights, labels).reshape(like.shape)
 
 
-def interpolate(mixing: float, near: Floats, common: Floats) -> Floats:
+def interpolate(mixing: float, near: Float32s, common: Float32s) -> Float32s:
     """lambda * neighbours + (1 - lambda) * global model."""
     share = np.float32(mixing)
     return share * near + (1 - share) * common

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError, unknown
 from ..models import Task
+from ..typing import Array, Float32s
 from .kernels import check_sigma, kernel_registry, median_sigma, weights
-from .neighbors import METHODS, Neighbours, search, search_others
-from .vote import neighbours_say
-
-Floats = NDArray[np.float32]
+from .neighbors import METHODS, Neighbors, search, search_others
+from .vote import neighbors_say
 
 
 @dataclass(frozen=True)
@@ -34,24 +29,24 @@ class Rule:
         if self.method not in METHODS:
             raise unknown("search method", self.method, METHODS)
 
-    def find(self, keys: Floats, queries: Floats) -> tuple[Neighbours, Floats]:
+    def find(self, keys: Float32s, queries: Float32s) -> tuple[Neighbors, Float32s]:
         """The neighbours of some queries, and what each of them counts."""
         return self._counted(keys, search(keys, queries, self.k, self.method))
 
-    def ask(self, task: Task, keys: Floats, labels: NDArray[Any], queries: Floats, like: Floats) -> Floats:
+    def ask(self, task: Task, keys: Float32s, labels: Array, queries: Float32s, like: Float32s) -> Float32s:
         """What the neighbours of some queries say, in the form of other predictions (`like`)."""
         found, counted = self.find(keys, queries)
-        return neighbours_say(task, counted, labels[found.rows], like)
+        return neighbors_say(task, counted, labels[found.rows], like)
 
-    def ask_others(self, task: Task, keys: Floats, labels: NDArray[Any], like: Floats) -> Floats:
+    def ask_others(self, task: Task, keys: Float32s, labels: Array, like: Float32s) -> Float32s:
         """What the other rows say of each row."""
         found, counted = self._counted(keys, search_others(keys, self.k, self.method))
-        return neighbours_say(task, counted, labels[found.rows], like)
+        return neighbors_say(task, counted, labels[found.rows], like)
 
-    def _counted(self, keys: Floats, found: Neighbours) -> tuple[Neighbours, Floats]:
+    def _counted(self, keys: Float32s, found: Neighbors) -> tuple[Neighbors, Float32s]:
         return found, weights(found.distances, self.kernel, self._scale(keys), keys.shape[1])
 
-    def _scale(self, keys: Floats) -> float:
+    def _scale(self, keys: Float32s) -> float:
         """sigma; a median is that of the store's own neighbours, whatever the queries are."""
         if isinstance(self.sigma, str):
             return median_sigma(keys, self.k, self.kernel, self.method)

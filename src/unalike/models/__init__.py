@@ -6,7 +6,7 @@ from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convo
 from .dense import linear, mlp
 from .losses import loss_registry
 from .metrics import accuracy, mean_squared_error
-from .normalised import cnn_norm, mlp_norm
+from .normalized import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Model, Task
 

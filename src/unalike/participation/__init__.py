@@ -2,7 +2,7 @@
 
 from ..data.importance import check_importance
 from .availability import Always, Availability, Diurnal, Markov, Trace, availability_registry
-from .base import Cohort, Participation, Turn, check_cohort, check_per_round
+from .base import Cohort, Participation, RoundContext, check_cohort, check_per_round
 from .beliefs import Beliefs, Estimated, Known
 from .intermittent import Intermittent
 from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
@@ -12,15 +12,15 @@ from .samplers.clustered_similarity import ClusteredBySimilarity
 from .samplers.multinomial import Multinomial
 from .samplers.power_of_choice import PowerOfChoice
 from .samplers.statistics import WeightStatistics
-from .samplers.uniform import Full, OriginalFedAvg, Renormalised, Uniform, UniformWithReplacement
+from .samplers.uniform import Full, OriginalFedAvg, Renormalized, Uniform, UniformWithReplacement
 from .strategies.base import (
     AdaFed,
+    AvailabilityContext,
+    AvailableOnly,
     F3ast,
     MoreAvailable,
-    Situation,
     Strategy,
     Unbiased,
-    WhoIsThere,
     strategy_registry,
 )
 from .strategies.ca_fed import CAFed
@@ -29,6 +29,8 @@ __all__ = [
     "AdaFed",
     "Always",
     "Availability",
+    "AvailabilityContext",
+    "AvailableOnly",
     "Beliefs",
     "Binomial",
     "CAFed",
@@ -49,19 +51,17 @@ __all__ = [
     "Participation",
     "Poisson",
     "PowerOfChoice",
-    "Renormalised",
+    "Renormalized",
+    "RoundContext",
     "Sampler",
-    "Situation",
     "SizedSampler",
     "Strategy",
     "Target",
     "Trace",
-    "Turn",
     "Unbiased",
     "Uniform",
     "UniformWithReplacement",
     "WeightStatistics",
-    "WhoIsThere",
     "availability_registry",
     "check_cohort",
     "check_draw",

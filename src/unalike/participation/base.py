@@ -1,8 +1,8 @@
 """Who takes part in a round, and how much does each count?
 
 A participation is asked for a :class:`Cohort` each round: clients and the weights of their uploads. It is
-told a :class:`Turn`: the round's number, what each client should weigh on average, randomness of its own, and
-a way to ask clients something before choosing (their loss, the length of their update).
+told a :class:`RoundContext`: the round's number, what each client should weigh on average, randomness of its
+own, and a way to ask clients something before choosing (their loss, the length of their update).
 
 Most are samplers (see :class:`unalike.participation.Sampler`); an intermittent participation puts
 availability and a weighting strategy in front of a sampler.
@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.random import generator
 from ..errors import ConfigError
+from ..typing import Array, ClientIds, Float64s
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-Ask = Callable[[str, Numbers], Floats]
+Ask = Callable[[str, ClientIds], Float64s]
 """`ask("loss", clients)`: the loss of the current model at these clients; `ask("update_norm", clients)`: how
 far each would move it. Clients go by their number in the federation."""
 
@@ -31,32 +29,32 @@ far each would move it. Clients go by their number in the federation."""
 class Cohort(NamedTuple):
     """The clients of a round (distinct, by number) and the weights of their uploads."""
 
-    clients: Numbers
-    weights: Floats
-    notes: Mapping[str, Numbers] = {}
+    clients: ClientIds
+    weights: Float64s
+    notes: Mapping[str, ClientIds] = {}
     """Groups of clients worth recording, such as `available` and `excluded`."""
 
 
-def nobody_answers(question: str, clients: Numbers) -> Floats:
+def nobody_answers(question: str, clients: ClientIds) -> Float64s:
     """Outside training there are no clients to ask."""
     raise ConfigError(f"this participation asks clients for their {question}; it works in training only.")
 
 
 @dataclass(frozen=True)
-class Turn:
+class RoundContext:
     """One round, as a participation sees it.
 
-    >>> turn = Turn(0, np.array([0.5, 0.3, 0.2]))
+    >>> turn = RoundContext(0, np.array([0.5, 0.3, 0.2]))
     >>> turn.among(np.array([1, 2]), np.array([0.3, 0.2])).importance
     array([0.6, 0.4])
     """
 
     number: int
-    importance: Floats
+    importance: Float64s
     """What each client should weigh on average; sums to one."""
     seed: int = 0
     ask: Ask = nobody_answers
-    chosen_from: Numbers | None = None
+    chosen_from: ClientIds | None = None
     """The federation's numbers of the clients that `importance` speaks of; None means all of them."""
 
     @cached_property
@@ -69,11 +67,11 @@ class Turn:
         return generator(self.seed, purpose, self.number)
 
     @property
-    def clients(self) -> Numbers:
+    def clients(self) -> ClientIds:
         """The federation's numbers of the clients to choose from."""
         return np.arange(len(self.importance)) if self.chosen_from is None else self.chosen_from
 
-    def among(self, positions: Numbers, weights: Floats) -> Turn:
+    def among(self, positions: ClientIds, weights: Float64s) -> RoundContext:
         """The same round with fewer clients to choose from, in proportion to positive weights."""
         return replace(self, importance=weights / weights.sum(), chosen_from=self.clients[positions])
 
@@ -86,14 +84,14 @@ class Participation:
     watches: tuple[str, ...] = ()
     """What it wants to see of every upload beside the reports: `update` (the change, as one vector)."""
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         """The cohort of a round; rounds are asked for in order."""
         raise NotImplementedError(f"{type(self).__name__} does not say who takes part.")
 
     def check(self, clients: int, rounds: int) -> None:
         """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""
 
-    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
+    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, Array]) -> None:
         """Learn from what the cohort reported (nothing, by default)."""
 
     @property
@@ -101,11 +99,11 @@ class Participation:
         """Whether :meth:`observe` does anything."""
         return type(self).observe is not Participation.observe
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run draws the same cohorts."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
 
 

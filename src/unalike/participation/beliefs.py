@@ -13,36 +13,35 @@ spent in that state, not over all rounds. Where availability changes with time, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import ConfigError
-from .base import Floats
+from ..typing import Array, Bools, Float64s
 
 
 class Beliefs:
     """What is known of each client's availability."""
 
     @property
-    def active(self) -> Floats:
+    def active(self) -> Float64s:
         """How often each client is there."""
         raise NotImplementedError(f"{type(self).__name__} does not say how often clients are there.")
 
     @property
-    def correlation(self) -> Floats:
+    def correlation(self) -> Float64s:
         """The correlation of one round with the next, for each client."""
         raise NotImplementedError(f"{type(self).__name__} does not say how long clients stay.")
 
-    def see(self, present: NDArray[np.bool_]) -> None:
+    def see(self, present: Bools) -> None:
         """Learn who is there in one more round (nothing, by default)."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run believes the same."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
 
 
@@ -60,11 +59,11 @@ class Known(Beliefs):
         self._active, self._correlation = given, np.broadcast_to(correlated, given.shape)
 
     @property
-    def active(self) -> Floats:
+    def active(self) -> Float64s:
         return self._active
 
     @property
-    def correlation(self) -> Floats:
+    def correlation(self) -> Float64s:
         return self._correlation
 
 
@@ -93,7 +92,7 @@ class Estimated(Beliefs):
         self._ever, self._rounds = np.zeros(clients), 0
         self._last = np.zeros(clients, np.bool_)
 
-    def see(self, present: NDArray[np.bool_]) -> None:
+    def see(self, present: Bools) -> None:
         if present.shape != self._last.shape:
             raise ConfigError(f"{len(self._last)} clients are watched, but {present.size} were seen.")
         if self._rounds:
@@ -103,7 +102,7 @@ class Estimated(Beliefs):
         self._ever, self._rounds = self._ever + present, self._rounds + 1
         self._last = present.copy()
 
-    def _move(self, present: NDArray[np.bool_]) -> None:
+    def _move(self, present: Bools) -> None:
         """Count from where each client came, and whether it stayed."""
         kept = self.forgetting
         self._was_there = kept * self._was_there + self._last
@@ -112,12 +111,12 @@ class Estimated(Beliefs):
         self._moves = kept * self._moves + 1
 
     @property
-    def active(self) -> Floats:
+    def active(self) -> Float64s:
         there, away = self.prior
         return (self._there + there) / (self._seen + there + away)
 
     @property
-    def correlation(self) -> Floats:
+    def correlation(self) -> Float64s:
         # From either state the prior expects the same next state: no correlation, until it is seen.
         there, away = self.prior
         stay_there = (self._stayed_there + there) / (self._was_there + there + away)
@@ -125,12 +124,12 @@ class Estimated(Beliefs):
         return stay_there + stay_away - 1
 
     @property
-    def drift(self) -> Floats:
+    def drift(self) -> Float64s:
         """How far recent availability is from its average over all rounds (zero if nothing is forgotten)."""
         there, away = self.prior
         return self.active - (self._ever + there) / (self._rounds + there + away)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         counts = (self._there, self._was_there, self._stayed_there, self._stayed_away, self._ever)
         return {
             "counts": np.stack(counts),
@@ -138,7 +137,7 @@ class Estimated(Beliefs):
             "last": self._last.copy(),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         counts = state["counts"].astype(np.float64)
         if counts.shape[1:] != self._last.shape:
             raise ConfigError(

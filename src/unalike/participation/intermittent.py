@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..typing import Array, ClientIds, Float64s
 from .availability import Availability
-from .base import Cohort, Floats, Numbers, Participation, Turn
+from .base import Cohort, Participation, RoundContext
 from .beliefs import Beliefs, Estimated
 from .samplers.base import Sampler
-from .strategies.base import Situation, Strategy, WhoIsThere
+from .strategies.base import AvailabilityContext, AvailableOnly, Strategy
 
 
 class Intermittent(Participation):
@@ -30,7 +30,7 @@ class Intermittent(Participation):
 
     >>> from unalike.participation import Intermittent, Markov, Unbiased
     >>> chain = Markov(np.full(4, 0.5), np.full(4, 0.9))
-    >>> cohort = Intermittent(chain, Unbiased()).cohort(Turn(0, np.full(4, 0.25)))
+    >>> cohort = Intermittent(chain, Unbiased()).cohort(RoundContext(0, np.full(4, 0.25)))
     >>> sorted(cohort.notes)
     ['available', 'excluded']
     """
@@ -42,7 +42,7 @@ class Intermittent(Participation):
         sampler: Sampler | None = None,
         beliefs: Beliefs | None = None,
     ) -> None:
-        self.availability, self.strategy = availability, strategy or WhoIsThere()
+        self.availability, self.strategy = availability, strategy or AvailableOnly()
         self.sampler = sampler
         self.beliefs = beliefs or Estimated(len(availability.active))
         self._given = beliefs
@@ -64,30 +64,30 @@ class Intermittent(Participation):
                 f"beliefs speak of {len(self.beliefs.active)} clients, but there are {clients}."
             )
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         here = self.availability.present(turn.number, turn.generator("availability"))
         self.beliefs.see(here)
-        weights = self.strategy.weights(Situation(turn, here, self.beliefs))
+        weights = self.strategy.weights(AvailabilityContext(turn, here, self.beliefs))
         excluded = np.flatnonzero((weights <= 0) & (turn.importance > 0))
         notes = {"available": np.flatnonzero(here), "excluded": excluded}
         clients = np.flatnonzero(here & (weights > 0))
         return Cohort(*self._drawn(turn, clients, weights[clients]), notes)
 
-    def _drawn(self, turn: Turn, clients: Numbers, weights: Floats) -> tuple[Numbers, Floats]:
+    def _drawn(self, turn: RoundContext, clients: ClientIds, weights: Float64s) -> tuple[ClientIds, Float64s]:
         """All of them, or some whose weights are the same on average."""
         if self.sampler is None or not len(clients):
             return clients, weights
         drawn = self.sampler.cohort(turn.among(clients, weights))
         return clients[drawn.clients], drawn.weights * weights.sum()
 
-    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
+    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, Array]) -> None:
         if self.sampler is not None:
             self.sampler.observe(round, cohort, reports)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {f"{name}.{key}": value for name, part in self._parts() for key, value in part.state().items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         for name, part in self._parts():
             prefix = f"{name}."
             part.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})

@@ -15,10 +15,10 @@ import json
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.extras import installed_by
 from ..errors import RunError
+from ..typing import ClientIds, Float64s
 
 UNCOUNTED = f"the spent privacy is not counted; install Flower's accountant with {installed_by('privacy')}."
 
@@ -38,7 +38,7 @@ class Ledger:
         self.charges, self.releases = np.zeros(clients), 0
         self.delta, self._save = delta, save
 
-    def charge(self, clients: NDArray[np.int64], inverses: NDArray[np.float64]) -> None:
+    def charge(self, clients: ClientIds, inverses: Float64s) -> None:
         """A release: `inverses` are one over the noise multiplier that each of the clients got."""
         self.charges[clients] += np.square(inverses)
         self.releases += 1

@@ -13,18 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from ..deploy.client.app import below, prefixed
-from ..deploy.transport.messages import Parcel
+from ..deploy.transport.messages import WireMessage
 from ..errors import ConfigError
+from ..typing import Array
 from .mechanism import clip_arrays, fresh_noise, numbers
 
-Answers = Callable[[Parcel], Parcel]
+Answers = Callable[[WireMessage], WireMessage]
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,7 @@ class LocalPrivacy:
         reach = 2 * self.clip if self.sensitivity is None else self.sensitivity
         return reach * _multiplier(self.epsilon, self.delta)
 
-    def protected(
-        self, upload: dict[str, NDArray[Any]], message: dict[str, NDArray[Any]]
-    ) -> dict[str, NDArray[Any]]:
+    def protected(self, upload: dict[str, Array], message: dict[str, Array]) -> dict[str, Array]:
         """The upload as it may leave the node."""
         from flwr.supercore.differential_privacy import add_gaussian_noise_inplace
 
@@ -75,14 +72,14 @@ class LocalPrivacy:
 def private_answers(answer: Answers, privacy: LocalPrivacy) -> Answers:
     """Answers of which every upload is protected; one that cannot be is refused with the reason."""
 
-    def protected(errand: Parcel) -> Parcel:
-        given = answer(errand)
+    def protected(request: WireMessage) -> WireMessage:
+        given = answer(request)
         if given.kind != "upload":
             return given
         try:
-            upload = privacy.protected(below(given.arrays, "upload"), below(errand.arrays, "message"))
+            upload = privacy.protected(below(given.arrays, "upload"), below(request.arrays, "message"))
         except ConfigError as error:
-            return Parcel("refusal", {"reason": f"this node keeps local privacy: {error}"})
+            return WireMessage("refusal", {"reason": f"this node keeps local privacy: {error}"})
         return replace(given, arrays=prefixed("upload", upload))
 
     return protected

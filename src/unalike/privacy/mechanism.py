@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
 from ..core.pytrees import Tree
@@ -26,6 +24,7 @@ from ..engine.base import shapes
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
+from ..typing import Array, Float64s
 from .accounting import Ledger
 
 
@@ -76,7 +75,7 @@ class CentralPrivacy:
             self.ledger.charge(step.clients, weights / (weights.max() * self.noise))
         return jax.tree.unflatten(structure, noisy)
 
-    def deviation(self, weights: NDArray[np.float64]) -> float:
+    def deviation(self, weights: Float64s) -> float:
         """The noise's standard deviation; Flower's own where all m clients weigh 1/m."""
         from flwr.supercore.differential_privacy import compute_stdv
 
@@ -95,7 +94,7 @@ class CentralPrivacy:
 
 def check_private(what: str, name: str, algorithm: Algorithm, participation: Participation) -> None:
     """Raise where something else than one weighted sum of uploads would be used."""
-    if algorithm.decentralised:
+    if algorithm.decentralized:
         raise ConfigError(f"{what} needs a server, but {name} has none.")
     if algorithm.keeps_uploads:
         raise ConfigError(f"{what} gives sums only, but {name} looks at every client's upload.")
@@ -106,7 +105,7 @@ def check_private(what: str, name: str, algorithm: Algorithm, participation: Par
         raise ConfigError(f"{what} hides what single clients do, but the sampling {kind} chooses by it.")
 
 
-def clip_change(new: list[NDArray[Any]], old: list[NDArray[Any]], clip: float) -> list[NDArray[Any]]:
+def clip_change(new: list[Array], old: list[Array], clip: float) -> list[Array]:
     """`new` with its difference from `old`, over all arrays together, scaled down to at most `clip`.
 
     The arrays that come back have the types of `new`.
@@ -119,9 +118,7 @@ def clip_change(new: list[NDArray[Any]], old: list[NDArray[Any]], clip: float) -
     return [end.astype(np.asarray(leaf).dtype) for end, leaf in zip(ends, new, strict=True)]
 
 
-def clip_arrays(
-    new: Mapping[str, NDArray[Any]], old: Mapping[str, NDArray[Any]], clip: float
-) -> dict[str, NDArray[Any]]:
+def clip_arrays(new: Mapping[str, Array], old: Mapping[str, Array], clip: float) -> dict[str, Array]:
     """The same by name; the names and shapes must be the same.
 
     >>> clip_arrays({"w": np.array([3.0, 4.0])}, {"w": np.zeros(2)}, 1.0)["w"].round(3).tolist()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
+from ..typing import Array, Float64s, Int64s
 from .plots import last, line, rounds_axis, scale
-from .style import colour, dash, figure, label_ends, styled
+from .style import color, dash, figure, label_ends, styled
 from .words import title, value
 
 _CONTEXT, _LEAST = 2.5, 0.04
 """How much of the way to the ends is shown, by their distance, and the least distance, as a part of them."""
-Runs = Mapping[str, Sequence[Mapping[str, NDArray[Any]]]]
+Runs = Mapping[str, Sequence[Mapping[str, Array]]]
 
 
 @styled
@@ -40,7 +40,7 @@ def comparison_curves(runs: Runs, metric: str) -> Figure:
     return picture
 
 
-def look_closer(axes: Axes, lines: Sequence[NDArray[np.float64]]) -> None:
+def look_closer(axes: Axes, lines: Sequence[Float64s]) -> None:
     """Let the ends of lines, where methods differ, have a good part of the height: what lies far from all of
     them is left out, on the side where training began."""
     ends = np.array([last(values) for values in lines])
@@ -67,9 +67,9 @@ def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accu
         ordered = np.sort(np.asarray(values, dtype=float))
         ordered = ordered[np.isfinite(ordered)] if better else ordered[np.isfinite(ordered)][::-1]
         share = (np.arange(ordered.size) + 0.5) / max(ordered.size, 1)
-        line(axes, share, ordered, color=colour(index), linestyle=dash(index))
+        line(axes, share, ordered, color=color(index), linestyle=dash(index))
         deciles[name] = bottom_decile(ordered, better)
-    axes.axvline(0.1, color=colour(4), linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
+    axes.axvline(0.1, color=color(4), linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
     axes.set_title(f"{title(label)} of each client")
     axes.set_xlabel("share of clients, worst first; the dashed line is the bottom decile")
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
@@ -79,23 +79,19 @@ def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accu
     return picture
 
 
-def _draw_method(
-    axes: Axes, seeds: Sequence[Mapping[str, NDArray[Any]]], metric: str, index: int
-) -> NDArray[np.float64]:
+def _draw_method(axes: Axes, seeds: Sequence[Mapping[str, Array]], metric: str, index: int) -> Float64s:
     rounds, table = aligned_seeds(seeds, metric)
     seen = np.isfinite(table).any(axis=0)
     rounds, table = rounds[seen], table[:, seen]
     pairs = np.array([mean_interval(column[np.isfinite(column)]) for column in table.T]).reshape(-1, 2)
-    line(axes, rounds, pairs[:, 0], color=colour(index), linestyle=dash(index))
+    line(axes, rounds, pairs[:, 0], color=color(index), linestyle=dash(index))
     if len(seeds) > 1:
         low, high = pairs[:, 0] - pairs[:, 1], pairs[:, 0] + pairs[:, 1]
-        axes.fill_between(rounds, low, high, color=colour(index), alpha=0.15, linewidth=0)
+        axes.fill_between(rounds, low, high, color=color(index), alpha=0.15, linewidth=0)
     return pairs[:, 0]
 
 
-def aligned_seeds(
-    seeds: Sequence[Mapping[str, NDArray[Any]]], metric: str
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def aligned_seeds(seeds: Sequence[Mapping[str, Array]], metric: str) -> tuple[Int64s, Float64s]:
     """All rounds that any seed has, and one row per seed with NaN where it has none."""
     rounds = np.unique(np.concatenate([seed["round"] for seed in seeds]))
     table = np.full((len(seeds), rounds.size), np.nan)
@@ -105,9 +101,9 @@ def aligned_seeds(
     return rounds, table
 
 
-def _label_lines(axes: Axes, means: Mapping[str, NDArray[np.float64]], metric: str) -> None:
+def _label_lines(axes: Axes, means: Mapping[str, Float64s], metric: str) -> None:
     _write_ends(axes, {f"{name} {value(metric, last(mean))}": last(mean) for name, mean in means.items()})
 
 
 def _write_ends(axes: Axes, ends: Mapping[str, float]) -> None:
-    label_ends(axes, list(ends.values()), list(ends), [colour(index) for index in range(len(ends))])
+    label_ends(axes, list(ends.values()), list(ends), [color(index) for index in range(len(ends))])

@@ -54,8 +54,8 @@ def _svg(figure: Figure) -> str:
 
 def _adapt(tag: str, identifier: str, themed: bool) -> str:
     tag = _IDENTIFIER.sub(lambda match: f"{match[0]}{identifier}-", _NAMESPACE.sub("", tag))
-    for colour, name in _VARIABLES.items() if themed else ():
-        tag = tag.replace(f": {colour}", f": var(--{name})")
+    for color, name in _VARIABLES.items() if themed else ():
+        tag = tag.replace(f": {color}", f": var(--{name})")
     return tag
 
 

@@ -13,13 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..typing import Array, ClientIds, Float64s, Int64s
 from .style import FAINT, INK, MUTED, figure, styled
-
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 
 TIME = "simulated time"
 _MOST_ROWS, _MOST_JOBS, _MOST_IN_A_ROW, _MOST_LINES = 40, 400, 40, 60
@@ -29,26 +26,26 @@ _WIDTH = 8.4
 _AGES = LinearSegmentedColormap.from_list("ages", ["#b5d5ea", "#5ea3d0", "#4666b0", "#5b2c83"])
 
 
-class Jobs(NamedTuple):
+class FinishedJobs(NamedTuple):
     """Work that came to something: one entry per result that was aggregated."""
 
-    clients: Numbers
-    started: Floats
-    finished: Floats
-    aggregated: Floats
+    clients: ClientIds
+    started: Float64s
+    finished: Float64s
+    aggregated: Float64s
     """When the server took the result, which may have waited for that."""
-    versions: Numbers
+    versions: Int64s
     """The model that each started from: the one after so many aggregations."""
-    staleness: Numbers
+    staleness: Int64s
     """How many aggregations happened between that model and this result's own."""
 
-    def take(self, chosen: NDArray[Any]) -> Jobs:
+    def take(self, chosen: Array) -> FinishedJobs:
         """Some of the jobs, by position or by a mask."""
-        return Jobs(*(column[chosen] for column in self))
+        return FinishedJobs._make(column[chosen] for column in self)
 
 
 @styled
-def gantt(jobs: Jobs, names: Sequence[str] | None = None, axis: str = TIME) -> Figure:
+def gantt(jobs: FinishedJobs, names: Sequence[str] | None = None, axis: str = TIME) -> Figure:
     """Who computed when: a bar per job, darker the older the model is when the result is aggregated.
 
     A result that waited has a thin line until then. Long runs show their beginning, and of many clients some
@@ -72,7 +69,7 @@ def gantt(jobs: Jobs, names: Sequence[str] | None = None, axis: str = TIME) -> F
     return picture
 
 
-def shown_clients(jobs: Jobs) -> Numbers:
+def shown_clients(jobs: FinishedJobs) -> ClientIds:
     """The clients that get a row: all, quickest first; or, of very many, some of every speed among those that
     begin first, in the order in which they do."""
     clients, place = np.unique(jobs.clients, return_inverse=True)
@@ -89,7 +86,7 @@ def shown_clients(jobs: Jobs) -> Numbers:
     return clients[order[np.linspace(0, len(order) - 1, _MOST_ROWS).round().astype(np.int64)]]
 
 
-def shown_time(jobs: Jobs, rows: Numbers) -> float:
+def shown_time(jobs: FinishedJobs, rows: ClientIds) -> float:
     """Until when bars can be told apart; and, where not all clients have a row, until when rows are as full
     as in the beginning, for clients of drawn cohorts return rarely."""
     mine = jobs.take(np.isin(jobs.clients, rows))
@@ -105,12 +102,12 @@ def shown_time(jobs: Jobs, rows: Numbers) -> float:
     return float(mine.aggregated[full & (mine.aggregated <= limit)].max()) or 1.0
 
 
-def _when(times: Floats, count: int) -> float:
+def _when(times: Float64s, count: int) -> float:
     """When so many are done; never, if there are not so many."""
     return float(times[count - 1]) if len(times) >= count else np.inf
 
 
-def _check_jobs(jobs: Jobs, names: Sequence[str] | None) -> None:
+def _check_jobs(jobs: FinishedJobs, names: Sequence[str] | None) -> None:
     lengths = {len(column) for column in jobs}
     if len(lengths) > 1:
         raise ConfigError(f"jobs need columns of one length, but these have {sorted(lengths)}.")
@@ -118,19 +115,19 @@ def _check_jobs(jobs: Jobs, names: Sequence[str] | None) -> None:
         raise ConfigError(f"client {jobs.clients.max()} has no name; there are {len(names)} names.")
 
 
-def _row_of(clients: Numbers, rows: Numbers) -> Numbers:
+def _row_of(clients: ClientIds, rows: ClientIds) -> ClientIds:
     order = np.argsort(rows)
     return order[np.searchsorted(rows, clients, sorter=order)] if len(rows) else clients
 
 
-def _draw_aggregations(axes: Axes, jobs: Jobs, horizon: float) -> None:
+def _draw_aggregations(axes: Axes, jobs: FinishedJobs, horizon: float) -> None:
     """A faint line at each, unless there are so many that they would be a surface."""
     times = np.unique(jobs.aggregated[jobs.aggregated <= horizon])
     if len(times) <= _MOST_LINES:
         axes.vlines(times, *axes.get_ylim(), color=FAINT, linewidth=0.8, zorder=0.5)
 
 
-def _draw_jobs(axes: Axes, shown: Jobs, row: Numbers) -> None:
+def _draw_jobs(axes: Axes, shown: FinishedJobs, row: ClientIds) -> None:
     gap = 0.0016 * axes.get_xlim()[1]  # between a job and the next, and the least width of one
     ends = np.maximum(shown.finished - gap, shown.started + gap)
     across = np.stack([shown.started, shown.started, ends, ends], axis=1)
@@ -145,7 +142,7 @@ def _draw_jobs(axes: Axes, shown: Jobs, row: Numbers) -> None:
     _write_versions(axes, shown, row)
 
 
-def _write_versions(axes: Axes, shown: Jobs, row: Numbers) -> None:
+def _write_versions(axes: Axes, shown: FinishedJobs, row: ClientIds) -> None:
     """The number of the model in each bar, where bars are few and long."""
     lengths = (shown.finished - shown.started) / axes.get_xlim()[1]
     if not len(row) or row.max() >= _MOST_NUMBERED or np.median(lengths) < _LONG_BAR:
@@ -159,16 +156,16 @@ def _write_versions(axes: Axes, shown: Jobs, row: Numbers) -> None:
         axes.text(middle, row[k], str(shown.versions[k]), color=ink, **style)
 
 
-def _scale_end(staleness: Numbers) -> int:
+def _scale_end(staleness: Int64s) -> int:
     """The age of the darkest colour; at least three, for one version is not old."""
     return max(int(staleness.max(initial=0)), 3)
 
 
-def _inks(staleness: Numbers) -> Floats:
+def _inks(staleness: Int64s) -> Float64s:
     return np.asarray(_AGES(staleness / _scale_end(staleness)))
 
 
-def _shown_label(jobs: Jobs, shown: Jobs, rows: Numbers, horizon: float, axis: str) -> str:
+def _shown_label(jobs: FinishedJobs, shown: FinishedJobs, rows: ClientIds, horizon: float, axis: str) -> str:
     """The axis, and how much of the run is seen."""
     everyone, seen, total = len(np.unique(jobs.clients)), len(shown.clients), len(jobs.clients)
     if seen == total:
@@ -178,7 +175,7 @@ def _shown_label(jobs: Jobs, shown: Jobs, rows: Numbers, horizon: float, axis: s
     return f"{axis}{part}: {seen:,} of {total:,} jobs{some}"
 
 
-def _name_rows(axes: Axes, rows: Numbers, everyone: bool, names: Sequence[str] | None) -> None:
+def _name_rows(axes: Axes, rows: ClientIds, everyone: bool, names: Sequence[str] | None) -> None:
     words = [str(client) if names is None else names[client] for client in rows.tolist()]
     short = [word if len(word) <= 24 else f"{word[:23]}…" for word in words]
     axes.set_yticks(range(len(rows)), short, fontsize=9.5 if len(rows) <= 20 else 7.5)
@@ -186,7 +183,7 @@ def _name_rows(axes: Axes, rows: Numbers, everyone: bool, names: Sequence[str] |
     axes.set_ylabel(f"client, {order}" if len(rows) > 5 else "client")
 
 
-def _age_legend(axes: Axes, shown: Jobs) -> None:
+def _age_legend(axes: Axes, shown: FinishedJobs) -> None:
     if not len(shown.clients):
         return
     oldest = int(shown.staleness.max())

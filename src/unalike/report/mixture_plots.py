@@ -8,12 +8,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..advice.mixtures import clusters, component_rows, dead_components, similarity
-from .style import INK, MUTED, PALETTE, PAPER, colour, figure, styled
+from ..typing import Float64s, Int64s
+from .style import INK, MUTED, PALETTE, PAPER, color, figure, styled
 
-Floats = NDArray[np.float64]
 SHADES = LinearSegmentedColormap.from_list("shares", [PAPER, PALETTE[0]])
 """From nothing to all."""
 
@@ -40,7 +40,7 @@ def component_use(weights: ArrayLike, sizes: ArrayLike | None = None) -> Figure:
     use, dead = component_rows(rows, counted), dead_components(rows, counted)
     picture = figure(5.2, 2.9)
     axes = picture.subplots()
-    axes.bar(range(1, len(use) + 1), use, color=[colour(m) for m in range(len(use))], width=0.62)
+    axes.bar(range(1, len(use) + 1), use, color=[color(m) for m in range(len(use))], width=0.62)
     for m, height in enumerate(use):
         words = "dead" if m in dead else f"{100 * height / max(use.sum(), 1e-300):.0f} %"
         axes.annotate(words, (m + 1, height), (0, 3), textcoords="offset points", ha="center", color=INK)
@@ -69,7 +69,7 @@ def similarity_matrix(weights: ArrayLike, cosine: bool = True) -> Figure:
     return picture
 
 
-def by_component(weights: ArrayLike) -> NDArray[np.int64]:
+def by_component(weights: ArrayLike) -> Int64s:
     """Clients in the order of their main component, the purest first.
 
     >>> by_component([[0.1, 0.9], [0.6, 0.4], [0.8, 0.2]])
@@ -79,7 +79,7 @@ def by_component(weights: ArrayLike) -> NDArray[np.int64]:
     return np.lexsort((-rows.max(axis=1), clusters(rows)))
 
 
-def _table(axes: Axes, values: Floats, square: bool = False) -> AxesImage:
+def _table(axes: Axes, values: Float64s, square: bool = False) -> AxesImage:
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))

@@ -6,13 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from ..topology import Circuit, Connectivity
 from ..topology.graphs import Graph
+from ..typing import Float64s
 from .style import FAINT, MUTED, PALETTE, figure, styled
 
-Floats = NDArray[np.float64]
 _MOST_NAMES = 45
 
 
@@ -45,7 +44,7 @@ def network_map(
     return picture
 
 
-def positions(connectivity: Connectivity) -> tuple[Floats, str]:
+def positions(connectivity: Connectivity) -> tuple[Float64s, str]:
     """Where silos are drawn, and in which words."""
     if connectivity.coordinates is not None and np.isfinite(connectivity.coordinates).all():
         latitude, longitude = connectivity.coordinates.T
@@ -55,7 +54,7 @@ def positions(connectivity: Connectivity) -> tuple[Floats, str]:
     return scaled_latencies(connectivity), "placed by latency; blue: overlay; orange: what sets the pace"
 
 
-def scaled_latencies(connectivity: Connectivity) -> Floats:
+def scaled_latencies(connectivity: Connectivity) -> Float64s:
     """Classical scaling: points in the plane whose distances resemble the latencies."""
     latency = np.where(np.isfinite(connectivity.latency), connectivity.latency, np.nan)
     far = np.nanmax(latency, initial=1.0)
@@ -66,18 +65,18 @@ def scaled_latencies(connectivity: Connectivity) -> Floats:
     return np.asarray(vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0)))
 
 
-def _lines(axes: Axes, places: Floats, pairs: Graph, colour: str, width: float) -> None:
+def _lines(axes: Axes, places: Float64s, pairs: Graph, color: str, width: float) -> None:
     ends = np.argwhere(np.triu(pairs | pairs.T, 1))
-    axes.add_collection(LineCollection(list(places[ends]), colors=colour, linewidths=width, zorder=1))
+    axes.add_collection(LineCollection(list(places[ends]), colors=color, linewidths=width, zorder=1))
 
 
-def _arrows(axes: Axes, places: Floats, pairs: Graph, colour: str, width: float) -> None:
+def _arrows(axes: Axes, places: Float64s, pairs: Graph, color: str, width: float) -> None:
     for sender, receiver in np.argwhere(pairs):
         axes.annotate(
             "",
             xy=places[receiver],
             xytext=places[sender],
-            arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 3, "shrinkB": 3},
+            arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 3, "shrinkB": 3},
             zorder=2,
         )
 

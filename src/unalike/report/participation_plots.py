@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConfigError
 from ..participation import WeightStatistics
 from ..theory.sampling.comparison import step_length
+from ..typing import Bools, Float64s, Int64s
 from .plots import last, line, rounds_axis
-from .style import INK, MUTED, PALETTE, PAPER, colour, dash, figure, label_ends, styled
+from .style import INK, MUTED, PALETTE, PAPER, color, dash, figure, label_ends, styled
 from .words import number_text
-
-Floats = NDArray[np.float64]
 
 PRESENCE = ("away", "there, not used", "used", "excluded")
 """What the codes 0 to 3 of a timeline mean."""
-_PRESENCE_COLOURS = ("#ffffff", "#a9cbe3", PALETTE[0], PALETTE[1])
+_PRESENCE_COLORS = ("#ffffff", "#a9cbe3", PALETTE[0], PALETTE[1])
 _MOST_POINTS = 1000
 _MOST_ROWS, _MOST_COLUMNS, _MOST_NAMES = 200, 600, 40
 
@@ -45,7 +44,7 @@ def weight_variance(statistics: Mapping[str, WeightStatistics]) -> Figure:
     for index, height in enumerate(heights):
         # Where lines cover each other, the lower ones are seen beside the upper ones.
         width = 3.4 - 2 * index / max(len(lines) - 1, 1)
-        style = {"color": colour(index), "linestyle": dash(index), "linewidth": width}
+        style = {"color": color(index), "linestyle": dash(index), "linewidth": width}
         line(axes, shown + 1, height, drawstyle="steps-mid", **style)
     axes.set_title("Variance of each client's weight, and the sum over all")
     axes.set_xlabel(_clients_label(_count(statistics), steady))
@@ -64,8 +63,8 @@ def classes_per_round(
     axes = picture.subplots()
     means = {name: _settled(rolling_mean(column, window), window) for name, column in counts.items()}
     for index, (name, column) in enumerate(counts.items()):
-        line(axes, rounds, column, color=colour(index), linewidth=0.6, alpha=0.25)
-        line(axes, rounds, means[name], color=colour(index), linestyle=dash(index))
+        line(axes, rounds, column, color=color(index), linewidth=0.6, alpha=0.25)
+        line(axes, rounds, means[name], color=color(index), linestyle=dash(index))
     if classes is not None:
         axes.axhline(classes, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
     axes.set_ylim(bottom=0)
@@ -74,7 +73,7 @@ def classes_per_round(
     rounds_axis(axes)
     ends = [last(mean) for mean in means.values()]
     texts = [f"{name} {end:.1f}" for name, end in zip(means, ends, strict=True)]
-    label_ends(axes, ends, texts, [colour(index) for index in range(len(means))])
+    label_ends(axes, ends, texts, [color(index) for index in range(len(means))])
     return picture
 
 
@@ -108,7 +107,7 @@ def availability_timeline(
     return picture
 
 
-def rolling_mean(values: ArrayLike, window: int) -> Floats:
+def rolling_mean(values: ArrayLike, window: int) -> Float64s:
     """The mean of the last `window` values that were measured; of fewer at the beginning.
 
     >>> rolling_mean([1.0, 3.0, 8.0], 2)
@@ -121,15 +120,15 @@ def rolling_mean(values: ArrayLike, window: int) -> Floats:
         return (sums - before[0]) / (seen - before[1])
 
 
-def _settled(means: Floats, window: int) -> Floats:
+def _settled(means: Float64s, window: int) -> Float64s:
     """Without the first means, which are of too few rounds to say anything; unless there are no others."""
     early = min(window // 5, len(means) - 1)
     return np.where(np.arange(len(means)) < early, np.nan, means)
 
 
-def _variance_lines(statistics: Mapping[str, WeightStatistics]) -> tuple[dict[str, Floats], list[str]]:
+def _variance_lines(statistics: Mapping[str, WeightStatistics]) -> tuple[dict[str, Float64s], list[str]]:
     """Variances by importance, under the names of all schemes that share them; and schemes without any."""
-    groups: list[tuple[list[str], Floats]] = []
+    groups: list[tuple[list[str], Float64s]] = []
     steady = []
     for name, known in statistics.items():
         variance = known.variance[np.argsort(-known.importance, kind="stable")] / step_length(known) ** 2
@@ -143,20 +142,20 @@ def _variance_lines(statistics: Mapping[str, WeightStatistics]) -> tuple[dict[st
     return {", ".join(names): variance for names, variance in groups}, steady
 
 
-def _label_variances(axes: Axes, lines: Mapping[str, Floats], heights: Sequence[Floats]) -> None:
+def _label_variances(axes: Axes, lines: Mapping[str, Float64s], heights: Sequence[Float64s]) -> None:
     """Each line's schemes and the sum of their variances, on as many rows as that takes."""
     words = [f"{name} {number_text(variance.sum())}" for name, variance in lines.items()]
     rows = [wrap(text, 32, break_on_hyphens=False) for text in words]
     gap = 0.015 + 0.055 * max((len(row) for row in rows), default=1)
-    inks = [colour(index) for index in range(len(lines))]
+    inks = [color(index) for index in range(len(lines))]
     label_ends(axes, [last(height) for height in heights], ["\n".join(row) for row in rows], inks, gap)
 
 
-def _alike(one: Floats, other: Floats) -> bool:
+def _alike(one: Float64s, other: Float64s) -> bool:
     return one.shape == other.shape and np.allclose(one, other, rtol=1e-6, atol=0)
 
 
-def _need_powers(variances: Iterable[Floats]) -> bool:
+def _need_powers(variances: Iterable[Float64s]) -> bool:
     """Whether variances differ so much that equal factors should be equal distances."""
     positive = np.concatenate([np.ones(0), *(variance[variance > 0] for variance in variances)])
     return positive.size > 0 and bool(positive.max() > 10 * positive.min())
@@ -173,7 +172,7 @@ def _variance_scale(axes: Axes, powers: bool) -> None:
     axes.set_ylim(low, high)
 
 
-def _logarithm(variance: Floats) -> Floats:
+def _logarithm(variance: Float64s) -> Float64s:
     """To the base of ten; a variance of zero is not drawn."""
     return np.log10(np.where(variance > 0, variance, np.nan))
 
@@ -182,7 +181,7 @@ def _count(statistics: Mapping[str, WeightStatistics]) -> int:
     return max((len(known.importance) for known in statistics.values()), default=0)
 
 
-def _shown(clients: int) -> NDArray[np.int64]:
+def _shown(clients: int) -> Int64s:
     """All clients or, of very many, some at even distances."""
     return np.unique(np.linspace(0, max(clients - 1, 0), min(clients, _MOST_POINTS)).round().astype(np.int64))
 
@@ -192,7 +191,7 @@ def _clients_label(clients: int, steady: Sequence[str]) -> str:
     return f"{clients:,} clients, the most important first{none}"
 
 
-def _check_timeline(codes: NDArray[np.int8], rounds: NDArray[np.int64], names: Sequence[str] | None) -> None:
+def _check_timeline(codes: NDArray[np.int8], rounds: Int64s, names: Sequence[str] | None) -> None:
     if codes.ndim != 2 or codes.shape[1] != len(rounds):
         raise ConfigError(
             f"a timeline of {len(rounds)} rounds needs as many columns, but has shape {codes.shape}."
@@ -203,17 +202,17 @@ def _check_timeline(codes: NDArray[np.int8], rounds: NDArray[np.int64], names: S
         raise ConfigError(f"a timeline's codes are 0 to {len(PRESENCE) - 1}, but one is {codes.max()}.")
 
 
-def _blended(codes: NDArray[np.int8], height: int, width: int) -> Floats:
+def _blended(codes: NDArray[np.int8], height: int, width: int) -> Float64s:
     """Colours of blocks of cells: the mean colour of those who are not away, as opaque as they are many."""
-    colours = np.array([to_rgb(ink) for ink in _PRESENCE_COLOURS])
+    colors = np.array([to_rgb(ink) for ink in _PRESENCE_COLORS])
     starts = np.arange(0, codes.shape[0], height), np.arange(0, codes.shape[1], width)
     counts = np.stack([_block_sums(codes == code, *starts) for code in range(len(PRESENCE))], axis=-1)
     there = counts[..., 1:].sum(axis=-1, keepdims=True)
-    inks = counts[..., 1:] @ colours[1:] / np.maximum(there, 1)
+    inks = counts[..., 1:] @ colors[1:] / np.maximum(there, 1)
     return np.concatenate([inks, there / counts.sum(axis=-1, keepdims=True)], axis=-1)
 
 
-def _block_sums(cells: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+def _block_sums(cells: Bools, rows: Int64s, columns: Int64s) -> Float64s:
     return np.add.reduceat(np.add.reduceat(cells.astype(np.float64), rows, axis=0), columns, axis=1)
 
 
@@ -239,7 +238,7 @@ def _legend(axes: Axes, codes: NDArray[np.int8]) -> None:
             linewidth=0.5,
             label=f"{word} {100 * shares[code]:.0f} %",
         )
-        for code, (word, ink) in enumerate(zip(PRESENCE, _PRESENCE_COLOURS, strict=True))
+        for code, (word, ink) in enumerate(zip(PRESENCE, _PRESENCE_COLORS, strict=True))
         if shares[code] > 0
     ]
     axes.legend(

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..runs.record import Record
+from ..typing import Int64s
 from .participation_plots import availability_timeline, classes_per_round
 
 AWAY, THERE, USED, EXCLUDED = range(4)
@@ -33,7 +34,7 @@ def participation_figures(record: Record, federation: Any) -> dict[str, Figure]:
     return figures
 
 
-def timeline(record: Record, clients: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+def timeline(record: Record, clients: int) -> tuple[Int64s, NDArray[np.int8]]:
     """The rounds, and for every client and round whether it was away, there, used or excluded."""
     groups = {name: record.groups(name) for name in ("available", "used", "excluded")}
     rounds = np.array(sorted(groups["available"]), np.int64)

@@ -11,15 +11,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..runs.atomic import write_bytes
-from ..runs.statistics import higher_is_better, summarise_clients
-from .style import FAINT, INK, MUTED, PALETTE, colour, figure, label_ends, styled
+from ..runs.statistics import higher_is_better, summarize_clients
+from ..typing import Array, Float64s
+from .style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, styled
 from .words import bytes_text, is_share, split_and_quantity, title, value
 
-Metrics = Mapping[str, NDArray[Any]]
-_SPLIT_COLOURS = {"test": PALETTE[0], "train": MUTED, "validation": PALETTE[2], "": PALETTE[0]}
+Metrics = Mapping[str, Array]
+_SPLIT_COLORS = {"test": PALETTE[0], "train": MUTED, "validation": PALETTE[2], "": PALETTE[0]}
 
 
 @styled
@@ -40,7 +41,7 @@ def client_distribution(values: ArrayLike, weights: ArrayLike | None, label: str
     """Every client, worst first, their histogram beside, and the mean, bottom decile and worst marked."""
     sample = np.asarray(values, dtype=float)
     better = higher_is_better(label)
-    summary = summarise_clients(sample, weights, better)
+    summary = summarize_clients(sample, weights, better)
     ordered = np.sort(_measured(sample, weights))
     picture = figure(8.4, 3.1)
     left, right = picture.subplots(1, 2, sharey=True, width_ratios=[3, 1.2])
@@ -102,7 +103,7 @@ def scale(axes: Axes, metric: str) -> None:
 
 def _curve_panel(axes: Axes, metrics: Metrics, quantity: str, names: Sequence[str]) -> None:
     for name in names:
-        ink = _SPLIT_COLOURS[split_and_quantity(name)[0]]
+        ink = _SPLIT_COLORS[split_and_quantity(name)[0]]
         line(axes, metrics["round"], metrics[name], color=ink, linewidth=1.2 if ink == MUTED else 1.8)
     axes.set_title(title(quantity))
     scale(axes, quantity)
@@ -111,7 +112,7 @@ def _curve_panel(axes: Axes, metrics: Metrics, quantity: str, names: Sequence[st
     texts = [
         f"{split_and_quantity(n)[0]} {value(n, end)}".strip() for n, end in zip(names, ends, strict=True)
     ]
-    label_ends(axes, ends, texts, [_SPLIT_COLOURS[split_and_quantity(name)[0]] for name in names])
+    label_ends(axes, ends, texts, [_SPLIT_COLORS[split_and_quantity(name)[0]] for name in names])
 
 
 def _bytes_panel(axes: Axes, metrics: Metrics) -> None:
@@ -138,26 +139,26 @@ def _participation_panel(axes: Axes, metrics: Metrics, names: Sequence[str]) -> 
     label_ends(axes, [last(metrics[name]) for name in names], names, [inks[name] for name in names])
 
 
-def _measured(sample: NDArray[np.float64], weights: ArrayLike | None) -> NDArray[np.float64]:
+def _measured(sample: Float64s, weights: ArrayLike | None) -> Float64s:
     counted = np.isfinite(sample)
     return sample[counted if weights is None else counted & (np.asarray(weights, dtype=float) > 0)]
 
 
-def _sorted_clients(axes: Axes, ordered: NDArray[np.float64], label: str) -> None:
+def _sorted_clients(axes: Axes, ordered: Float64s, label: str) -> None:
     if ordered.size <= 60:
-        axes.plot(np.arange(1, ordered.size + 1), ordered, "o", color=colour(0), markersize=4)
+        axes.plot(np.arange(1, ordered.size + 1), ordered, "o", color=color(0), markersize=4)
     else:
-        axes.plot(np.arange(1, ordered.size + 1), ordered, color=colour(0))
+        axes.plot(np.arange(1, ordered.size + 1), ordered, color=color(0))
     axes.set_title(f"{title(label)} of each client")
     axes.set_xlabel(f"{ordered.size:,} clients, worst first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     scale(axes, label)
 
 
-def _histogram(axes: Axes, ordered: NDArray[np.float64]) -> None:
+def _histogram(axes: Axes, ordered: Float64s) -> None:
     if ordered.size:
         bins = int(np.clip(np.sqrt(ordered.size), 5, 30))
-        axes.hist(ordered, bins=bins, orientation="horizontal", color=colour(0), alpha=0.75, rwidth=0.88)
+        axes.hist(ordered, bins=bins, orientation="horizontal", color=color(0), alpha=0.75, rwidth=0.88)
     axes.set_xlabel("clients")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
     axes.tick_params(labelleft=False)

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from ..runs.record import Record
-from ..runs.statistics import higher_is_better, summarise_clients
+from ..runs.statistics import higher_is_better, summarize_clients
+from ..typing import Array
 from .html import write_report
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .timing_report import timing_cards, timing_figures
 from .words import bytes_text, cell, seconds_text, title, value
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, Array]
 _CURVES = ("train_loss", "test_loss", "train_accuracy", "test_accuracy", "train_rmse", "test_rmse")
 _SCORES = ("test_accuracy", "test_rmse", "test_loss")
 _WORST_SHOWN, _MOST_NAMED = 10, 8
@@ -187,7 +187,7 @@ def _client_cards(clients: Columns, federation: Any) -> dict[str, str | float]:
     score = client_score(clients)
     if score is None:
         return {}
-    summary = summarise_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
+    summary = summarize_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
     known, everyone = len(clients["client"]), 0 if federation is None else len(federation)
     return {
         "Bottom decile of clients": value(score, summary["bottom_decile"]),

@@ -16,7 +16,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+
+from ..typing import Float64s
 
 INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
 PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#3d4450", "#6a4c93", "#7d5a3c")
@@ -80,7 +81,7 @@ def is_ours(drawn: Figure) -> bool:
     return drawn.get_label() == _SIGNATURE
 
 
-def colour(index: int) -> str:
+def color(index: int) -> str:
     """The colour of the index-th thing."""
     return PALETTE[index % len(PALETTE)]
 
@@ -92,20 +93,20 @@ def dash(index: int) -> Any:
 
 
 def label_ends(
-    axes: Axes, heights: Sequence[float], texts: Sequence[str], colours: Sequence[str], gap: float = 0.075
+    axes: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str], gap: float = 0.075
 ) -> None:
     """Write each text right of the axes at its line's last height, moved apart where they would touch.
 
     A height that is not a number is a line that was not drawn, and gets no text.
     """
-    drawn = [entry for entry in zip(heights, texts, colours, strict=True) if np.isfinite(entry[0])]
+    drawn = [entry for entry in zip(heights, texts, colors, strict=True) if np.isfinite(entry[0])]
     low, high = axes.get_ylim()
     wanted = (np.array([height for height, _, _ in drawn]) - low) / (high - low)
     for height, (_, text, ink) in zip(spread(wanted, gap), drawn, strict=True):
         axes.text(1.015, height, text, color=ink, transform=axes.transAxes, va="center", fontsize=9.5)
 
 
-def spread(wanted: NDArray[np.float64], gap: float, top: float = 1.03) -> NDArray[np.float64]:
+def spread(wanted: Float64s, gap: float, top: float = 1.03) -> Float64s:
     """The wanted heights moved apart to at least `gap`, in the same order, and kept below `top`.
 
     >>> spread(np.array([0.5, 0.5]), 0.1).round(2)
@@ -120,7 +121,7 @@ def spread(wanted: NDArray[np.float64], gap: float, top: float = 1.03) -> NDArra
     return moved
 
 
-def _not_decreasing(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _not_decreasing(values: Float64s) -> Float64s:
     """The nearest sequence that never falls (pool adjacent violators)."""
     pools: list[tuple[float, int]] = []
     for value in values:

@@ -9,15 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter, StrMethodFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..typing import ClientIds, Float64s
 from .job_plots import TIME
 from .plots import Metrics, last, line, rounds_axis, scale
-from .style import PALETTE, colour, dash, figure, label_ends, styled
+from .style import PALETTE, color, dash, figure, label_ends, styled
 from .words import number_text, title, value
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 _MOST_BINS = 60
 _WIDTH = 8.4
 
@@ -52,7 +51,7 @@ def staleness_histogram(staleness: ArrayLike) -> Figure:
         width = -(-(int(ages.max()) + 1) // _MOST_BINS)
         shares = np.bincount(ages // width) / len(ages)
         left = width * np.arange(len(shares)) - 0.5
-        axes.bar(left + 0.06 * width, shares, 0.88 * width, align="edge", color=colour(0), alpha=0.75)
+        axes.bar(left + 0.06 * width, shares, 0.88 * width, align="edge", color=color(0), alpha=0.75)
         axes.set_ylim(0, 1.15 * shares.max())
         _mark_mean(axes, ages)
     axes.set_xlabel(f"aggregations since the model was sent; {len(ages):,} results")
@@ -94,17 +93,17 @@ def _by_name(runs: Metrics | Mapping[str, Metrics]) -> Mapping[str, Metrics]:
 def _pair(left: Axes, right: Axes, runs: Mapping[str, Metrics], name: str) -> None:
     for index, metrics in enumerate(runs.values()):
         if name in metrics:
-            style = {"color": colour(index), "linestyle": dash(index)}
+            style = {"color": color(index), "linestyle": dash(index)}
             line(left, metrics["round"], metrics[name], **style)
             line(right, clock(metrics), metrics[name], **style)
     left.set_title(title(name))
     scale(left, name)
     ends = [last(metrics[name]) if name in metrics else np.nan for metrics in runs.values()]
     texts = [f"{run} {value(name, end)}".strip() for run, end in zip(runs, ends, strict=True)]
-    label_ends(right, ends, texts, [colour(index) for index in range(len(runs))])
+    label_ends(right, ends, texts, [color(index) for index in range(len(runs))])
 
 
-def clock(metrics: Metrics) -> Floats:
+def clock(metrics: Metrics) -> Float64s:
     """The simulated time of each round; the start, before anything was aggregated, is at zero.
 
     >>> clock({"round": np.array([0, 1]), "clock": np.array([np.nan, 0.5])})
@@ -115,7 +114,7 @@ def clock(metrics: Metrics) -> Floats:
     return np.where(rounds == 0, 0.0, times)
 
 
-def _mark_mean(axes: Axes, ages: Numbers) -> None:
+def _mark_mean(axes: Axes, ages: ClientIds) -> None:
     mean, oldest = float(ages.mean()), int(ages.max())
     right = mean < 0.6 * oldest
     axes.axvline(mean, color=PALETTE[1], linewidth=1.2, linestyle=(0, (4, 3)))
@@ -134,14 +133,14 @@ def _mark_mean(axes: Axes, ages: Numbers) -> None:
 def _objectives(axes: Axes, at: ArrayLike, target: ArrayLike, surrogate: ArrayLike) -> None:
     both = _powers(axes, np.array([target, surrogate], np.float64))
     # Where the two are equal, the lower line is seen beside the upper one.
-    for height, ink, width in zip(both, (colour(0), colour(1)), (3.4, 1.4), strict=True):
+    for height, ink, width in zip(both, (color(0), color(1)), (3.4, 1.4), strict=True):
         line(axes, at, height, color=ink, linewidth=width)
     ends = [last(height) for height in both]
     texts = [f"{word} {number_text(end)}" for word, end in zip(("target", "surrogate"), ends, strict=True)]
-    label_ends(axes, [_straight(axes, end) for end in ends], texts, [colour(0), colour(1)], gap=0.085)
+    label_ends(axes, [_straight(axes, end) for end in ends], texts, [color(0), color(1)], gap=0.085)
 
 
-def _powers(axes: Axes, values: Floats) -> Floats:
+def _powers(axes: Axes, values: Float64s) -> Float64s:
     """Equal factors at equal distances, where values fall to a fraction; what is nearly zero is left out."""
     positive = values[np.isfinite(values) & (values > 0)]
     seen = positive[positive > 1e-5 * np.median(positive)] if positive.size else positive

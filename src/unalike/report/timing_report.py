@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from ..runs.record import Record
 from ..theory.asynchrony.objective import Surrogate
-from .job_plots import TIME, Jobs, gantt
+from ..typing import Array, Float64s, Int64s
+from .job_plots import TIME, FinishedJobs, gantt
 from .plots import last
-from .timing_plots import Floats, against_time, clock, staleness_histogram, target_and_surrogate
+from .timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
 from .words import number_text, seconds_text
 
 _GROUPS = ("used", "versions", "started", "finished")
@@ -67,7 +67,7 @@ def timing_cards(record: Record, federation: Any = None, real: bool = False) -> 
     return {**cards, "Lost jobs": float(lost)} if lost else cards
 
 
-def recorded_jobs(record: Record) -> Jobs:
+def recorded_jobs(record: Record) -> FinishedJobs:
     """Every result that was aggregated, in the order of rounds; none, where the timing did not tell."""
     metrics = record.metrics()
     times = dict(zip(metrics["round"].tolist(), clock(metrics).tolist(), strict=True))
@@ -79,10 +79,10 @@ def recorded_jobs(record: Record) -> Jobs:
     aggregated = np.repeat(np.array([times[number] for number in rounds], np.float64), sizes)
     newest = np.repeat(np.array(rounds, np.int64) - 1, sizes)
     clients, versions = used.astype(np.int64), versions.astype(np.int64)
-    return Jobs(clients, started, finished, aggregated, versions, newest - versions)
+    return FinishedJobs(clients, started, finished, aggregated, versions, newest - versions)
 
 
-def realised_weights(record: Record, clients: int) -> Floats:
+def realized_weights(record: Record, clients: int) -> Float64s:
     """The mean weight of each client in a round (q), over the whole run."""
     weights, used = record.groups("weights"), record.groups("used")
     rounds = [number for number in weights if len(weights[number]) == len(used.get(number, ()))]
@@ -93,31 +93,31 @@ def realised_weights(record: Record, clients: int) -> Floats:
 class Objectives(NamedTuple):
     """The two objectives at evaluations, and the weighted standard deviations of clients' losses."""
 
-    at: Floats
-    target: Floats
-    surrogate: Floats
-    target_spread: Floats
-    surrogate_spread: Floats
+    at: Float64s
+    target: Float64s
+    surrogate: Float64s
+    target_spread: Float64s
+    surrogate_spread: Float64s
 
 
-def objectives(record: Record, importance: Floats) -> Objectives:
+def objectives(record: Record, importance: Float64s) -> Objectives:
     """Clients' test losses by importance and by realised weight, where evaluations measured clients.
 
     Clients that were not evaluated, or have no test rows, are left out of both.
     """
-    metrics, realised = record.metrics(), realised_weights(record, len(importance))
+    metrics, realized = record.metrics(), realized_weights(record, len(importance))
     rounds = np.flatnonzero(~np.isnan(metrics.get("test_loss", np.zeros(0))))
     rows = []
     for row in rounds[_evenly(len(rounds), _MOST_EVALUATIONS)].tolist():
         clients = record.client_metrics(int(metrics["round"][row]))
         if "test_loss" in clients:
             losses, who = clients["test_loss"], clients["client"]
-            target, surrogate = (_mean_and_spread(losses, w[who]) for w in (importance, realised))
+            target, surrogate = (_mean_and_spread(losses, w[who]) for w in (importance, realized))
             rows.append((clock(metrics)[row], target[0], surrogate[0], target[1], surrogate[1]))
     return Objectives(*np.array(rows, np.float64).reshape(-1, 5).T)
 
 
-def _mean_and_spread(losses: Floats, weights: Floats) -> tuple[float, float]:
+def _mean_and_spread(losses: Float64s, weights: Float64s) -> tuple[float, float]:
     """The weighted mean and standard deviation of the losses that are known; NaN when none counts."""
     counted = (weights > 0) & ~np.isnan(losses)
     if not counted.any():
@@ -127,23 +127,23 @@ def _mean_and_spread(losses: Floats, weights: Floats) -> tuple[float, float]:
         return mean, float(np.sqrt(np.average((losses[counted] - mean) ** 2, weights=weights[counted])))
 
 
-def _distance(record: Record, importance: Floats) -> str:
+def _distance(record: Record, importance: Float64s) -> str:
     """The chi-square distance of realised weights from importances; infinite where somebody has none."""
-    realised = realised_weights(record, len(importance))
-    silent = int(((importance > 0) & (realised <= 0)).sum())
+    realized = realized_weights(record, len(importance))
+    silent = int(((importance > 0) & (realized <= 0)).sum())
     if silent:
         return f"∞, {_counted(silent, 'client')} never heard"
-    return number_text(round(Surrogate(importance, realised).chi_square(), 12))
+    return number_text(round(Surrogate(importance, realized).chi_square(), 12))
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _joined(groups: dict[int, NDArray[Any]], rounds: list[int]) -> NDArray[Any]:
+def _joined(groups: dict[int, Array], rounds: list[int]) -> Array:
     return np.concatenate([np.zeros(0), *(groups[number] for number in rounds)])
 
 
-def _evenly(count: int, most: int) -> NDArray[np.int64]:
+def _evenly(count: int, most: int) -> Int64s:
     """Positions of all of `count` things or, of many, of `most` at even distances with both ends."""
     return np.linspace(0, max(count - 1, 0), min(count, most)).round().astype(np.int64)

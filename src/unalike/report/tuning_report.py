@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from ..experiments.tune import Trial
 from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
+from ..typing import Float64s
 from .comparison_plots import Runs
 from .comparison_report import comparison_page
 from .plots import scale
-from .style import colour, figure, styled
+from .style import color, figure, styled
 
 Trials = Mapping[str, Sequence[Trial]]
 
@@ -30,8 +30,8 @@ def tuning_plot(trials: Trials, metric: str) -> Figure:
     for index, (name, found) in enumerate(trials.items()):
         rates = np.array([trial.settings["learning_rate"] for trial in found])
         scores = _readable(np.array([trial.score for trial in found]), metric)
-        axes.scatter(rates, scores, s=22, facecolors="none", edgecolors=colour(index), linewidths=1.2)
-        axes.scatter(rates[:1], scores[:1], s=44, color=colour(index), label=name)
+        axes.scatter(rates, scores, s=22, facecolors="none", edgecolors=color(index), linewidths=1.2)
+        axes.scatter(rates[:1], scores[:1], s=44, color=color(index), label=name)
     axes.set_xscale("log")
     axes.set_xlabel("learning rate")
     axes.set_title("Trials on validation rows; filled: the best of a method")
@@ -40,7 +40,7 @@ def tuning_plot(trials: Trials, metric: str) -> Figure:
     return picture
 
 
-def _readable(scores: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+def _readable(scores: Float64s, metric: str) -> Float64s:
     """Scores without those of trials that went astray, which would flatten all others."""
     if higher_is_better(metric):
         return scores

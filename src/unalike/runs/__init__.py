@@ -6,7 +6,7 @@ from .folder import RunFolder
 from .lock import locked
 from .package_versions import changes, versions
 from .record import Record
-from .statistics import bottom_decile, higher_is_better, mean_interval, paired_test, summarise_clients
+from .statistics import bottom_decile, higher_is_better, mean_interval, paired_test, summarize_clients
 from .tensors import flatten, load_tensors, restore, save_tensors
 
 __all__ = [
@@ -25,6 +25,6 @@ __all__ = [
     "paired_test",
     "restore",
     "save_tensors",
-    "summarise_clients",
+    "summarize_clients",
     "versions",
 ]

@@ -8,11 +8,12 @@ from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import RunError
+from ..typing import Array, Float64s, Int64s
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Array]
 
 
 def client_rows(round: int, clients: Mapping[str, ArrayLike]) -> Iterator[tuple[Any, ...]]:
@@ -44,7 +45,7 @@ def client_columns(rows: Iterable[tuple[str, int, Any, float | None]]) -> Column
     return {"client": names, **{name: aligned(pairs, positions) for name, pairs in measured.items()}}
 
 
-def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: NDArray[np.int64]) -> Columns:
+def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: Int64s) -> Columns:
     """Rows (round, name, value) as one column per name, sorted by name."""
     measured: dict[str, list[tuple[int, float | None]]] = {}
     for round, name, value in rows:
@@ -52,7 +53,7 @@ def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: NDArray
     return {name: aligned(measured[name], rounds) for name in sorted(measured)}
 
 
-def aligned(pairs: list[tuple[int, float | None]], keys: NDArray[np.int64]) -> NDArray[np.float64]:
+def aligned(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
     """Values at sorted `keys`, NaN where there is none.
 
     >>> aligned([(2, 0.5)], np.array([1, 2]))
@@ -77,7 +78,7 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
-def group_rows(round: int, groups: Mapping[str, NDArray[Any]]) -> list[tuple[int, str, str, bytes]]:
+def group_rows(round: int, groups: Mapping[str, Array]) -> list[tuple[int, str, str, bytes]]:
     """(round, name, kind, numbers) for every group; whole numbers take four bytes each."""
     kinds = {
         name: "<f8" if np.issubdtype(group.dtype, np.floating) else "<i4" for name, group in groups.items()
@@ -85,7 +86,7 @@ def group_rows(round: int, groups: Mapping[str, NDArray[Any]]) -> list[tuple[int
     return [(round, name, kinds[name], group.astype(kinds[name]).tobytes()) for name, group in groups.items()]
 
 
-def group_numbers(kind: str, numbers: bytes) -> NDArray[Any]:
+def group_numbers(kind: str, numbers: bytes) -> Array:
     """The inverse of one row of :func:`group_rows`.
 
     >>> group_numbers("<i4", np.array([7], "<i4").tobytes())

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import RunError, unknown
+from ..typing import Float64s
 from .statistics import higher_is_better, mean_interval, paired_test
 
 Seeds = Sequence[Mapping[str, float]]
@@ -36,7 +36,7 @@ class Comparison:
     metric: str
     baseline: str
     rows: list[dict[str, Any]]
-    clients: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    clients: dict[str, Float64s] = field(default_factory=dict)
     higher: bool | None = None
     """Whether larger values are better, where the metric's name does not say so."""
 
@@ -60,7 +60,7 @@ def compare(
     results: Results,
     metric: str,
     baseline: str | None = None,
-    clients: Mapping[str, NDArray[np.float64]] | None = None,
+    clients: Mapping[str, Float64s] | None = None,
     higher: bool | None = None,
 ) -> Comparison:
     """Compare methods by their final metrics, one dict per seed; the baseline is the first unless named.

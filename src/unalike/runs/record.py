@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import RunError
+from ..typing import Array
 from .columns import Columns, client_columns, client_rows, event_row, group_numbers, group_rows, round_columns
 from .database import ROUND_TABLES, connect, damage, reporting
 from .digests import ABOUT_THE_RUN, seal
@@ -50,7 +51,7 @@ class Record:
         clients: Mapping[str, ArrayLike] | None = None,
         events: Sequence[Mapping[str, Any]] = (),
         seconds: float | None = None,
-        groups: Mapping[str, NDArray[Any]] | None = None,
+        groups: Mapping[str, Array] | None = None,
     ) -> None:
         """Write what is known of a round at once; `clients` has a column `client` and named float columns,
         `groups` are lists of clients, such as who took part, or of what belongs to them.
@@ -132,7 +133,7 @@ class Record:
         )
         return client_columns(self._rows(query, round))
 
-    def groups(self, name: str) -> dict[int, NDArray[Any]]:
+    def groups(self, name: str) -> dict[int, Array]:
         """The clients of a group (`used`, `available`, `excluded`, ...) in every round that has it; or, in
         the order of the clients used, their `weights`, `versions`, and when they `started` and `finished`."""
         rows = self._rows("SELECT round, kind, numbers FROM groups WHERE name = ? ORDER BY round", name)

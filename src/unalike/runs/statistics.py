@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import RunError
+from ..typing import Float64s
 
 _MOST_FLIPS = 12  # 2**12 sign patterns are enumerated; beyond that Wilcoxon's ranks take over
 _LOWER_IS_BETTER = ("loss", "rmse", "mse", "mae", "error", "bytes", "seconds", "rejected", "regret")
@@ -85,12 +86,12 @@ def bottom_decile(values: ArrayLike, higher_is_better: bool = True) -> float:
     return float(ordered[max(1, ordered.size // 10) - 1]) if ordered.size else np.nan
 
 
-def summarise_clients(
+def summarize_clients(
     values: ArrayLike, weights: ArrayLike | None = None, higher_is_better: bool = True
 ) -> dict[str, float]:
     """What clients get on average, and what the worst-off get; clients of weight zero were not measured.
 
-    >>> summarise_clients([0.5, 1.0], [3, 1])["weighted_mean"]
+    >>> summarize_clients([0.5, 1.0], [3, 1])["weighted_mean"]
     0.625
     """
     sample = np.asarray(values, dtype=float)
@@ -103,9 +104,7 @@ def summarise_clients(
         return _summary(sample, share, higher_is_better)
 
 
-def _summary(
-    sample: NDArray[np.float64], share: NDArray[np.float64], higher_is_better: bool
-) -> dict[str, float]:
+def _summary(sample: Float64s, share: Float64s, higher_is_better: bool) -> dict[str, float]:
     return {
         "mean": float(sample.mean()),
         "weighted_mean": float(np.average(sample, weights=share)),
@@ -115,16 +114,16 @@ def _summary(
     }
 
 
-def _measured(values: ArrayLike) -> NDArray[np.float64]:
+def _measured(values: ArrayLike) -> Float64s:
     sample = np.asarray(values, dtype=float)
     return sample[~np.isnan(sample)]
 
 
-def _worst_first(sample: NDArray[np.float64], higher_is_better: bool) -> NDArray[np.float64]:
+def _worst_first(sample: Float64s, higher_is_better: bool) -> Float64s:
     return np.sort(sample) if higher_is_better else np.sort(sample)[::-1]
 
 
-def _t_test(gaps: NDArray[np.float64]) -> float:
+def _t_test(gaps: Float64s) -> float:
     if gaps.size < 2 or np.isnan(gaps).any():
         return np.nan
     if not gaps.any():
@@ -133,7 +132,7 @@ def _t_test(gaps: NDArray[np.float64]) -> float:
     return float(2 * scipy.special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error)) if error > 0 else 0.0
 
 
-def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
+def _free_test(gaps: Float64s) -> tuple[str, float]:
     exact = gaps.size <= _MOST_FLIPS
     name = "sign flips" if exact else "Wilcoxon signed ranks"
     if gaps.size == 0 or np.isnan(gaps).any():
@@ -143,11 +142,11 @@ def _free_test(gaps: NDArray[np.float64]) -> tuple[str, float]:
     return name, _sign_flips(gaps) if exact else _wilcoxon(gaps)
 
 
-def _wilcoxon(gaps: NDArray[np.float64]) -> float:
+def _wilcoxon(gaps: Float64s) -> float:
     return float(scipy.stats.wilcoxon(gaps).pvalue)
 
 
-def _sign_flips(gaps: NDArray[np.float64]) -> float:
+def _sign_flips(gaps: Float64s) -> float:
     """The share of sign patterns whose sum is at least as far from zero as the one observed."""
     signs = np.array(list(product((-1.0, 1.0), repeat=gaps.size)))
     sums = np.abs(signs @ gaps)

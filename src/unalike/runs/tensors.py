@@ -15,15 +15,15 @@ from typing import Any
 import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from ..core.pytrees import Tree
 from ..errors import RunError
+from ..typing import Array
 from .atomic import replacing
 
-Tensors = dict[str, NDArray[Any]]
+Tensors = dict[str, Array]
 _CHECKSUM = "checksum"
 _METADATA = "unalike"  # one key for all words: safetensors writes several in a random order
 _INTEGERS = {"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}
@@ -47,7 +47,7 @@ def flatten(tree: Tree) -> Tensors:
     return tensors
 
 
-def restore(template: Tree, tensors: Mapping[str, NDArray[Any]]) -> Tree:
+def restore(template: Tree, tensors: Mapping[str, Array]) -> Tree:
     """The template's structure filled with stored tensors; each leaf is of the template's kind.
 
     >>> restore({"w": np.zeros(2), "n": 0}, {"w": np.ones(2), "n": np.asarray(7)})
@@ -103,7 +103,7 @@ def _name(path: Any) -> str:
     return keystr(path, simple=True, separator="/") or "value"
 
 
-def _array(name: str, leaf: Any) -> NDArray[Any]:
+def _array(name: str, leaf: Any) -> Array:
     if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         raise RunError(f"{name!r} is a random key; store its data (jax.random.key_data) instead.")
     array = np.asarray(leaf)
@@ -113,7 +113,7 @@ def _array(name: str, leaf: Any) -> NDArray[Any]:
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
-def _fit(name: str, leaf: Any, tensor: NDArray[Any]) -> Any:
+def _fit(name: str, leaf: Any, tensor: Array) -> Any:
     wanted = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     if tuple(wanted.shape) != tensor.shape:
         raise RunError(f"tensor {name!r} has shape {tensor.shape}, but {tuple(wanted.shape)} is expected.")

@@ -4,7 +4,7 @@ from ..topology.gossip import Gossip
 from ..topology.on_network import OnNetwork
 from .base import Clients, Draw, Step, Timing, timing_registry
 from .clock.hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardware_registry
-from .clock.jobs import Flight
+from .clock.jobs import Jobs
 from .clock.measured_times import TraceTimes
 from .clock.network_time import NetworkTime
 from .policies.asynchronous import Asynchronous
@@ -12,9 +12,9 @@ from .policies.base import Policy
 from .policies.cohorts import Deadline, OverSelection, WaitForAll
 from .policies.fedbuff import FedBuff
 from .policies.fedfix import FedFix
-from .staleness import Weighing, discount_registry
+from .staleness import ResultWeights, discount_registry
 from .synchronous import Synchronous
-from .timeline import Schedule, plan_schedule
+from .timeline import Timeline, plan_schedule
 
 __all__ = [
     "Asynchronous",
@@ -25,21 +25,21 @@ __all__ = [
     "FedBuff",
     "FedFix",
     "FixedTimes",
-    "Flight",
     "Gossip",
     "Hardware",
+    "Jobs",
     "LogNormalTimes",
     "NetworkTime",
     "OnNetwork",
     "OverSelection",
     "Policy",
-    "Schedule",
+    "ResultWeights",
     "Step",
     "Synchronous",
+    "Timeline",
     "Timing",
     "TraceTimes",
     "WaitForAll",
-    "Weighing",
     "discount_registry",
     "hardware_registry",
     "plan_schedule",

@@ -11,47 +11,47 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..participation import Cohort
+from ..typing import Array, ClientIds, Float64s, Int64s
 
 if TYPE_CHECKING:
-    from .clock.jobs import Flight
+    from .clock.jobs import Jobs
 
 Draw = Callable[[int], Cohort]
 """The cohort of a round; a draw with a true attribute `everyone` always names all clients."""
-NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+NONE: Int64s = np.zeros(0, np.int64)
 
 
 class Step(NamedTuple):
     """One aggregation: some clients' results, each from some version of the model, mixed by weights."""
 
     number: int
-    clients: NDArray[np.int64]
-    versions: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    clients: ClientIds
+    versions: Int64s
+    weights: Float64s
     """One weight per client, or a mixing matrix (receivers x clients)."""
     time: float = 0.0
-    done_with: NDArray[np.int64] = NONE
+    done_with: Int64s = NONE
     """Versions that no later step starts from."""
-    jobs: NDArray[np.int64] | None = None
+    jobs: Int64s | None = None
     """The how-manieth job of its client each result is, which decides its batches; the step's number, when
     not given."""
-    started: NDArray[np.float64] | None = None
+    started: Float64s | None = None
     """When each client began, and when its result was ready; where the timing knows."""
-    finished: NDArray[np.float64] | None = None
-    lost: NDArray[np.int64] = NONE
+    finished: Float64s | None = None
+    lost: Int64s = NONE
     """Clients whose work was lost or given up since the last step."""
     messages: float | None = None
     """How many models were sent; one down and one up for each client, when not given."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """The step as arrays, for a checkpoint."""
         return {name: np.asarray(value) for name, value in self._asdict().items() if value is not None}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Step:
+    def of(cls, arrays: Mapping[str, Array]) -> Step:
         """The inverse of :meth:`arrays`."""
         plain: dict[str, Any] = {"number": int(arrays["number"]), "time": float(arrays["time"])}
         if "messages" in arrays:
@@ -67,11 +67,11 @@ class Step(NamedTuple):
 class Clients(NamedTuple):
     """What a timing is told of the clients before a run."""
 
-    importance: NDArray[np.float64]
+    importance: Float64s
     seed: int = 0
     bytes_down: int = 0
     bytes_up: int = 0
-    flight: Flight | None = None
+    flight: Jobs | None = None
     """The jobs of real clients; simulated on the timing's hardware when not given."""
 
 
@@ -86,11 +86,11 @@ class Timing:
         trained, unless its state was restored."""
         raise NotImplementedError
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run sees the same steps, beside their number."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
 
 

@@ -18,14 +18,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..typing import Float64s, Int64s
 from .base import Clients, Step, Timing
 from .clock.hardware import hardware_registry
 from .policies.base import Policy
-from .timeline import Everyone, Schedule, results_of
+from .timeline import Everyone, Timeline, results_of
 
-Floats = NDArray[np.float64]
 EACH, COUNTED = 4000, 60_000
 """Results of each client that are counted, and of all together, at most."""
 FEW, FEW_FIXED = COUNTED // EACH, 60
@@ -39,9 +38,9 @@ PRETENDED = 4.0
 class Reporting(NamedTuple):
     """How often clients report, and how well that is known."""
 
-    frequency: Floats
+    frequency: Float64s
     """The share of steps in which each client reports."""
-    variance: Floats
+    variance: Float64s
     """The variance of this estimate, relative to its square."""
 
 
@@ -64,7 +63,7 @@ def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
     count = len(clients.importance)
     results = min(COUNTED, EACH * count)
     steps = results_of(played, clients, 2 * results if later else results).steps
-    kept = Schedule(steps[len(steps) // 2 if later else len(steps) // 4 :], count)
+    kept = Timeline(steps[len(steps) // 2 if later else len(steps) // 4 :], count)
     random = 0.0 if played.times.fixed and not played._losses else 1.0
     # Who was not heard in a rehearsal may still come in training, and must not weigh nothing then.
     seen = kept.counts if later else np.maximum(kept.counts, 0.5)
@@ -74,8 +73,8 @@ def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
 class _Moment(NamedTuple):
     """Where every client stands: how many jobs it has begun, and when the newest."""
 
-    jobs: NDArray[np.int64]
-    started: NDArray[np.int64]
+    jobs: Int64s
+    started: Int64s
 
 
 def _renewed(played: Policy, clients: Clients, later: bool) -> Reporting:
@@ -114,7 +113,7 @@ def _play(steps: Iterator[Step], results: int) -> float:
     return arrived / taken
 
 
-def _busy(played: Policy, since: _Moment) -> Floats:
+def _busy(played: Policy, since: _Moment) -> Float64s:
     """How long each client worked on its jobs since then, without its last."""
     flight = played.flight
     total = np.zeros(len(flight.jobs))
@@ -125,7 +124,7 @@ def _busy(played: Policy, since: _Moment) -> Floats:
     return total / played.resolution
 
 
-def _arriving(played: Policy) -> tuple[Floats, Floats]:
+def _arriving(played: Policy) -> tuple[Float64s, Float64s]:
     """The share of each client's jobs that arrive, and how long a job lasts on average."""
     kept, times = 1 - played.dropout, played.times
     if played.timeout is None:
@@ -138,7 +137,7 @@ def _arriving(played: Policy) -> tuple[Floats, Floats]:
     return kept * within, np.minimum((parts - 0.5 * within) * longest / 256, times.mean)
 
 
-def _drawn(played: Policy, kept: float) -> tuple[Floats, Floats]:
+def _drawn(played: Policy, kept: float) -> tuple[Float64s, Float64s]:
     """The same from a hundred jobs of each client, where the hardware does not know."""
     everyone, longest = np.arange(len(played.times.mean)), float(played.timeout or np.inf)
     drawn = np.stack([played.times.ticks(everyone, np.full(len(everyone), j)) for j in range(100)])

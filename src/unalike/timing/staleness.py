@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
+from ..typing import Array, ClientIds, Float64s, Int64s
 
-Floats = NDArray[np.float64]
 MODES = ("corrected", "identical", "online")
-Discount = Callable[[NDArray[np.int64]], Floats]
+Discount = Callable[[Int64s], Float64s]
 discount_registry: Registry[Discount] = Registry("staleness discount")
 
 
@@ -42,10 +41,10 @@ def hinge(slope: float = 10.0, free: float = 4.0) -> Discount:
     return lambda staleness: 1 / (slope * np.maximum(staleness - free, 0.0) + 1)
 
 
-class Weighing:
+class ResultWeights:
     """Weights of results by client, and what is learnt of how often each client reports.
 
-    >>> weighing = Weighing("corrected", np.array([0.5, 0.5]), np.ones(2), np.array([1.0, 0.5]))
+    >>> weighing = ResultWeights("corrected", np.array([0.5, 0.5]), np.ones(2), np.array([1.0, 0.5]))
     >>> weighing.of(np.array([0, 1]), np.array([0, 3]))
     array([0.5, 1. ])
     """
@@ -53,9 +52,9 @@ class Weighing:
     def __init__(
         self,
         mode: str,
-        importance: Floats,
-        uncorrected: Floats,
-        frequency: Floats | None = None,
+        importance: Float64s,
+        uncorrected: Float64s,
+        frequency: Float64s | None = None,
         discount: str = "constant",
         largest: float = np.inf,
     ) -> None:
@@ -72,24 +71,24 @@ class Weighing:
             uncorrected = np.where(frequency > 0, importance / np.maximum(frequency, 1e-300), 0.0)
         self.fixed = np.minimum(uncorrected, largest)
 
-    def of(self, clients: NDArray[np.int64], staleness: NDArray[np.int64]) -> Floats:
+    def of(self, clients: ClientIds, staleness: Int64s) -> Float64s:
         """What these clients' results weigh."""
         weights = self._online(clients) if self.mode == "online" else self.fixed[clients]
         return weights if self.discount is None else weights * self.discount(staleness)
 
-    def saw(self, clients: NDArray[np.int64]) -> None:
+    def saw(self, clients: ClientIds) -> None:
         """A step with these clients."""
         self.reports[clients] += 1
         self.steps += 1
 
-    def _online(self, clients: NDArray[np.int64]) -> Floats:
+    def _online(self, clients: ClientIds) -> Float64s:
         """p_i / f_i with the share of steps so far, this one included; one report is all that is known at
         first."""
         steps, reports = self.steps + 1, self.reports[clients] + 1
         importance = self.importance[clients]
         return np.clip(importance * steps / reports, importance, self.largest)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What was learnt."""
         return {"reports": self.reports.copy(), "counted": np.array(self.steps)}
 

@@ -13,33 +13,33 @@ from itertools import islice, takewhile
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..participation import Cohort
+from ..typing import Float64s, Int64s
 from .base import Clients, Step, Timing
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Timeline:
     """The steps of a policy."""
 
     steps: list[Step]
     clients: int
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Int64s:
         """How often each client reports."""
         if not self.steps:
             return np.zeros(self.clients, np.int64)
         return np.bincount(np.concatenate([step.clients for step in self.steps]), minlength=self.clients)
 
     @property
-    def frequency(self) -> NDArray[np.float64]:
+    def frequency(self) -> Float64s:
         """The share of steps in which each client reports."""
         return self.counts / max(len(self.steps), 1)
 
     @property
-    def expected_weights(self) -> NDArray[np.float64]:
+    def expected_weights(self) -> Float64s:
         """The mean weight of each client in a step (q), over the whole schedule."""
         total = np.zeros(self.clients)
         for step in self.steps:
@@ -47,7 +47,7 @@ class Schedule:
         return total / max(len(self.steps), 1)
 
     @property
-    def staleness(self) -> NDArray[np.int64]:
+    def staleness(self) -> Int64s:
         """How many versions old the model was that each result started from."""
         return np.concatenate([np.zeros(0, np.int64), *(s.number - s.versions for s in self.steps)])
 
@@ -57,7 +57,7 @@ class Everyone:
 
     everyone = True
 
-    def __init__(self, importance: NDArray[np.float64]) -> None:
+    def __init__(self, importance: Float64s) -> None:
         self._cohort = Cohort(np.arange(len(importance)), importance)
 
     def __call__(self, number: int) -> Cohort:
@@ -71,7 +71,7 @@ def plan_steps(timing: Timing, clients: Clients) -> Iterator[Step]:
     return rehearsed.steps(Everyone(clients.importance), 0)
 
 
-def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: int | None = None) -> Schedule:
+def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: int | None = None) -> Timeline:
     """The schedule up to a time, or of so many steps.
 
     >>> from unalike.timing import Asynchronous, FixedTimes
@@ -81,17 +81,17 @@ def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: i
     """
     endless = plan_steps(timing, clients)
     planned = takewhile(lambda step: step.time <= until, endless if steps is None else islice(endless, steps))
-    return Schedule(list(planned), len(clients.importance))
+    return Timeline(list(planned), len(clients.importance))
 
 
-def plan_results(timing: Timing, clients: Clients, results: int) -> Schedule:
+def plan_results(timing: Timing, clients: Clients, results: int) -> Timeline:
     """A schedule with so many results (a step without any counts as one)."""
     ready = copy.copy(timing)
     ready.begin(clients)
     return results_of(ready, clients, results)
 
 
-def results_of(ready: Timing, clients: Clients, results: int) -> Schedule:
+def results_of(ready: Timing, clients: Clients, results: int) -> Timeline:
     """The same of a timing that has begun, which goes on from there."""
     steps, found = [], 0
     for step in ready.steps(Everyone(clients.importance), 0):
@@ -99,4 +99,4 @@ def results_of(ready: Timing, clients: Clients, results: int) -> Schedule:
         found += len(step.clients) or 1
         if found >= results:
             break
-    return Schedule(steps, len(clients.importance))
+    return Timeline(steps, len(clients.importance))

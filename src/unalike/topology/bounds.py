@@ -23,15 +23,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..typing import Float64s
 from .critical_circuits import SETS, lightest_circuits, lightest_walks
 from .delays import computing, delays_of, single_delays
 from .graphs import Graph
 from .strong_connectivity import is_strong
 from .underlays.connectivity import Connectivity
 
-Floats = NDArray[np.float64]
 WALKS = 150
 """Up to so many silos, circuits through arcs are sought (rule 3), which takes at least cubic time."""
 ONCE = 12
@@ -87,7 +86,7 @@ def narrow(connectivity: Connectivity, limit: float, choices: Choices, sets: int
         allowed, forced = kept, must
 
 
-def _excess(connectivity: Connectivity, limit: float, allowed: Graph, forced: Graph) -> Floats:
+def _excess(connectivity: Connectivity, limit: float, allowed: Graph, forced: Graph) -> Float64s:
     """Lower bounds of delays minus the limit, infinite where an arc is struck out (rule 2)."""
     sent, heard = forced.sum(axis=1), forced.sum(axis=0)
     present = delays_of(connectivity, np.maximum(sent, 1), np.maximum(heard, 1))
@@ -95,7 +94,7 @@ def _excess(connectivity: Connectivity, limit: float, allowed: Graph, forced: Gr
     return np.where(allowed, np.where(forced, present, on_top) - limit, np.inf)
 
 
-def _lie_on_circuits(excess: Floats, slack: float, sets: int) -> Graph:
+def _lie_on_circuits(excess: Float64s, slack: float, sets: int) -> Graph:
     """Arcs that may be on a circuit of mean at most the limit (rules 3 and 4)."""
     size = len(excess)
     kept = np.isfinite(excess) & (_cheapest_choice(excess) <= slack * size)
@@ -107,7 +106,7 @@ def _lie_on_circuits(excess: Floats, slack: float, sets: int) -> Graph:
     return kept
 
 
-def _cheapest_choice(excess: Floats) -> Floats:
+def _cheapest_choice(excess: Float64s) -> Float64s:
     """For every arc (i, j): its excess, the least out of j, and those of other silos that help."""
     least = excess.min(axis=1)
     helps = np.minimum(least, 0.0)
@@ -115,7 +114,7 @@ def _cheapest_choice(excess: Floats) -> Floats:
         return excess + least + helps.sum() - helps[:, None] - helps
 
 
-def _longest_forced(excess: Floats, forced: Graph, slack: float) -> Floats | None:
+def _longest_forced(excess: Float64s, forced: Graph, slack: float) -> Float64s | None:
     """The largest excess over paths of arcs it must have (rule 5); None if a circuit of them exceeds."""
     if not forced.any():
         return np.full(excess.shape, -np.inf)

@@ -7,10 +7,12 @@ only that *columns* do: a silo that sends to d others gives each of them, and ke
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from ..typing import Float64s
 
 
-def pushing(weights: ArrayLike) -> NDArray[np.float64]:
+def pushing(weights: ArrayLike) -> Float64s:
     """Receivers by senders, on the arcs of given weights: equal parts to everyone who hears, and to oneself.
 
     >>> pushing([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.3, 0.3, 0.4]]).sum(axis=0)

@@ -11,16 +11,16 @@ least as high as the one before and none above the truth:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..typing import Float64s
+
 TURNS = 60
 """Up to so many silos, walks that turn are left out."""
 SETS = 7
 """Up to so many silos, all circuits are looked at, again and again."""
 
 
-def lightest_circuits(weights: Floats, sets: int = SETS) -> Floats:
+def lightest_circuits(weights: Float64s, sets: int = SETS) -> Float64s:
     """For every arc, a lower bound on the sum of weights of circuits through it (infinite weight: no arc);
     the best of the three that can be afforded; `sets` is up to how many silos all circuits are looked at.
 
@@ -32,12 +32,12 @@ def lightest_circuits(weights: Floats, sets: int = SETS) -> Floats:
     return without_turns(weights) if len(weights) <= TURNS else by_walks(weights)
 
 
-def by_walks(weights: Floats) -> Floats:
+def by_walks(weights: Float64s) -> Float64s:
     """Over closed walks of at most N arcs."""
     return weights + lightest_walks(weights, len(weights) - 1).T
 
 
-def without_turns(weights: Floats) -> Floats:
+def without_turns(weights: Float64s) -> Float64s:
     """Over closed walks of at most N arcs that do not turn round, and pairs of arcs.
 
     Of the walks from j to every silo, the lightest is kept, and the lightest that comes from another silo.
@@ -59,7 +59,7 @@ def without_turns(weights: Floats) -> Floats:
     return found
 
 
-def by_sets(weights: Floats) -> Floats:
+def by_sets(weights: Float64s) -> Float64s:
     """Over all circuits: `paths[j, v]` of a set is the lightest path from j to v through exactly that set."""
     size = len(weights)
     sets = np.arange(1 << size)
@@ -75,7 +75,7 @@ def by_sets(weights: Floats) -> Floats:
     return weights + paths.min(axis=0).T
 
 
-def lightest_walks(weights: Floats, arcs: int) -> Floats:
+def lightest_walks(weights: Float64s, arcs: int) -> Float64s:
     """The least sum of weights over walks of at most so many arcs between all pairs, by repeated squaring."""
     step = np.minimum(weights, np.where(np.eye(len(weights), dtype=bool), 0.0, np.inf))
     total = np.where(np.eye(len(weights), dtype=bool), 0.0, np.inf)
@@ -87,5 +87,5 @@ def lightest_walks(weights: Floats, arcs: int) -> Floats:
     return total
 
 
-def _min_plus(a: Floats, b: Floats) -> Floats:
+def _min_plus(a: Float64s, b: Float64s) -> Float64s:
     return np.stack([(row[:, None] + b).min(axis=0) for row in a])

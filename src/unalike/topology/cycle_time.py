@@ -17,13 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..typing import Float64s, Int64s
 from .graphs import Graph
 from .strong_connectivity import check_strong
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 TOLERANCE = 1e-12
 
 
@@ -40,7 +38,7 @@ class Circuit:
         return " → ".join(names[i] for i in (*self.silos, self.silos[0]))
 
 
-def critical_circuit(delays: Floats, names: Sequence[str] | None = None) -> Circuit:
+def critical_circuit(delays: Float64s, names: Sequence[str] | None = None) -> Circuit:
     """The circuit with the largest mean, of delays that are -inf where there is no arc (senders by
     receivers); a `ConfigError` where not all silos hear each other.
 
@@ -55,7 +53,7 @@ def critical_circuit(delays: Floats, names: Sequence[str] | None = None) -> Circ
     return Circuit(float(delays[alone, alone]), (alone,)) if delays[alone, alone] > found.mean else found
 
 
-def _shortcut(arcs: Graph, delays: Floats) -> Circuit | None:
+def _shortcut(arcs: Graph, delays: Float64s) -> Circuit | None:
     """Rings and trees need no search."""
     if len(arcs) == 1:
         return Circuit(float(delays[0, 0]), (0,))
@@ -65,7 +63,7 @@ def _shortcut(arcs: Graph, delays: Floats) -> Circuit | None:
     return tree_circuit(arcs, delays) if count == 2 * len(arcs) - 2 and (arcs == arcs.T).all() else None
 
 
-def ring_circuit(arcs: Graph, delays: Floats) -> Circuit:
+def ring_circuit(arcs: Graph, delays: Float64s) -> Circuit:
     """The only circuit of a directed ring."""
     after = arcs.argmax(axis=1)
     silos = [0]
@@ -74,14 +72,14 @@ def ring_circuit(arcs: Graph, delays: Floats) -> Circuit:
     return _circuit(delays, silos)
 
 
-def tree_circuit(arcs: Graph, delays: Floats) -> Circuit:
+def tree_circuit(arcs: Graph, delays: Float64s) -> Circuit:
     """The slowest edge of a tree, there and back: circuits of trees are pairs of arcs."""
     both = np.where(arcs, delays + delays.T, -np.inf)
     i, j = np.unravel_index(int(both.argmax()), both.shape)
     return _circuit(delays, [int(i), int(j)])
 
 
-def _circuit(delays: Floats, silos: list[int]) -> Circuit:
+def _circuit(delays: Float64s, silos: list[int]) -> Circuit:
     path = np.array(silos)
     return Circuit(float(delays[path, np.roll(path, -1)].sum()) / len(silos), tuple(silos))
 
@@ -89,19 +87,19 @@ def _circuit(delays: Floats, silos: list[int]) -> Circuit:
 class _Arcs:
     """The arcs of a digraph, sorted by sender."""
 
-    def __init__(self, delays: Floats) -> None:
+    def __init__(self, delays: Float64s) -> None:
         self.sender, self.receiver = np.nonzero(np.isfinite(delays))
         self.delay = delays[self.sender, self.receiver]
         self.first = np.searchsorted(self.sender, np.arange(len(delays)))
 
-    def best(self, value: Floats) -> tuple[Floats, Integers]:
+    def best(self, value: Float64s) -> tuple[Float64s, Int64s]:
         """The largest value of each sender's arcs, and the number of that arc."""
         top = np.maximum.reduceat(value, self.first)
         where = np.flatnonzero(value == top[self.sender])
         return top, where[np.searchsorted(self.sender[where], np.arange(len(top)))]
 
 
-def howard(delays: Floats) -> Circuit:
+def howard(delays: Float64s) -> Circuit:
     """The circuit with the largest mean, loops included, by policy iteration."""
     arcs = _Arcs(delays)
     scale = TOLERANCE * max(float(np.abs(arcs.delay).max()), 1e-300)
@@ -119,7 +117,7 @@ def howard(delays: Floats) -> Circuit:
         circuit = found if found.mean > circuit.mean else circuit
 
 
-def _best_circuit(delays: Floats, after: Integers) -> Circuit:
+def _best_circuit(delays: Float64s, after: Int64s) -> Circuit:
     """The best of the circuits of a policy: everyone follows one arc."""
     mark, best = np.full(len(after), -1), None
     follow = after.tolist()
@@ -136,7 +134,7 @@ def _best_circuit(delays: Floats, after: Integers) -> Circuit:
     return best
 
 
-def _towards(arcs: _Arcs, choice: Integers, goal: tuple[int, ...]) -> Integers:
+def _towards(arcs: _Arcs, choice: Int64s, goal: tuple[int, ...]) -> Int64s:
     """The policy changed so that everyone gets to the goal: whoever does not takes an arc that does."""
     after, there = arcs.receiver[choice], np.zeros(len(choice), bool)
     there[list(goal)] = True
@@ -152,7 +150,7 @@ def _towards(arcs: _Arcs, choice: Integers, goal: tuple[int, ...]) -> Integers:
     return choice
 
 
-def _potential(arcs: _Arcs, choice: Integers, circuit: Circuit) -> Floats:
+def _potential(arcs: _Arcs, choice: Int64s, circuit: Circuit) -> Float64s:
     """The excess over the mean that a message gathers on its way to the circuit's first silo."""
     jump, value = arcs.receiver[choice].copy(), arcs.delay[choice] - circuit.mean
     root = circuit.silos[0]
@@ -162,7 +160,7 @@ def _potential(arcs: _Arcs, choice: Integers, circuit: Circuit) -> Floats:
     return value
 
 
-def karp(delays: Floats) -> float:
+def karp(delays: Float64s) -> float:
     """The largest circuit mean by another way (Karp, A Characterization of the Minimum Cycle Mean in a
     Digraph, 1978): max over v of min over k of (D_n(v) - D_k(v)) / (n - k), D_k the longest walks of k
     arcs."""
@@ -177,7 +175,7 @@ def karp(delays: Floats) -> float:
     return float(slope[np.isfinite(longest[-1])].max())
 
 
-def start_times(delays: Floats | Sequence[Floats], rounds: int) -> Floats:
+def start_times(delays: Float64s | Sequence[Float64s], rounds: int) -> Float64s:
     """When every silo starts each round, (rounds + 1, N) in ms; delays may differ by round, in turns."""
     every = [delays] if isinstance(delays, np.ndarray) else list(delays)
     turns = [_Arcs(table.T) for table in every]

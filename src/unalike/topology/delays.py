@@ -12,20 +12,19 @@ the overlay yet leave access links out (d_c), or take one transfer at a time (de
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..typing import Float64s
 from .graphs import Graph
 from .underlays.connectivity import Connectivity
 
-Floats = NDArray[np.float64]
 
-
-def computing(connectivity: Connectivity) -> Floats:
+def computing(connectivity: Connectivity) -> Float64s:
     """Milliseconds that each silo computes in a round, s T_c."""
     return connectivity.local_steps * connectivity.compute
 
 
-def transfers(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLike) -> Floats:
+def transfers(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLike) -> Float64s:
     """Milliseconds from sender (row) to receiver (column), where every silo sends to and receives from so
     many at once; zero of them means that its access link is not counted."""
     with np.errstate(divide="ignore"):
@@ -35,14 +34,14 @@ def transfers(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLi
     return connectivity.latency + 1000.0 * connectivity.bits / rate
 
 
-def delays_of(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLike) -> Floats:
+def delays_of(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLike) -> Float64s:
     """d(i, j) of all pairs for given degrees, infinite where silos cannot talk; s T_c(i) on the diagonal."""
     delay = computing(connectivity)[:, None] + transfers(connectivity, sending, receiving)
     np.fill_diagonal(delay, computing(connectivity))
     return delay
 
 
-def overlay_delays(connectivity: Connectivity, arcs: Graph) -> Floats:
+def overlay_delays(connectivity: Connectivity, arcs: Graph) -> Float64s:
     """d_o of the arcs of an overlay (senders by receivers), minus infinity where there is none.
 
     >>> from .connectivity import connect
@@ -55,18 +54,18 @@ def overlay_delays(connectivity: Connectivity, arcs: Graph) -> Floats:
     return np.where(kept, delays_of(connectivity, sending, receiving), -np.inf)
 
 
-def design_delays(connectivity: Connectivity) -> Floats:
+def design_delays(connectivity: Connectivity) -> Float64s:
     """d_c: as if access links were never the bottleneck."""
     nobody = np.zeros(len(connectivity))
     return delays_of(connectivity, nobody, nobody)
 
 
-def single_delays(connectivity: Connectivity) -> Floats:
+def single_delays(connectivity: Connectivity) -> Float64s:
     """d of overlays in which everyone sends to one silo and hears one; no overlay is faster on any arc."""
     once = np.ones(len(connectivity))
     return delays_of(connectivity, once, once)
 
 
-def both_ways(delays: Floats) -> Floats:
+def both_ways(delays: Float64s) -> Float64s:
     """The mean of both directions; infinite where one of them is missing."""
     return (delays + delays.T) / 2

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from ..typing import Float64s
 from .graphs import Graph
 
-Floats = NDArray[np.float64]
 FEW_EDGES = 150
 """Up to so many, the smooth problem is solved; more are walked down."""
 SHARPNESS = (20.0, 200.0, 2000.0, 20000.0)
@@ -36,22 +35,22 @@ class Chain:
         self.ends[self.heads, np.arange(len(self.heads))] = 1
         self.ends[self.tails, np.arange(len(self.heads))] = 1
 
-    def deviation(self, weights: Floats) -> Floats:
+    def deviation(self, weights: Float64s) -> Float64s:
         """W minus its limit."""
         table = self.table(weights)
         return table + np.diag(1 - table.sum(axis=1)) - 1 / self.size
 
-    def table(self, weights: Floats) -> Floats:
+    def table(self, weights: Float64s) -> Float64s:
         """The weights as a symmetric matrix without diagonal."""
         table = np.zeros((self.size, self.size))
         table[self.heads, self.tails] = table[self.tails, self.heads] = weights
         return table
 
-    def slowest(self, weights: Floats) -> float:
+    def slowest(self, weights: Float64s) -> float:
         """The largest eigenvalue by size, beside that of the mean."""
         return float(np.abs(np.linalg.eigvalsh(self.deviation(weights))).max())
 
-    def soft(self, weights: Floats, sharpness: float) -> tuple[float, Floats]:
+    def soft(self, weights: Float64s, sharpness: float) -> tuple[float, Float64s]:
         """A smooth maximum of the eigenvalues' sizes, and its gradient."""
         values, vectors = np.linalg.eigh(self.deviation(weights))
         signed = sharpness * np.concatenate([values, -values])
@@ -62,14 +61,14 @@ class Chain:
         gaps = (vectors[self.heads] - vectors[self.tails]) ** 2
         return (top + np.log(total)) / sharpness, -gaps @ pull
 
-    def allowed(self, weights: Floats, keep: float) -> Floats:
+    def allowed(self, weights: Float64s, keep: float) -> Float64s:
         """Weights scaled down where a client would give away more than it may."""
         weights = np.maximum(weights, 0.0)
         given = np.maximum(self.ends @ weights / (1 - keep), 1.0)
         return weights / np.maximum(given[self.heads], given[self.tails])
 
 
-def fastest_weights(graph: Graph, start: Floats, keep: float = 0.0) -> Floats:
+def fastest_weights(graph: Graph, start: Float64s, keep: float = 0.0) -> Float64s:
     """The weights of all edges (no diagonal), from a start; everyone keeps at least `keep` of its own."""
     chain = Chain(graph)
     first = chain.allowed(start[chain.heads, chain.tails], keep)
@@ -77,7 +76,7 @@ def fastest_weights(graph: Graph, start: Floats, keep: float = 0.0) -> Floats:
     return chain.table(best)
 
 
-def _solve(chain: Chain, start: Floats, keep: float) -> Floats:
+def _solve(chain: Chain, start: Float64s, keep: float) -> Float64s:
     """Sharper and sharper smooth problems, each from the last one's answer."""
     room = scipy.optimize.LinearConstraint(chain.ends, -np.inf, 1 - keep)
     seen = [start]
@@ -96,7 +95,7 @@ def _solve(chain: Chain, start: Floats, keep: float) -> Floats:
     return min(seen, key=chain.slowest)
 
 
-def _walk(chain: Chain, start: Floats, keep: float) -> Floats:
+def _walk(chain: Chain, start: Float64s, keep: float) -> Float64s:
     """Subgradient steps of falling length, brought back to what is allowed."""
     weights, best, lowest = start, start, np.inf
     sharpness = 10 * np.log(2 * chain.size) / max(chain.slowest(start), 1e-3)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.random import bits, generator
 from ..errors import ConfigError
 from ..timing.base import Clients, Draw, Step, Timing, timing_registry
+from ..typing import Float64s
 from . import check_mixing, graph_of, mixing_of, reaches_everyone
 
-Floats = NDArray[np.float64]
 Chosen = Callable[[int, np.random.Generator], ArrayLike]
 """The mixing matrix of a round, with randomness of its own."""
 
@@ -48,7 +48,7 @@ class Gossip(Timing):
     ) -> None:
         self.graph, self.mixing, self.redraw, self.matrices = graph, mixing, redraw, matrices
         self.seed, self.clients = 0, 0
-        self._turns: list[Floats] = []
+        self._turns: list[Float64s] = []
 
     def begin(self, clients: Clients) -> None:
         """Draw the graph and check the weights on it."""
@@ -59,7 +59,7 @@ class Gossip(Timing):
         if self._turns and not reaches_everyone(self._turns):
             raise ConfigError("these mixing matrices together do not connect all clients.")
 
-    def matrix(self, number: int) -> Floats:
+    def matrix(self, number: int) -> Float64s:
         """The mixing matrix of a round."""
         if self._turns:
             return self._turns[number % len(self._turns)]
@@ -75,7 +75,7 @@ class Gossip(Timing):
             over, old = float(number + 1), np.array([number])
             yield Step(number, everyone, versions, matrix, over, old, messages=sent)
 
-    def _fixed(self) -> list[Floats]:
+    def _fixed(self) -> list[Float64s]:
         if self.matrices is None:
             return [] if self.redraw else [self._drawn(self.seed)]
         if callable(self.matrices):
@@ -83,10 +83,10 @@ class Gossip(Timing):
         stacked = np.asarray(self.matrices, np.float64)
         return list(stacked[None] if stacked.ndim == 2 else stacked)
 
-    def _drawn(self, seed: int) -> Floats:
+    def _drawn(self, seed: int) -> Float64s:
         return mixing_of(self.mixing, graph_of(self.graph, self.clients, seed))
 
-    def _checked(self, matrix: ArrayLike) -> Floats:
+    def _checked(self, matrix: ArrayLike) -> Float64s:
         checked = check_mixing(matrix, loops=False)
         if len(checked) != self.clients:
             raise ConfigError(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.random import generator
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Bools, Int64s
 
-Graph = NDArray[np.bool_]
+Graph = Bools
 graph_registry: Registry[Graph] = Registry("graph")
 DRAWS = 100
 """How often a random graph is drawn anew until it is connected."""
@@ -114,7 +115,7 @@ def unreachable(graph: Graph) -> int | None:
     return None if reached.all() else int(np.argmin(reached))
 
 
-def degrees(graph: Graph) -> NDArray[np.int64]:
+def degrees(graph: Graph) -> Int64s:
     """How many neighbours every client has."""
     return graph.sum(axis=1)
 

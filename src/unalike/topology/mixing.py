@@ -16,21 +16,21 @@ from collections.abc import Sequence
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.pytrees import Tree
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..typing import Bools, Float64s
 from .fastest_mixing import fastest_weights
 from .graphs import Graph, degrees, unreachable
 
-Floats = NDArray[np.float64]
-mixing_registry: Registry[Floats] = Registry("mixing")
+mixing_registry: Registry[Float64s] = Registry("mixing")
 TOLERANCE = 1e-6
 
 
 @mixing_registry.add("metropolis")
-def metropolis(*, graph: Graph) -> Floats:
+def metropolis(*, graph: Graph) -> Float64s:
     """1 / (1 + the larger degree) for every pair of neighbours; a client keeps the rest.
 
     >>> metropolis(graph=np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)).round(2)
@@ -43,7 +43,7 @@ def metropolis(*, graph: Graph) -> Floats:
 
 
 @mixing_registry.add("fastest")
-def fastest(keep: float = 0.01, *, graph: Graph) -> Floats:
+def fastest(keep: float = 0.01, *, graph: Graph) -> Float64s:
     """The fastest mixing weights of the graph, where everyone keeps at least a hundredth of its own model
     (`fastest:0` lets clients give all away); never slower than Metropolis."""
     if not 0 <= keep < 1:
@@ -53,14 +53,14 @@ def fastest(keep: float = 0.01, *, graph: Graph) -> Floats:
     return found if contraction(found) > contraction(start) else start
 
 
-def mixing_of(given: str | ArrayLike, graph: Graph) -> Floats:
+def mixing_of(given: str | ArrayLike, graph: Graph) -> Float64s:
     """Mixing weights by name, or a matrix that is checked against the graph."""
     if isinstance(given, str):
         return mixing_registry.make(given, graph=graph)
     return check_mixing(given, graph)
 
 
-def check_mixing(matrix: ArrayLike, graph: Graph | None = None, loops: bool = True) -> Floats:
+def check_mixing(matrix: ArrayLike, graph: Graph | None = None, loops: bool = True) -> Float64s:
     """The matrix, if it is symmetric and doubly stochastic, joins only neighbours, and (with `loops`)
     everyone keeps a part of its own model; else a `ConfigError` that names a client."""
     w = np.asarray(matrix, np.float64)
@@ -118,7 +118,7 @@ def disagreement(models: Tree) -> float:
     return float(np.sqrt(consensus_distance(models)) / length) if length > 0 else np.inf
 
 
-def _product(matrices: ArrayLike | Sequence[ArrayLike]) -> Floats:
+def _product(matrices: ArrayLike | Sequence[ArrayLike]) -> Float64s:
     stacked = np.asarray(matrices, np.float64)
     if stacked.ndim == 2:
         return stacked
@@ -128,12 +128,12 @@ def _product(matrices: ArrayLike | Sequence[ArrayLike]) -> Floats:
     return product
 
 
-def _with_rest(weights: Floats) -> Floats:
+def _with_rest(weights: Float64s) -> Float64s:
     """What a client does not give to neighbours it keeps."""
     return weights + np.diag(1 - weights.sum(axis=1))
 
 
-def _refuse(wrong: NDArray[np.bool_], why: str) -> None:
+def _refuse(wrong: Bools, why: str) -> None:
     if wrong.any():
         s, t = np.argwhere(wrong)[0]
         where = f"at client {s}" if s == t else f"between clients {s} and {t}"

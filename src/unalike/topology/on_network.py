@@ -15,13 +15,12 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..timing.base import Clients, Draw, Step, Timing
+from ..typing import Float64s
 from . import Connectivity, Design, design, pushing
 
-Floats = NDArray[np.float64]
 BLOCK = 256
 """Rounds whose times are computed at once."""
 
@@ -70,7 +69,7 @@ class OnNetwork(Timing):
             return design(self.overlay, self.connectivity, seed)
         return self.overlay
 
-    def matrix(self, number: int) -> Floats:
+    def matrix(self, number: int) -> Float64s:
         """Receivers by senders: the weights of a round."""
         weights = self.design.mixing(number)
         return pushing(weights) if self.push else weights

@@ -18,18 +18,17 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.registry import Registry
 from ..core.text_files import read_text
 from ..errors import ConfigError
+from ..typing import Float64s
 from .cycle_time import Circuit, critical_circuit, start_times
 from .delays import computing, overlay_delays, transfers
 from .graphs import Graph
 from .strong_connectivity import check_strong
 from .underlays.connectivity import Connectivity
 
-Floats = NDArray[np.float64]
 SCALINGS = 100_000
 
 
@@ -54,10 +53,10 @@ class Design(Protocol):
     def messages(self) -> float:
         """Models sent per round (on average)."""
 
-    def mixing(self, round: int = 0) -> Floats:
+    def mixing(self, round: int = 0) -> Float64s:
         """Weights with which receivers (rows) average senders (columns) in a round."""
 
-    def times(self, connectivity: Connectivity, rounds: int) -> Floats:
+    def times(self, connectivity: Connectivity, rounds: int) -> Float64s:
         """When every silo starts each round, (rounds + 1, N) in ms."""
 
 
@@ -107,13 +106,13 @@ class Overlay:
         """Models sent per round."""
         return int(self.arcs.sum())
 
-    def mixing(self, round: int = 0) -> Floats:
+    def mixing(self, round: int = 0) -> Float64s:
         """Weights with which receivers (rows) average senders (columns); a star takes the true average."""
         if self.hub is not None:
             return np.full(self.arcs.shape, 1 / len(self))
         return doubly_stochastic(local_degree(self.arcs))
 
-    def times(self, connectivity: Connectivity, rounds: int) -> Floats:
+    def times(self, connectivity: Connectivity, rounds: int) -> Float64s:
         """When every silo starts each round, (rounds + 1, N) in ms."""
         self._check(connectivity)
         if self.hub is not None:
@@ -129,7 +128,7 @@ class Overlay:
             raise ConfigError(f"the overlay {self.name!r} sends from {i!r} to {j!r}, which cannot talk.")
 
 
-def star_rounds(connectivity: Connectivity) -> Floats:
+def star_rounds(connectivity: Connectivity) -> Float64s:
     """Entry [i, c]: how long the hub c waits for silo i, from sending the average to having its model."""
     peers, once = np.full(len(connectivity), max(len(connectivity) - 1, 1)), np.ones(len(connectivity))
     up = transfers(connectivity, once, peers)
@@ -146,14 +145,14 @@ def star_circuit(connectivity: Connectivity, hub: int) -> Circuit:
     return Circuit(float(waiting[slowest]), (hub,) if slowest == hub else (hub, slowest))
 
 
-def local_degree(arcs: Graph) -> Floats:
+def local_degree(arcs: Graph) -> Float64s:
     """Local-degree weights, receivers by senders; rows sum to one."""
     heard, sent = arcs.sum(axis=0), arcs.sum(axis=1)
     weights = arcs.T / (1.0 + np.maximum(heard[:, None], sent))
     return weights + np.diag(1 - weights.sum(axis=1))
 
 
-def doubly_stochastic(weights: Floats, tolerance: float = 1e-14) -> Floats:
+def doubly_stochastic(weights: Float64s, tolerance: float = 1e-14) -> Float64s:
     """Rows and columns scaled in turns until both sum to one (Sinkhorn, Knopp, Concerning Nonnegative
     Matrices and Doubly Stochastic Matrices, 1967); it converges where silos keep a part and all hear each
     other."""

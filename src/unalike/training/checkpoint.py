@@ -6,12 +6,11 @@ of older versions that a later step may start from. Everything else is a functio
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from ..core.pytrees import Tree
 from ..runs import RunFolder, restore
+from ..typing import Array
 
 
 class Found(NamedTuple):
@@ -19,11 +18,11 @@ class Found(NamedTuple):
 
     round: int
     state: Tree
-    memory: dict[str, NDArray[Any]]
-    participation: dict[str, NDArray[Any]]
-    timing: dict[str, NDArray[Any]]
+    memory: dict[str, Array]
+    participation: dict[str, Array]
+    timing: dict[str, Array]
     messages: dict[str, Tree]
-    late: dict[str, NDArray[Any]]
+    late: dict[str, Array]
     """The step that came after the clock had run out, if it had."""
     damaged: list[int]
 
@@ -48,7 +47,7 @@ def load_checkpoint(folder: RunFolder, state: Tree, message: Tree) -> Found | No
     )
 
 
-def _below(tensors: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+def _below(tensors: dict[str, Array], name: str) -> dict[str, Array]:
     """The tensors whose names start with `name/`, without that beginning (a bare `name` becomes `value`)."""
     prefix = f"{name}/"
     inside = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from numpy.typing import NDArray
 
-from ..algorithms.shared.decentralized import OwnModels
+from ..algorithms.shared.decentralized import Decentralized
 from ..core.pytrees import Tree
 from ..engine import Engine, Memories, Setting
 from ..topology import consensus_distance
+from ..typing import ClientIds
 from .round_report import evaluation_columns
 
 
@@ -30,11 +29,11 @@ def consensus_columns(
     message: Tree,
     memories: Memories,
     round: int,
-    clients: NDArray[np.int64],
+    clients: ClientIds,
 ) -> dict[str, float]:
     """The consensus distance, and the metrics of the mean model on everyone's rows."""
     algorithm = setting.algorithm
-    models = algorithm.models(message) if isinstance(algorithm, OwnModels) else message
+    models = algorithm.models(message) if isinstance(algorithm, Decentralized) else message
     everyone = mean_message(message, len(setting.federation))
     metrics, _ = evaluation_columns(engine, everyone, memories, round, clients, setting.federation)
     mean = {f"mean_model_{name}": value for name, value in metrics.items()}

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
-from ..engine import Told
+from ..engine import Messages
 from ..errors import UnalikeError
+from ..typing import Int64s
 
 
 class Block(NamedTuple):
@@ -71,12 +71,12 @@ class History:
             self._messages.pop(version, None)
         self._unwanted &= {self.newest}
 
-    def start(self, versions: NDArray[np.int64]) -> Told:
+    def start(self, versions: Int64s) -> Messages:
         """What clients start from: one message if their versions are the same, otherwise one for each."""
         if (versions == versions[0]).all():
-            return Told(self._message(int(versions[0])))
+            return Messages(self._message(int(versions[0])))
         each = [self._message(version) for version in versions.tolist()]
-        return Told(jax.tree.map(lambda *leaves: np.stack([*map(np.asarray, leaves)]), *each), True)
+        return Messages(jax.tree.map(lambda *leaves: np.stack([*map(np.asarray, leaves)]), *each), True)
 
     def _settle(self) -> None:
         """Take the block's messages apart."""

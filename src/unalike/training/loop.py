@@ -20,22 +20,22 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms import Algorithm
 from ..core.pytrees import Tree, size
-from ..engine import Engine, Memories, Report, Setting, Told, reply_template, root_key
+from ..engine import Engine, Memories, Messages, Report, Setting, reply_template, root_key
 from ..errors import RunError
-from ..participation import Cohort, Full, Participation, Turn, check_cohort
+from ..participation import Cohort, Full, Participation, RoundContext, check_cohort
 from ..runs import Record, RunFolder
 from ..timing import Clients, Draw, Step, Synchronous, Timing, plan_schedule
+from ..typing import Int64s
 from .blocks import Blocks
 from .checkpoint import load_checkpoint
 from .consensus import consensus_columns
 from .divergence import Divergence
 from .history import History
 from .interrupts import Interrupts, StoppedWaitingError
-from .queries import Asking
+from .queries import ClientQueries
 from .round_report import RoundReport, evaluation_columns, round_report
 
 Observer = Callable[[RoundReport, int], None]
@@ -50,7 +50,7 @@ MOST_LISTED = 10_000
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Cadence:
     """When a run looks at itself and saves itself (in rounds; 0 means only at the end)."""
 
     evaluate_every: int = 0
@@ -77,7 +77,7 @@ class Training:
     participation: Participation
     timing: Timing
     rounds: int
-    schedule: Schedule
+    schedule: Cadence
     record: Record
     folder: RunFolder | None = None
     observer: Observer | None = None
@@ -99,7 +99,7 @@ class Training:
         everyone = len(self.importance)
         few = min(self.schedule.evaluate_clients, everyone)
         self.judged = np.linspace(0, everyone - 1, few).round().astype(np.int64)
-        self.notes: dict[int, dict[str, NDArray[np.int64]]] = {}
+        self.notes: dict[int, dict[str, Int64s]] = {}
 
     def start(self, initial: Tree | None = None, keep_history: bool = False) -> None:
         """The state before the first round."""
@@ -206,7 +206,7 @@ class Training:
         """How many clients' results may be computed together before the server takes its steps on them."""
         who, algorithm = self.participation, self.setting.algorithm
         looked_at = who.learns or who.asks or self.history.keeps_all or self.setting.stream is not None
-        if looked_at or self.flight is not None or algorithm.keeps_uploads or algorithm.decentralised:
+        if looked_at or self.flight is not None or algorithm.keeps_uploads or algorithm.decentralized:
             return 1
         return max(1, min(MOST_TOGETHER, MOST_KEPT // (4 * size(self.history.messages[self.done]))))
 
@@ -265,7 +265,7 @@ class Training:
             )
 
     def _client_message(self, message: Tree) -> Tree:
-        if not self.setting.algorithm.decentralised:
+        if not self.setting.algorithm.decentralized:
             return message
         return jax.tree.map(lambda leaf: leaf[0], message)
 
@@ -276,8 +276,10 @@ class Training:
         return draw
 
     def _cohort(self, number: int) -> Cohort:
-        asking = Asking(self.setting, self.engine, number, self.state, self.history.messages, self.memories)
-        turn = Turn(number, self.importance, self.setting.seed, asking)
+        asking = ClientQueries(
+            self.setting, self.engine, number, self.state, self.history.messages, self.memories
+        )
+        turn = RoundContext(number, self.importance, self.setting.seed, asking)
         cohort = check_cohort(self.participation.cohort(turn), len(self.importance))
         self.notes[number] = {**cohort.notes, **asking.asked}
         return cohort
@@ -296,18 +298,18 @@ class Training:
         told = self.history.start(np.concatenate([step.versions for step in steps]))
         algorithm = self.setting.algorithm
         large = 4 * len(steps[0].clients) * self.parameters > 8 * MOST_KEPT  # only their sum is kept
-        alone = steps[0].fresh or large or algorithm.keeps_uploads or algorithm.decentralised
+        alone = steps[0].fresh or large or algorithm.keeps_uploads or algorithm.decentralized
         reports = self._run_alone(steps[0], told) if alone else self._run_stale(steps, told)
         self._forget(steps)
         return reports
 
-    def _run_alone(self, step: Step, told: Told) -> Sequence[Report]:
+    def _run_alone(self, step: Step, told: Messages) -> Sequence[Report]:
         self.state, report = self.engine.run(step, self.state, told, self.memories)
         self.history.add(step.number + 1, self.state)
         self._observe(step, report)
         return [report]
 
-    def _run_stale(self, steps: list[Step], told: Told) -> Sequence[Report]:
+    def _run_stale(self, steps: list[Step], told: Messages) -> Sequence[Report]:
         self.state, messages, reports = self.engine.run_stale(steps, self.state, told, self.memories)
         if len(steps) == 1:
             self.history.add(steps[0].number + 1, self.state)
@@ -365,7 +367,7 @@ class Training:
         message, setting = self.history.messages[self.done], self.setting
         place = (self.memories, round, self.judged)
         metrics, clients = evaluation_columns(self.engine, message, *place, setting.federation)
-        if setting.algorithm.decentralised:
+        if setting.algorithm.decentralized:
             metrics |= consensus_columns(self.engine, setting, message, *place)
         return metrics, clients
 
@@ -375,7 +377,7 @@ def _gist(event: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in event.items() if k != "round" and isinstance(v, str | int)}
 
 
-def _is_due(schedule: Schedule, rounds: int, done: int) -> bool:
+def _is_due(schedule: Cadence, rounds: int, done: int) -> bool:
     """Whether a run looks at itself or saves itself after `done` rounds."""
     return done == rounds or any(
         _falls_on(done, n) for n in (schedule.evaluate_every, schedule.checkpoint_every)

@@ -6,18 +6,16 @@ memory from its own training rows (:meth:`Algorithm.newcomer`), and predicts its
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..core.random import generator
 from ..data import Federation
 from ..engine import LocalEngine, Memories, Setting, reply_template
 from ..errors import ConfigError
-from ..runs import higher_is_better, summarise_clients
+from ..runs import higher_is_better, summarize_clients
+from ..typing import Array
 from .consensus import mean_message
 from .run import Run
 
@@ -40,13 +38,13 @@ def set_apart(federation: Federation, share: float, seed: int = 0) -> tuple[Fede
     return federation.subset(np.sort(order[count:])), federation.subset(np.sort(order[:count]))
 
 
-def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> dict[str, NDArray[Any]]:
+def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> dict[str, Array]:
     """Loss and metrics of every newcomer with what a run has learned, and its number of `samples`."""
     task = run.setting.task
     algorithm = run.setting.algorithm
     message = _introduction(run, len(newcomers))
     setting = Setting(newcomers, task, algorithm, run.setting.seed, devices=run.setting.devices)
-    first = jax.tree.map(lambda leaf: leaf[0], message) if algorithm.decentralised else message
+    first = jax.tree.map(lambda leaf: leaf[0], message) if algorithm.decentralized else message
     memories = Memories(reply_template(setting, first).memory, len(newcomers))
     return LocalEngine(setting).evaluate(message, memories, split, run.rounds)
 
@@ -60,10 +58,10 @@ def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
     answer: dict[str, float] = {}
     for name, values in columns.items():
         shown, values = ("rmse", np.sqrt(values)) if name == "mse" else (name, values)
-        spread = summarise_clients(values, samples, higher_is_better(shown))
+        spread = summarize_clients(values, samples, higher_is_better(shown))
         answer[f"unseen_{shown}"] = spread["weighted_mean"]
         if name == "mse":  # as everywhere: the root of the mean square, not the mean of clients' roots
-            answer["unseen_rmse"] = float(np.sqrt(summarise_clients(values**2, samples)["weighted_mean"]))
+            answer["unseen_rmse"] = float(np.sqrt(summarize_clients(values**2, samples)["weighted_mean"]))
         if name != "loss":
             answer["unseen_bottom_decile"] = spread["bottom_decile"]
     return answer
@@ -72,6 +70,6 @@ def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
 def _introduction(run: Run, count: int) -> Tree:
     """What newcomers are sent: the server's message; where there is no server, the mean of all clients'
     models, once for each."""
-    if not run.setting.algorithm.decentralised:
+    if not run.setting.algorithm.decentralized:
         return run.message
     return mean_message(run.message, count)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
-from ..engine import Engine, Memories, Setting, Told
+from ..engine import Engine, Memories, Messages, Setting
 from ..errors import unknown
 from ..timing import Step
+from ..typing import ClientIds, Float64s, Int64s
 
 QUESTIONS = ("asked_loss", "asked_update_norm")
 """The groups of clients that were asked, by question."""
 
 
-class Asking:
+class ClientQueries:
     """Asks clients about the model of one round, and remembers who was asked."""
 
     def __init__(
@@ -35,9 +35,9 @@ class Asking:
         self._setting, self._engine, self._number, self._state = setting, engine, number, state
         self._message = messages[max(messages)]
         self._memories = memories
-        self.asked: dict[str, NDArray[np.int64]] = {}
+        self.asked: dict[str, Int64s] = {}
 
-    def __call__(self, question: str, clients: NDArray[np.int64]) -> NDArray[np.float64]:
+    def __call__(self, question: str, clients: ClientIds) -> Float64s:
         answer = {"loss": self._losses, "update_norm": self._update_norms}.get(question)
         if answer is None:
             raise unknown("question", question, ("loss", "update_norm"))
@@ -47,7 +47,7 @@ class Asking:
         self.asked[f"asked_{question}"] = np.union1d(before, clients)
         return answer(clients)
 
-    def _losses(self, clients: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _losses(self, clients: ClientIds) -> Float64s:
         """Each client's mean loss over its training rows."""
         everyone = len(self._setting.federation)
         many = 4 * len(clients) >= everyone  # all rows stay where they are, a selection is copied each time
@@ -55,7 +55,7 @@ class Asking:
         losses = self._engine.evaluate(self._message, self._memories, "train", self._number, judged)["loss"]
         return losses[clients] if many else losses
 
-    def _update_norms(self, clients: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _update_norms(self, clients: ClientIds) -> Float64s:
         """Let everyone work as in the round itself, and keep only the lengths."""
         step = Step(
             self._number,
@@ -63,5 +63,5 @@ class Asking:
             np.full(len(clients), self._number),
             np.full(len(clients), 1 / len(clients)),
         )
-        _, report = self._engine.run(step, self._state, Told(self._message), self._memories)
+        _, report = self._engine.run(step, self._state, Messages(self._message), self._memories)
         return np.asarray(report["update_norm"], np.float64)

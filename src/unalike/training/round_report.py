@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..data import Federation
 from ..engine import Engine, Memories, Report
 from ..timing import Step
+from ..typing import Array, ClientIds, Float64s, Int64s
 from .queries import QUESTIONS
 
-Groups = Mapping[str, NDArray[Any]]
+Groups = Mapping[str, Array]
 ANSWER = 4
 """Bytes of one number that a client answers."""
 
@@ -94,7 +94,7 @@ def _timeline(step: Step) -> Groups:
     }
 
 
-def _reached(groups: Groups) -> NDArray[np.int64]:
+def _reached(groups: Groups) -> Int64s:
     """The clients that were sent the model: those that worked and those that were asked something."""
     asked = [groups[question] for question in QUESTIONS if question in groups]
     return np.unique(np.concatenate([groups["used"], *asked])) if asked else groups["used"]
@@ -105,7 +105,7 @@ def evaluation_columns(
     message: Tree,
     memories: Memories,
     round: int,
-    clients: NDArray[np.int64],
+    clients: ClientIds,
     federation: Federation,
 ) -> tuple[dict[str, float], dict[str, Any] | None]:
     """Test (and validation) metrics: means over all samples, and each client's own."""
@@ -129,7 +129,7 @@ def evaluation_columns(
     return metrics, {"client": clients, "train_samples": trained_on, **columns}
 
 
-def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _mean(values: Float64s, weights: Float64s) -> float:
     """The weighted mean over the entries that count; NaN when none does."""
     counted = weights > 0
     if not counted.any():

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.pytrees import Tree
 from ..engine import Engine, Memories, Setting
 from ..runs import Record, RunFolder
+from ..typing import Array, Float64s
 from .history import History
 from .round_report import evaluation_columns
 
@@ -40,11 +40,11 @@ class Run:
         """How many rounds were trained."""
         return self.record.last_round() or 0
 
-    def metrics(self) -> dict[str, NDArray[Any]]:
+    def metrics(self) -> dict[str, Array]:
         """One column per metric and one row per round (0 is the start); NaN where nothing was measured."""
         return self.record.metrics()
 
-    def client_metrics(self, round: int | None = None) -> dict[str, NDArray[Any]]:
+    def client_metrics(self, round: int | None = None) -> dict[str, Array]:
         """One column per metric and one row per client, at the last evaluation or in a given round."""
         return self.record.client_metrics(round)
 
@@ -52,7 +52,7 @@ class Run:
         """Everything unusual: rejected uploads, empty rounds, skipped checkpoints."""
         return self.record.events()
 
-    def evaluate(self, split: str = "test") -> dict[str, NDArray[np.float64]]:
+    def evaluate(self, split: str = "test") -> dict[str, Float64s]:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`."""
         return self.engine.evaluate(self.message, self.memories, split, self.rounds)
 

@@ -16,10 +16,10 @@ from ..engine import Engine, Setting, engine_registry
 from ..engine.programs import forget_programs
 from ..errors import ConfigError
 from ..models import Task
-from ..participation import Full, Participation, Renormalised, check_draw, check_per_round
+from ..participation import Full, Participation, Renormalized, check_draw, check_per_round
 from ..runs import Record, RunFolder
 from ..timing import Synchronous, Timing
-from .loop import Observer, Schedule, Training
+from .loop import Cadence, Observer, Training
 from .run import Run
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
@@ -77,7 +77,7 @@ def train(
         raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
     if per_round is not None:
         check_per_round(per_round, len(federation))
-    who = participation or (Renormalised(per_round=per_round) if per_round else Full())
+    who = participation or (Renormalized(per_round=per_round) if per_round else Full())
     who.check(len(federation), rounds or 0)
     check_draw(who, federation.importance, seed)
     algorithm = algorithm.prepare(task, federation)
@@ -89,7 +89,7 @@ def train(
         who,
         timing or Synchronous(),
         rounds or 0,
-        Schedule(evaluate_clients=evaluate_clients),
+        Cadence(evaluate_clients=evaluate_clients),
         Record(":memory:"),
         observer=observer,
         until=until,

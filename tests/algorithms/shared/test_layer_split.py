@@ -19,11 +19,11 @@ from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task, mlp
 from unalike.models.convolutional_networks import cnn
-from unalike.models.normalised import cnn_norm, mlp_norm
+from unalike.models.normalized import cnn_norm, mlp_norm
 
 from ...models.filled import filled
 from .. import naive
-from ..personalised import WORK, assert_agrees, descend, federation, rows, same_model, simulate, trained
+from ..personalized import WORK, assert_agrees, descend, federation, rows, same_model, simulate, trained
 
 BODY = np.ones((5, 1))
 BODY[-1] = 0.0

@@ -20,7 +20,7 @@ from unalike.core import pytrees
 from unalike.testing import everything
 
 from .. import naive
-from ..personalised import COHORTS, WORK, federation, trained
+from ..personalized import COHORTS, WORK, federation, trained
 
 WHOLE, BODY, NUMBER = 4 * 15, 4 * 12, 4
 METHODS = [

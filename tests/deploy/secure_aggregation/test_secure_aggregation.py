@@ -7,8 +7,8 @@ import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.deploy.client_config import PROTOCOL
 from unalike.deploy.server import introductions, make_contracts, make_folder, run_name
-from unalike.deploy.transport.mailbox import Courier
-from unalike.deploy.transport.messages import Parcel, ParcelError, pack, unpack
+from unalike.deploy.transport.mailbox import Mailbox
+from unalike.deploy.transport.messages import MessageError, WireMessage, pack, unpack
 from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task, run_experiment
 from unalike.experiments.build_participation import make_participation
@@ -45,7 +45,7 @@ class Town(Village):
         self._replies = {}
         self.answers = {name: worker.answer for name, worker in self.workers.items()}
         self.apps = {
-            name: secure_app(lambda errand, name=name: self.answers[name](errand), only)
+            name: secure_app(lambda request, name=name: self.answers[name](request), only)
             for name in self.workers
         }
         self.contexts = {
@@ -81,14 +81,14 @@ class Town(Village):
 def quick(town, node):
     """Answers without training: the upload is the message plus the node's number and one, over 100."""
 
-    def answer(errand):
-        if errand.kind == "introduce":
-            return town.workers[f"node-{node}"].answer(errand)
-        model = {name.removeprefix("message/"): array for name, array in errand.arrays.items()}
-        if errand.kind == "evaluate":
-            return Parcel("metrics", {"samples": 1.0, "loss": float(model["w"].mean()), "accuracy": 0.5})
+    def answer(request):
+        if request.kind == "introduce":
+            return town.workers[f"node-{node}"].answer(request)
+        model = {name.removeprefix("message/"): array for name, array in request.arrays.items()}
+        if request.kind == "evaluate":
+            return WireMessage("metrics", {"samples": 1.0, "loss": float(model["w"].mean()), "accuracy": 0.5})
         moved = {f"upload/{name}": array + np.float32(0.01 * (node + 1)) for name, array in model.items()}
-        return Parcel("upload", {"job": errand.numbers["job"]}, moved)
+        return WireMessage("upload", {"job": request.numbers["job"]}, moved)
 
     return answer
 
@@ -132,8 +132,8 @@ def served(town, folder, patience=5.0, privacy=None, **values):
     check_secure(described.algorithm, algorithm, who, described.timing, len(federation))
     opened = make_folder(described, folder, False)
     setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)
-    contracts = make_contracts(described, federation, run_name(opened))
-    engine = SecureEngine(setting, Courier(town, list(told)), contracts, patience, privacy=privacy)
+    client_configs = make_contracts(described, federation, run_name(opened))
+    engine = SecureEngine(setting, Mailbox(town, list(told)), client_configs, patience, privacy=privacy)
     return train(
         federation,
         task,
@@ -173,16 +173,16 @@ def test_the_model_is_that_of_a_run_without_secrets(federation, slow_town, tmp_p
 def test_what_leaves_a_node_says_nothing_of_its_upload(federation, town, tmp_path):
     uploads, answers = {}, dict(town.answers)
 
-    def varied(errand, name):
-        given = answers[name](errand)
+    def varied(request, name):
+        given = answers[name](request)
         if given.kind == "upload":
             rng = np.random.default_rng(len(name) + len(uploads))
             drawn = {k: rng.normal(size=v.shape).astype(np.float32) for k, v in given.arrays.items()}
             uploads[name] = upload_vector({k.removeprefix("upload/"): v for k, v in drawn.items()}, 64.0)
-            return Parcel("upload", given.numbers, drawn)
+            return WireMessage("upload", given.numbers, drawn)
         return given
 
-    town.answers = {name: lambda errand, name=name: varied(errand, name) for name in answers}
+    town.answers = {name: lambda request, name=name: varied(request, name) for name in answers}
     run = served(town, tmp_path / "run", rounds=1)
     masked = {}
     for name, stage, reply in town.passed:
@@ -257,10 +257,10 @@ def test_who_is_away_is_not_waited_for(federation, town, tmp_path):
 
 
 def spoilt(answer, value):
-    def other(errand):
-        given = answer(errand)
+    def other(request):
+        given = answer(request)
         bad = {name: np.full_like(array, value) for name, array in given.arrays.items()}
-        return Parcel(given.kind, given.numbers, bad)
+        return WireMessage(given.kind, given.numbers, bad)
 
     return other
 
@@ -391,22 +391,22 @@ def asked(town, content):
 )
 def test_a_node_refuses_a_set_up_that_would_not_protect_it(town, changes, words):
     assert asked(town, setup()).has_content()
-    with pytest.raises(ParcelError, match=words):
+    with pytest.raises(MessageError, match=words):
         asked(town, setup(**changes))
 
 
 def test_a_node_does_not_reveal_both_secrets_of_a_node(town):
     said = {Key.STAGE: UNMASK, Key.ACTIVE_NODE_ID_LIST: [0, 1], Key.DEAD_NODE_ID_LIST: [1]}
-    with pytest.raises(ParcelError, match="present and gone"):
+    with pytest.raises(MessageError, match="present and gone"):
         asked(town, RecordDict({RECORD_KEY_CONFIGS: ConfigRecord(said)}))
 
 
 def test_a_node_can_insist_on_secrecy(federation, tmp_path, slow_town):
     strict = Town(federation, tmp_path / "strict", only=True)
-    content = pack(Parcel("train", {"protocol": PROTOCOL}))
-    with pytest.raises(ParcelError, match="by secure aggregation only"):
+    content = pack(WireMessage("train", {"protocol": PROTOCOL}))
+    with pytest.raises(MessageError, match="by secure aggregation only"):
         asked(strict, content)
-    answer = unpack(asked(strict, pack(Parcel("introduce", {"protocol": PROTOCOL}))).content)
+    answer = unpack(asked(strict, pack(WireMessage("introduce", {"protocol": PROTOCOL}))).content)
     assert answer.kind == "introduction"
     assert unpack(asked(slow_town, content).content).kind == "refusal"  # it would have trained
 

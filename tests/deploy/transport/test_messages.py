@@ -1,4 +1,4 @@
-"""Does a parcel arrive as it was sent, and is everything that is not a parcel refused unopened?"""
+"""Does a message arrive as it was sent, and is everything that is not a message refused unopened?"""
 
 import io
 import math
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.deploy import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
+from unalike.deploy import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from unalike.deploy.transport.messages import MOST_ARRAYS, RAW, SMALL, pack, unpack
 
 flwr = pytest.importorskip("flwr.app")
@@ -67,30 +67,30 @@ METADATA = flwr.Metadata(
 
 @pytest.mark.parametrize("small", [0, SMALL], ids=["each by itself", "together"])
 def test_numbers_and_arrays_survive_to_the_bit(small):
-    parcel = unpack(travel(pack(Parcel("update", NUMBERS, ARRAYS), small=small)))
-    assert parcel.kind == "update"
-    assert parcel.numbers == NUMBERS
-    assert {name: type(value) for name, value in parcel.numbers.items()} == {
+    wire_message = unpack(travel(pack(WireMessage("update", NUMBERS, ARRAYS), small=small)))
+    assert wire_message.kind == "update"
+    assert wire_message.numbers == NUMBERS
+    assert {name: type(value) for name, value in wire_message.numbers.items()} == {
         name: type(value) for name, value in NUMBERS.items()
     }
-    assert all(same(parcel.arrays[name], ARRAYS[name]) for name in ARRAYS)
-    assert list(parcel.arrays) == list(ARRAYS)
-    assert all(array.flags.writeable for array in parcel.arrays.values())
+    assert all(same(wire_message.arrays[name], ARRAYS[name]) for name in ARRAYS)
+    assert list(wire_message.arrays) == list(ARRAYS)
+    assert all(array.flags.writeable for array in wire_message.arrays.values())
 
 
 def test_a_parcel_without_anything_survives():
-    assert unpack(travel(pack(Parcel("ping")))) == Parcel("ping")
+    assert unpack(travel(pack(WireMessage("ping")))) == WireMessage("ping")
 
 
 def test_big_endian_arrays_arrive_with_their_values():
     arrays = {"x": np.array([1, 2, 3], ">i4")}
-    assert unpack(pack(Parcel("x", {}, arrays))).arrays["x"].tolist() == [1, 2, 3]
+    assert unpack(pack(WireMessage("x", {}, arrays))).arrays["x"].tolist() == [1, 2, 3]
 
 
 def test_trees_become_arrays_and_trees_again():
     tree = {"params": [{"w": np.ones((2, 3), np.float32)}, {"b": np.zeros(())}], "n": 3}
-    parcel = unpack(pack(Parcel("model", {}, tree_to_arrays(tree))))
-    again = arrays_to_tree(tree, parcel.arrays)
+    wire_message = unpack(pack(WireMessage("model", {}, tree_to_arrays(tree))))
+    again = arrays_to_tree(tree, wire_message.arrays)
     assert same(again["params"][0]["w"], tree["params"][0]["w"])
     assert again["n"] == 3
 
@@ -105,31 +105,31 @@ def test_trees_become_arrays_and_trees_again():
     ],
 )
 def test_arrays_that_do_not_fit_the_template_are_refused(arrays, words):
-    with pytest.raises(ParcelError, match=words):
+    with pytest.raises(MessageError, match=words):
         arrays_to_tree({"w": np.zeros(2)}, arrays)
 
 
 def test_equal_arrays_of_several_parcels_are_converted_once():
     model, shared = np.ones(5), {}
-    records = [pack(Parcel("model", {"client": i}, {"w": model}), shared, small=0) for i in range(3)]
+    records = [pack(WireMessage("model", {"client": i}, {"w": model}), shared, small=0) for i in range(3)]
     assert len({id(record["arrays"]["w"]) for record in records}) == 1
 
 
 def test_a_small_model_is_one_part_of_a_message_that_all_nodes_share():
     arrays = {f"layer/{i}": np.ones(7) for i in range(20)}
     messages = [
-        flwr.Message(metadata=METADATA, content=pack(Parcel("model", {"client": i}, arrays)))
+        flwr.Message(metadata=METADATA, content=pack(WireMessage("model", {"client": i}, arrays)))
         for i in range(2)
     ]
     one, other = (set(get_all_nested_objects(message)) for message in messages)
     assert len(one) == 4  # the message, its record, what it is about, and the arrays
     assert len(one & other) == 1
-    assert set(pack(Parcel("model", {}, {"w": np.zeros(SMALL + 1, np.uint8)}))) == {"about", "arrays"}
+    assert set(pack(WireMessage("model", {}, {"w": np.zeros(SMALL + 1, np.uint8)}))) == {"about", "arrays"}
 
 
 def test_arrays_that_take_the_place_of_a_forgotten_one_are_not_mistaken_for_it():
     shared = {}
-    sent = [pack(Parcel("model", {}, {"w": np.full(3, float(i))}), shared, small=0) for i in range(20)]
+    sent = [pack(WireMessage("model", {}, {"w": np.full(3, float(i))}), shared, small=0) for i in range(20)]
     assert [unpack(record).arrays["w"][0] for record in sent] == list(range(20))
 
 
@@ -147,18 +147,18 @@ def test_arrays_that_take_the_place_of_a_forgotten_one_are_not_mistaken_for_it()
     ],
 )
 def test_numbers_that_are_none_cannot_be_sent(numbers, words):
-    with pytest.raises(ParcelError, match=words):
-        pack(Parcel("x", numbers))
+    with pytest.raises(MessageError, match=words):
+        pack(WireMessage("x", numbers))
 
 
 @pytest.mark.parametrize("array", [np.array([object()]), np.array(["a"]), np.array(["2020"], "M8[D]")])
 def test_arrays_of_other_types_cannot_be_sent(array):
-    with pytest.raises(ParcelError, match="array 'x' has type"):
-        pack(Parcel("x", {}, {"x": array}))
+    with pytest.raises(MessageError, match="array 'x' has type"):
+        pack(WireMessage("x", {}, {"x": array}))
 
 
 def test_numpy_scalars_are_numbers():
-    assert unpack(pack(Parcel("x", {"a": np.float32(0.5), "b": np.bool_(True)}))).numbers == {
+    assert unpack(pack(WireMessage("x", {"a": np.float32(0.5), "b": np.bool_(True)}))).numbers == {
         "a": 0.5,
         "b": True,
     }
@@ -202,7 +202,7 @@ def npy(value):
 )
 def test_an_array_that_is_not_raw_bytes_of_its_shape_is_refused(bad, words):
     record = RecordDict({"about": ConfigRecord({"kind": "x"}), "arrays": ArrayRecord({"w": bad})})
-    with pytest.raises(ParcelError, match=words) as caught:
+    with pytest.raises(MessageError, match=words) as caught:
         unpack(record)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -231,7 +231,7 @@ def test_an_array_that_is_not_raw_bytes_of_its_shape_is_refused(bad, words):
 )
 def test_small_arrays_that_are_not_raw_bytes_of_their_shape_are_refused(bad, words):
     record = RecordDict({"about": ConfigRecord({"kind": "x"}), "small": ConfigRecord({"w": bad})})
-    with pytest.raises(ParcelError, match=words) as caught:
+    with pytest.raises(MessageError, match=words) as caught:
         unpack(record)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -253,44 +253,44 @@ def test_small_arrays_that_are_not_raw_bytes_of_their_shape_are_refused(bad, wor
     ],
 )
 def test_a_message_that_is_no_parcel_is_refused(record):
-    with pytest.raises(ParcelError, match="the message is not a parcel"):
+    with pytest.raises(MessageError, match="not a message of Unalike"):
         unpack(RecordDict(record))
 
 
 @pytest.mark.parametrize("value", [b"bytes", [1, 2], ["a"]])
 def test_values_that_no_parcel_holds_are_refused(value):
     record = RecordDict({"about": ConfigRecord({"kind": "x", "v": value}), "arrays": ArrayRecord()})
-    with pytest.raises(ParcelError, match="number 'v' is a"):
+    with pytest.raises(MessageError, match="number 'v' is a"):
         unpack(record)
 
 
 @pytest.mark.parametrize("small", [0, SMALL], ids=["each by itself", "together"])
 def test_the_limit_counts_every_array_also_one_under_many_names(small):
     one = np.zeros(100)
-    record = travel(pack(Parcel("x", {}, {"a": one, "b": one}), small=small))
+    record = travel(pack(WireMessage("x", {}, {"a": one, "b": one}), small=small))
     unpack(record, limit=1600)
-    with pytest.raises(ParcelError, match="more than 1599 bytes"):
+    with pytest.raises(MessageError, match="more than 1599 bytes"):
         unpack(record, limit=1599)
 
 
 def test_too_many_arrays_are_refused_on_both_sides():
     many = {str(i): np.zeros(0) for i in range(MOST_ARRAYS + 1)}
-    with pytest.raises(ParcelError, match="has 10001 arrays; at most 10000"):
-        pack(Parcel("x", {}, many))
+    with pytest.raises(MessageError, match="has 10001 arrays; at most 10000"):
+        pack(WireMessage("x", {}, many))
     empty = array(shape=(0,), data=b"")
     record = RecordDict(
         {"about": ConfigRecord({"kind": "x"}), "arrays": ArrayRecord(dict.fromkeys(many, empty))}
     )
-    with pytest.raises(ParcelError, match="has 10001 arrays"):
+    with pytest.raises(MessageError, match="has 10001 arrays"):
         unpack(record)
     together = ConfigRecord(dict.fromkeys(many, b'["float32", [0]]\n'))
-    with pytest.raises(ParcelError, match="has 10001 arrays"):
+    with pytest.raises(MessageError, match="has 10001 arrays"):
         unpack(RecordDict({"about": ConfigRecord({"kind": "x"}), "small": together}))
 
 
 def parts(arrays):
     """A message's tree, the contents of its parts, and a list that notes what was fetched."""
-    message = flwr.Message(metadata=METADATA, content=pack(Parcel("x", {}, arrays), small=0))
+    message = flwr.Message(metadata=METADATA, content=pack(WireMessage("x", {}, arrays), small=0))
     contents = {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
     return get_object_tree(message), contents, []
 
@@ -302,7 +302,7 @@ def test_a_message_that_declares_too_much_is_refused_before_its_bytes_are_fetche
         fetched.append(len(contents[name]))
         return contents[name]
 
-    with pytest.raises(ParcelError, match="more than 7999 bytes"):
+    with pytest.raises(MessageError, match="more than 7999 bytes"):
         Arriving(tree, 7999).advance(fetch)
     assert max(fetched) < 1000
     assert Arriving(tree, 8000).advance(fetch) is not None
@@ -331,7 +331,7 @@ def test_a_part_that_will_never_come_is_an_error():
     def fetch(name):
         raise ObjectPullError(name, "it is gone")
 
-    with pytest.raises(ParcelError, match="never sent completely"):
+    with pytest.raises(MessageError, match="never sent completely"):
         Arriving(tree, 1000).advance(fetch)
 
 
@@ -365,7 +365,7 @@ def forged(arrays, part, content):
 )
 def test_a_forged_message_is_refused_with_a_sentence(part, content, words):
     tree, contents = forged({"w": np.arange(1.0)}, part, content)
-    with pytest.raises(ParcelError, match=words):
+    with pytest.raises(MessageError, match=words):
         Arriving(tree, 10**6).advance(contents.__getitem__)
 
 
@@ -373,7 +373,7 @@ def test_one_chunk_that_is_named_a_thousand_times_is_not_put_together():
     ids = ", ".join(["0"] * 1000)
     content = f'{{"dtype": "float64", "shape": [1], "stype": "raw", "arraychunk_ids": [{ids}]}}'.encode()
     tree, contents = forged({"w": np.arange(1.0)}, b"Array", content)
-    with pytest.raises(ParcelError, match="more than 7999 bytes"):
+    with pytest.raises(MessageError, match="more than 7999 bytes"):
         Arriving(tree, 7999).advance(contents.__getitem__)
 
 
@@ -381,5 +381,5 @@ def test_a_message_of_very_many_parts_is_refused_at_sight():
     from flwr.proto.message_pb2 import ObjectTree
 
     tree = ObjectTree(object_id="a", children=[ObjectTree(object_id=str(i)) for i in range(40_001)])
-    with pytest.raises(ParcelError, match="more than 40000 parts"):
+    with pytest.raises(MessageError, match="more than 40000 parts"):
         Arriving(tree, 0)

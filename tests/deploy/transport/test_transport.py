@@ -1,4 +1,4 @@
-"""Do parcels travel between real processes of Flower's, and is everybody else kept out?
+"""Do messages travel between real processes of Flower's, and is everybody else kept out?
 
 One link with TLS and a list of allowed nodes, and two nodes: their SuperNodes are processes, their apps run
 in threads here. The tests are in an order: what is killed or shut out comes last.
@@ -13,7 +13,15 @@ import time
 import numpy as np
 import pytest
 
-from unalike.deploy import Link, Parcel, make_authority, make_node_key, parcel_app, read_allowed, serve_node
+from unalike.deploy import (
+    SuperLink,
+    WireMessage,
+    make_authority,
+    make_node_key,
+    message_app,
+    read_allowed,
+    serve_node,
+)
 from unalike.deploy.transport.flower import free_port
 from unalike.errors import ConfigError, DataError, RunError
 
@@ -33,15 +41,15 @@ NAMES = ("anna", "bert")
 LARGEST = 100_000
 
 
-def answer(parcel, context):
+def answer(wire_message, context):
     """What the nodes of these tests do."""
-    if parcel.kind == "raise":
+    if wire_message.kind == "raise":
         raise ValueError("patient 17 is ill")
-    if parcel.kind == "slow":
+    if wire_message.kind == "slow":
         time.sleep(1.5)
-    if parcel.kind == "grow":
-        return Parcel("grown", {}, {"w": np.random.default_rng(0).random(1000)})
-    return Parcel(f"{parcel.kind} back", parcel.numbers, parcel.arrays)
+    if wire_message.kind == "grow":
+        return WireMessage("grown", {}, {"w": np.random.default_rng(0).random(1000)})
+    return WireMessage(f"{wire_message.kind} back", wire_message.numbers, wire_message.arrays)
 
 
 class NodeInThread:
@@ -50,7 +58,7 @@ class NodeInThread:
     def __init__(self, name, key, base, address, root=None):
         self.lines, self.stop, self.folder = [], threading.Event(), base / name
         root = root or base / "certificates" / "ca.pem"
-        arguments = (parcel_app(answer), address, root, key, self.folder, self.stop, self.lines.append)
+        arguments = (message_app(answer), address, root, key, self.folder, self.stop, self.lines.append)
         options = {"pull_every": 0.3, "pause": 0.2}
         self.thread = threading.Thread(target=serve_node, args=arguments, kwargs=options, daemon=True)
         self.thread.start()
@@ -81,7 +89,7 @@ class Deployment:
 
     def open(self):
         folder = self.base / "link"
-        self.link = Link(self.address, self.certificates, self.allowed, folder, largest_request=LARGEST)
+        self.link = SuperLink(self.address, self.certificates, self.allowed, folder, largest_request=LARGEST)
         self.link.__enter__()
         self.post = self.link.open()
 
@@ -92,8 +100,10 @@ class Deployment:
     def ask(self, kind, nodes=None, limit=10_000, numbers=None, post=None):
         post = post or self.post
         numbers = {"x": 0.5, "i": 3, "b": True, "s": "ü"} if numbers is None else numbers
-        parcels = [(node, Parcel(kind, numbers, ARRAYS)) for node in (nodes or post.nodes().values())]
-        return self.wait(post.send_many(parcels, group="1", ttl=60.0), limit)
+        wire_messages = [
+            (node, WireMessage(kind, numbers, ARRAYS)) for node in (nodes or post.nodes().values())
+        ]
+        return self.wait(post.send_many(wire_messages, group="1", ttl=60.0), limit)
 
     def wait(self, ids, limit=10_000):
         arrivals = []
@@ -152,11 +162,11 @@ def test_mistakes_of_a_user_are_sentences(tmp_path):
     folder, root = tmp_path / "folder", make_authority(tmp_path / "certificates", [])
     key, _ = make_node_key(tmp_path, "anna")
     with pytest.raises(ConfigError, match="'nonsense' is not an address"):
-        Link("nonsense", None, None, folder)
+        SuperLink("nonsense", None, None, folder)
     with pytest.raises(ConfigError, match="a list of allowed nodes needs certificates"):
-        Link("127.0.0.1:1", None, [], folder)
+        SuperLink("127.0.0.1:1", None, [], folder)
     with pytest.raises(ConfigError, match=r"has no ca\.pem"):
-        Link("127.0.0.1:1", tmp_path, None, folder)
+        SuperLink("127.0.0.1:1", tmp_path, None, folder)
     arguments = (answer, "127.0.0.1:1")
     with pytest.raises(ConfigError, match="needs the link's certificate"):
         serve_node(*arguments, None, key, folder, threading.Event())
@@ -186,7 +196,7 @@ def test_without_flower_there_is_a_sentence_that_says_what_to_install(monkeypatc
 
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install '\.\[flower\]'"):
-        Link("127.0.0.1:1", None, None, tmp_path).__enter__()
+        SuperLink("127.0.0.1:1", None, None, tmp_path).__enter__()
     with pytest.raises(ConfigError, match=r"pip install '\.\[flower\]'"):
         make_node_key(tmp_path, "anna")
 
@@ -201,14 +211,14 @@ def test_parcels_come_back_as_they_were_sent(deployment):
     assert {arrival.node_id for arrival in arrivals} == set(names.values())
     for arrival in arrivals:
         assert arrival.error is None
-        assert arrival.parcel.kind == "echo back"
-        assert dict(arrival.parcel.numbers) == {"x": 0.5, "i": 3, "b": True, "s": "ü"}
-        assert all(same(arrival.parcel.arrays[name], ARRAYS[name]) for name in ARRAYS)
+        assert arrival.wire_message.kind == "echo back"
+        assert dict(arrival.wire_message.numbers) == {"x": 0.5, "i": 3, "b": True, "s": "ü"}
+        assert all(same(arrival.wire_message.arrays[name], ARRAYS[name]) for name in ARRAYS)
         assert 0 < arrival.seconds < 40
 
 
 def test_an_answer_is_collected_once_and_unknown_messages_are_no_answers(deployment):
-    number = deployment.post.send(deployment.post.nodes()["anna"], Parcel("echo"))
+    number = deployment.post.send(deployment.post.nodes()["anna"], WireMessage("echo"))
     assert len(deployment.wait([number])) == 1
     assert deployment.post.collect([number, "unknown"]) == []
     assert deployment.post.collect([]) == []
@@ -216,7 +226,7 @@ def test_an_answer_is_collected_once_and_unknown_messages_are_no_answers(deploym
 
 def test_an_app_that_raises_becomes_an_error_and_its_words_stay_at_the_node(deployment):
     arrivals = deployment.ask("raise")
-    assert all(arrival.parcel is None for arrival in arrivals)
+    assert all(arrival.wire_message is None for arrival in arrivals)
     assert {arrival.error for arrival in arrivals} == {
         "the node's app raised ValueError; the node's log says more."
     }
@@ -226,14 +236,17 @@ def test_an_app_that_raises_becomes_an_error_and_its_words_stay_at_the_node(depl
 def test_an_oversized_answer_is_an_error_and_the_next_one_is_fine(deployment):
     anna = [deployment.post.nodes()["anna"]]
     large, fine = deployment.ask("grow", anna, 7999)[0], deployment.ask("grow", anna, 8000)[0]
-    assert large.error == "the parcel is too large: its arrays have more than 7999 bytes."
-    assert large.parcel is None
-    assert fine.parcel.arrays["w"].size == 1000
+    assert large.error == "the message is too large: its arrays have more than 7999 bytes."
+    assert large.wire_message is None
+    assert fine.wire_message.arrays["w"].size == 1000
 
 
 def test_a_message_to_nobody_and_one_without_time_are_errors_of_their_own(deployment):
-    post, parcel = deployment.post, Parcel("echo")
-    nobody, late = post.send(12345, parcel), post.send(post.nodes()["anna"], Parcel("slow"), ttl=1.0)
+    post, wire_message = deployment.post, WireMessage("echo")
+    nobody, late = (
+        post.send(12345, wire_message),
+        post.send(post.nodes()["anna"], WireMessage("slow"), ttl=1.0),
+    )
     errors = {arrival.message_id: arrival.error for arrival in deployment.wait([nobody, late])}
     assert errors == {nobody: "the link does not know this node.", late: "there was no answer in time."}
 
@@ -241,7 +254,7 @@ def test_a_message_to_nobody_and_one_without_time_are_errors_of_their_own(deploy
 def test_the_bytes_of_a_run_are_counted_in_both_directions(deployment):
     post, arrays = deployment.post, {"w": np.zeros(5000, np.uint8)}
     before = post.traffic()
-    deployment.wait([post.send(post.nodes()["anna"], Parcel("echo", {}, arrays))])
+    deployment.wait([post.send(post.nodes()["anna"], WireMessage("echo", {}, arrays))])
     for now, then in zip(post.traffic(), before, strict=True):
         assert 5000 < now - then < 8000
 
@@ -412,7 +425,7 @@ def test_nodes_that_come_before_the_link_knows_them_wait_at_the_door(tmp_path, m
 
 def test_two_links_cannot_share_a_folder_or_an_address(deployment):
     with pytest.raises(RunError, match="is in use by process"):
-        Link(
+        SuperLink(
             deployment.address, deployment.certificates, deployment.allowed, deployment.base / "link"
         ).__enter__()
 

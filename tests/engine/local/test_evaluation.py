@@ -21,7 +21,7 @@ TEST = [2, 0, 300, 1, 7]
 class Personal(FedAvg):
     """FedAvg that pretends that predictors differ."""
 
-    personalised = True
+    personalized = True
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unalike.engine.local.layout import deal
+from unalike.engine.local.layout import assign_to_cores
 
 JOBS = {
     "none": [],
@@ -39,7 +39,7 @@ def best_makespan(work, cores):
 @pytest.mark.parametrize("jobs", JOBS)
 def test_every_client_has_exactly_one_place(jobs, cores):
     work = np.array(JOBS[jobs], np.int64)
-    layout = deal(work, cores)
+    layout = assign_to_cores(work, cores)
     width = len(layout.place) // cores
     taken = [
         int(i)
@@ -49,14 +49,14 @@ def test_every_client_has_exactly_one_place(jobs, cores):
     assert sorted(taken) == list(range(len(work)))
     assert layout.taken.sum() == len(work)
     assert len(layout.taken) == cores
-    assert np.array_equal(layout.place[layout.home], np.arange(len(work)))
+    assert np.array_equal(layout.place[layout.slot_of_client], np.arange(len(work)))
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3])
 @pytest.mark.parametrize("jobs", [name for name in JOBS if name != "none"])
 def test_collecting_undoes_arranging(jobs, cores):
     work = np.array(JOBS[jobs], np.int64)
-    layout = deal(work, cores)
+    layout = assign_to_cores(work, cores)
     values = np.random.default_rng(0).normal(size=(len(work), 2))
     assert np.array_equal(layout.collect(layout.arrange(values)), values)
 
@@ -68,7 +68,7 @@ def test_the_makespan_is_within_grahams_bound_of_the_best_assignment(cores):
         work = rng.integers(0, 20, rng.integers(2, 7))
         if len(np.unique(work)) == 1:
             continue
-        found = max(loads(work, deal(work, cores), cores))
+        found = max(loads(work, assign_to_cores(work, cores), cores))
         assert found <= (4 / 3 - 1 / (3 * cores)) * best_makespan(work, cores) + 1e-9
 
 
@@ -76,17 +76,17 @@ def test_the_makespan_is_within_grahams_bound_of_the_best_assignment(cores):
 def test_a_large_cohort_is_within_four_thirds_of_the_lower_bound(cores):
     rng = np.random.default_rng(cores)
     for work in (rng.integers(1, 50, 60), rng.geometric(0.02, 60), np.r_[np.full(59, 3), 1000]):
-        found = loads(work, deal(work, cores), cores)
+        found = loads(work, assign_to_cores(work, cores), cores)
         bound = max((work + 1).sum() / cores, (work + 1).max())
         assert sum(found) == (work + 1).sum()
         assert max(found) <= 4 / 3 * bound
 
 
 def test_equal_jobs_are_dealt_evenly():
-    assert deal(np.full(7, 3), 3).taken.tolist() == [3, 2, 2]
+    assert assign_to_cores(np.full(7, 3), 3).taken.tolist() == [3, 2, 2]
 
 
 def test_dealing_is_deterministic():
     work = np.random.default_rng(0).integers(0, 9, 40)
-    one, two = deal(work, 3), deal(work, 3)
+    one, two = assign_to_cores(work, 3), assign_to_cores(work, 3)
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))

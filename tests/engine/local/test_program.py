@@ -166,7 +166,7 @@ def test_what_a_rejected_client_started_from_does_not_count_either(bench):
 class Gossip(toys.Toy):
     """Every client has a model of its own."""
 
-    decentralised = True
+    decentralized = True
 
     def init(self, task, key):
         return {"params": jnp.arange(10.0).reshape(5, 2)}

@@ -10,7 +10,7 @@ from unalike.data import Selection
 from unalike.engine import LocalEngine, Setting
 from unalike.engine.local.batches import plan_batches
 from unalike.engine.local.devices import mesh
-from unalike.engine.local.layout import deal
+from unalike.engine.local.layout import assign_to_cores
 from unalike.engine.local.rows import Gathered, Resident, whole
 from unalike.errors import ConfigError
 
@@ -26,7 +26,7 @@ def split():
 
 def seen(placed, layout, cores, index, size):
     """The rows that client number `index` of the cohort gets on its own core."""
-    width, place = len(layout.place) // cores, layout.home[index]
+    width, place = len(layout.place) // cores, layout.slot_of_client[index]
     x, y = np.asarray(placed.x), np.asarray(placed.y)
     first = int(placed.start[place])
     first += (place // width) * (len(x) // cores)
@@ -37,7 +37,7 @@ def seen(placed, layout, cores, index, size):
 @pytest.mark.parametrize("cohort", [[0, 1, 2, 3, 4], [4, 0], [2], [3, 1, 4]])
 def test_gathered_rows_are_the_clients_own(split, cohort, cores):
     clients = np.array(cohort)
-    layout = deal(split.sizes[clients], cores)
+    layout = assign_to_cores(split.sizes[clients], cores)
     placed = Gathered(split, cores).place(clients, layout)
     assert len(placed.x) % cores == 0
     for index, client in enumerate(clients):
@@ -48,10 +48,10 @@ def test_gathered_rows_are_the_clients_own(split, cohort, cores):
 
 def test_resident_rows_stay_where_they_are(split):
     clients = np.array([4, 0, 2])
-    layout = deal(split.sizes[clients], 2)
+    layout = assign_to_cores(split.sizes[clients], 2)
     placed = Resident(split, mesh()).place(clients, layout)
     for index, client in enumerate(clients):
-        first = placed.start[layout.home[index]]
+        first = placed.start[layout.slot_of_client[index]]
         assert np.array_equal(np.asarray(placed.x)[first : first + SIZES[client]], split.client(client)[0])
 
 
@@ -60,7 +60,7 @@ def test_a_selection_chooses_rows_and_weights_and_may_be_empty(split, cores):
     clients = np.array([1, 3, 4])
     rows = np.array([4, 4, 9, 16, 15])
     selection = Selection(rows, np.array([0, 3, 3, 5]), np.arange(5, dtype=np.float32))
-    layout = deal(np.diff(selection.offsets), cores)
+    layout = assign_to_cores(np.diff(selection.offsets), cores)
     placed = Gathered(split, cores).place(clients, layout, selection)
     for index in range(3):
         low, high = selection.offsets[index : index + 2]
@@ -73,7 +73,7 @@ def test_a_selection_chooses_rows_and_weights_and_may_be_empty(split, cores):
 
 def test_nobody_has_rows(split):
     selection = Selection(np.zeros(0, np.int64), np.zeros(3, np.int64))
-    placed = Gathered(split, 2).place(np.array([0, 1]), deal(np.zeros(2, np.int64), 2), selection)
+    placed = Gathered(split, 2).place(np.array([0, 1]), assign_to_cores(np.zeros(2, np.int64), 2), selection)
     assert len(placed.x) == len(placed.y) == 2
     assert not placed.start.any()
 
@@ -103,11 +103,11 @@ def client_data(placed, start, size, batches, index, capacity):
 def test_both_placements_show_a_client_the_same_rows(split):
     clients = np.array([4, 0, 3])
     batches = plan_batches(LocalWork(batch_size=4), split.sizes[clients], clients, 0, 0, 10)
-    layout = deal(batches.steps, 1)
+    layout = assign_to_cores(batches.steps, 1)
     gathered = Gathered(split, 1).place(clients, layout)
     resident = Resident(split, mesh(1)).place(clients, layout)
     for index, client in enumerate(clients):
-        place = layout.home[index]
+        place = layout.slot_of_client[index]
         views = [
             client_data(placed, placed.start[place], SIZES[client], batches, index, 10)
             for placed in (gathered, resident)

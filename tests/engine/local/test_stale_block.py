@@ -7,7 +7,7 @@ import pytest
 from unalike.algorithms import FedAvg, LocalWork, Optimizer, Scaffold
 from unalike.core.pytrees import largest_difference
 from unalike.engine import DebugEngine, LocalEngine, Setting
-from unalike.engine.local.layout import deal
+from unalike.engine.local.layout import assign_to_cores
 from unalike.engine.local.stale_block import as_rows, in_order, one_cohort, power_of_two
 
 from .. import toys
@@ -149,12 +149,12 @@ def test_a_step_whose_only_upload_is_rejected_changes_nothing():
 
 @pytest.mark.filterwarnings("ignore:round 4")
 def test_both_engines_agree_on_a_step_whose_only_upload_is_rejected():
-    class Told(toys.Toy):
+    class Messages(toys.Toy):
         def aggregate(self, task, state, mixed):
             stepped = super().aggregate(task, state, mixed)
             return {**stepped, "params": stepped["params"] + 1}  # such as momentum would
 
-    setting = Setting(LONELY, toys.logistic_task(), Told(), 0)
+    setting = Setting(LONELY, toys.logistic_task(), Messages(), 0)
     local, debug = (played(make(setting), setting, [BLOCK]) for make in (LocalEngine, DebugEngine))
     assert_close(local, debug, 1e-5)
 
@@ -206,21 +206,21 @@ def test_steps_are_joined_in_order():
 
 def test_results_are_taken_in_order_wherever_they_were_computed(federation):
     whole, ends = one_cohort(BLOCK)
-    layout = deal(np.array([5, 1, 1, 9, 2]), 2, power_of_two)
+    layout = assign_to_cores(np.array([5, 1, 1, 9, 2]), 2, power_of_two)
     numbers = np.array([3, 3, 4, 5, 5])
     order = in_order(whole, ends, numbers, layout, federation.importance)
     assert order.count.tolist() == [5]
     assert [len(column) for column in order[:5]] == [8] * 5  # one of a few lengths
     assert order.last[:5].tolist() == [False, True, True, False, True]
-    assert layout.place[order.home[:5]].tolist() == list(range(5))
+    assert layout.place[order.slot_of_client[:5]].tolist() == list(range(5))
     assert order.round[:5].tolist() == numbers.tolist()
     np.testing.assert_allclose(order.importance[:5], federation.importance[whole.clients], rtol=1e-6)
 
 
 def test_one_message_for_all_is_given_to_each():
-    told = toys.Told({"w": np.arange(3.0)})
+    told = toys.Messages({"w": np.arange(3.0)})
     rows = as_rows(told, 4)["w"]
     assert rows.shape == (4, 3)
     assert (rows == np.arange(3.0)).all()
-    own = toys.Told({"w": np.zeros((4, 3))}, True)
+    own = toys.Messages({"w": np.zeros((4, 3))}, True)
     assert as_rows(own, 4) is own.message

@@ -142,9 +142,9 @@ def test_an_older_run_can_still_be_asked(federation):
 def test_mapped_rows_are_sent_by_name(federation, tmp_path):
     mapped = Federation.load(federation.save(tmp_path / "here"))
     setting = Setting(mapped, toys.logistic_task(), Scaffold(**SETTINGS), 0)
-    parcel = pack(setting, np.array([4, 1]))
-    assert isinstance(parcel.federation.train.x, OnDisk)
-    mine = unpack(setting._replace(federation=None), parcel).federation
+    wire_message = pack(setting, np.array([4, 1]))
+    assert isinstance(wire_message.federation.train.x, OnDisk)
+    mine = unpack(setting._replace(federation=None), wire_message).federation
     np.testing.assert_array_equal(mine.train.x, federation.subset([4, 1]).train.x)
     assert on_disk(mine.train.x) is None
     assert gap(train(mapped, setting.algorithm), train(federation, setting.algorithm)) == 0
@@ -158,9 +158,9 @@ def test_a_file_that_another_machine_does_not_have_is_named(tmp_path):
 
 def test_a_shard_of_clients_that_do_not_count_can_be_sent(federation):
     setting = Setting(federation.with_importance([1, 0, 0, 0, 0, 0]), None, None, 0)
-    parcel = pack(setting, np.array([3, 2]))
-    assert parcel.part.importance.tolist() == [0, 0]
-    assert parcel.part.largest == max(SIZES)
+    wire_message = pack(setting, np.array([3, 2]))
+    assert wire_message.part.importance.tolist() == [0, 0]
+    assert wire_message.part.largest == max(SIZES)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def test_every_round_meets_its_chance_however_correlated(correlation):
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
 def test_the_attribute_is_the_autocorrelation_that_an_observer_measures(correlation):
     clock = Diurnal(np.arange(2000) % 8, period=8, least=0.1, most=0.9, correlation=correlation)
-    centred = simulate(clock, 161, seed=3)[1:].astype(float) - clock.active
-    measured = (centred[1:] * centred[:-1]).mean() / 0.25
+    centered = simulate(clock, 161, seed=3)[1:].astype(float) - clock.active
+    measured = (centered[1:] * centered[:-1]).mean() / 0.25
     assert measured == pytest.approx(clock.correlation[0], abs=0.01)
 
 

@@ -15,8 +15,8 @@ def test_availability_and_autocorrelation_come_out(active, correlation):
     trace = simulate(Markov(active, correlation, clients=3000), 400, seed=2).astype(float)
     error = np.sqrt(active * (1 - active) * (1 + correlation) / (1 - correlation) / trace.size)
     assert abs(trace.mean() - active) < 5 * error
-    centred = trace - trace.mean()
-    measured = (centred[1:] * centred[:-1]).mean() / centred.var()
+    centered = trace - trace.mean()
+    measured = (centered[1:] * centered[:-1]).mean() / centered.var()
     assert measured == pytest.approx(correlation, abs=0.01)
 
 

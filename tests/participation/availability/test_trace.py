@@ -61,8 +61,8 @@ def test_availability_and_correlation_are_counted(after):
 
 def test_a_repeated_trace_has_the_autocorrelation_of_its_cycle():
     table = np.random.default_rng(3).random((50, 6)) < 0.4
-    centred = table - table.mean(axis=0)
-    cycle = (centred * np.roll(centred, -1, axis=0)).mean(axis=0) / centred.var(axis=0)
+    centered = table - table.mean(axis=0)
+    cycle = (centered * np.roll(centered, -1, axis=0)).mean(axis=0) / centered.var(axis=0)
     np.testing.assert_allclose(Trace(table, "repeat").correlation, cycle, atol=1e-12)
 
 

@@ -8,12 +8,12 @@ from scipy.stats import binom, chi2
 
 from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.participation import Binomial, Optimal, Poisson, Turn, Uniform, sampler_registry
-from unalike.participation.samplers.bernoulli import SMALLEST, Coins, optimal_probabilities
+from unalike.participation import Binomial, Optimal, Poisson, RoundContext, Uniform, sampler_registry
+from unalike.participation.samplers.bernoulli import SMALLEST, BernoulliDraws, optimal_probabilities
 
 
 def tosses(probabilities, count, seed=0):
-    coins, rng = Coins(np.array(probabilities)), generator(seed, "coins")
+    coins, rng = BernoulliDraws(np.array(probabilities)), generator(seed, "coins")
     heads = np.zeros((count, len(probabilities)), bool)
     for row in heads:
         row[coins.toss(rng)] = True
@@ -58,7 +58,7 @@ def test_coins_are_independent():
 
 
 def test_heads_are_sorted_and_distinct():
-    coins, rng = Coins(generator(2, "chances").random(50)), generator(2, "toss")
+    coins, rng = BernoulliDraws(generator(2, "chances").random(50)), generator(2, "toss")
     for _ in range(50):
         heads = coins.toss(rng)
         assert heads.dtype == np.int64
@@ -66,12 +66,12 @@ def test_heads_are_sorted_and_distinct():
 
 
 def test_no_coin_can_show_heads_if_all_chances_are_zero():
-    assert len(Coins(np.zeros(4)).toss(generator(0, "x"))) == 0
+    assert len(BernoulliDraws(np.zeros(4)).toss(generator(0, "x"))) == 0
 
 
 def test_a_drawer_opens_for_few_of_a_million_coins():
     chances = np.full(1_000_000, 2e-5)
-    heads = Coins(chances).toss(generator(3, "million"))
+    heads = BernoulliDraws(chances).toss(generator(3, "million"))
     assert 0 < len(heads) < 20 + 5 * np.sqrt(20)
 
 
@@ -184,7 +184,7 @@ def test_optimal_sampling_asks_those_who_are_there_by_their_numbers():
         asked.append((question, clients.tolist()))
         return np.ones(len(clients))
 
-    turn = Turn(0, np.full(4, 0.25), ask=ask).among(np.array([1, 3]), np.array([0.5, 0.5]))
+    turn = RoundContext(0, np.full(4, 0.25), ask=ask).among(np.array([1, 3]), np.array([0.5, 0.5]))
     cohort = Optimal(per_round=2).cohort(turn)
     assert asked == [("update_norm", [1, 3])]
     assert cohort.clients.tolist() == [0, 1]
@@ -193,13 +193,13 @@ def test_optimal_sampling_asks_those_who_are_there_by_their_numbers():
 
 def test_optimal_sampling_never_contacts_clients_without_importance():
     p, norms = np.array([0.0, 0.6, 0.4]), np.array([9.0, 1.0, 1.0])
-    turn = Turn(0, p, ask=lambda question, clients: norms[clients])
+    turn = RoundContext(0, p, ask=lambda question, clients: norms[clients])
     assert all(0 not in Optimal(per_round=2).cohort(turn).clients for _ in range(50))
 
 
 def test_optimal_sampling_works_in_training_only():
     with pytest.raises(ConfigError, match="asks clients for their update_norm"):
-        Optimal(per_round=1).cohort(Turn(0, np.ones(1)))
+        Optimal(per_round=1).cohort(RoundContext(0, np.ones(1)))
 
 
 def test_equal_norms_and_importances_make_optimal_coins_binomial():

@@ -7,7 +7,7 @@ import pytest
 
 from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.participation import Full, Multinomial, Turn, sampler_registry
+from unalike.participation import Full, Multinomial, RoundContext, sampler_registry
 from unalike.participation.samplers.clustered import Clustered, ClusteredBySize, Target
 
 UNEVEN = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
@@ -155,7 +155,7 @@ def test_clients_without_importance_are_never_drawn_and_weights_sum_to_one():
 
 
 def test_more_draws_than_clients_can_be_asked_of_those_who_are_there():
-    turn = Turn(0, np.full(9, 1 / 9)).among(np.array([4, 7]), np.array([2.0, 1.0]))
+    turn = RoundContext(0, np.full(9, 1 / 9)).among(np.array([4, 7]), np.array([2.0, 1.0]))
     cohort = ClusteredBySize(per_round=3, sizes=np.full(9, 5)).cohort(turn)
     assert cohort.clients.tolist() == [0, 1]
     assert np.allclose(cohort.weights, [2 / 3, 1 / 3])
@@ -186,7 +186,7 @@ def test_the_target_draws_one_client_of_each_class():
     p, rng = sizes / 18, generator(3, "target")
     sampler.line(p).check(sizes)
     for _ in range(50):
-        cohort = sampler.cohort(Turn(0, p))
+        cohort = sampler.cohort(RoundContext(0, p))
         assert sorted(labels[sampler.draw(p, rng).clients]) == ["a", "b", "c"]
         assert np.allclose(cohort.weights, 1 / 3)
     assert expected_classes(sampler.matrix(p), labels) == pytest.approx(3)
@@ -212,7 +212,7 @@ def test_the_target_keeps_classes_apart_where_importances_were_rounded():
 
 def test_the_target_knows_the_classes_of_those_who_are_there():
     labels = np.array([0, 1, 0, 1, 0])
-    turn = Turn(0, np.full(5, 0.2)).among(np.array([1, 4]), np.array([0.5, 0.5]))
+    turn = RoundContext(0, np.full(5, 0.2)).among(np.array([1, 4]), np.array([0.5, 0.5]))
     assert Target(per_round=2, labels=labels).cohort(turn).clients.tolist() == [0, 1]
 
 

@@ -8,7 +8,7 @@ import pytest
 from unalike import FedAvg, Task, load, models, train
 from unalike.core.random import generator
 from unalike.errors import ConfigError, UnalikeError
-from unalike.participation import Cohort, Multinomial, Turn, sampler_registry
+from unalike.participation import Cohort, Multinomial, RoundContext, sampler_registry
 from unalike.participation.samplers import clustered_similarity as module
 from unalike.participation.samplers.clustered import Target
 from unalike.participation.samplers.clustered_similarity import ClusteredBySimilarity, LastUpdates
@@ -34,7 +34,7 @@ def rounds(sampler, first, last, importance, updates=kinds):
     """Cohorts of some rounds, each of which is observed."""
     cohorts = []
     for number in range(first, last):
-        cohort = sampler.cohort(Turn(number, importance, seed=5))
+        cohort = sampler.cohort(RoundContext(number, importance, seed=5))
         sampler.observe(number, cohort, {"update": updates(number)[cohort.clients]})
         cohorts.append(cohort)
     return cohorts
@@ -134,19 +134,19 @@ def test_those_who_are_there_are_grouped_by_their_own_updates():
     sampler = ClusteredBySimilarity(per_round=2)
     everyone_reports(sampler, kinds(labels=labels))
     here = np.flatnonzero(labels >= 2)
-    turn = Turn(3, np.full(40, 1 / 40)).among(here, np.full(20, 0.05))
+    turn = RoundContext(3, np.full(40, 1 / 40)).among(here, np.full(20, 0.05))
     matrix = sampler.line(turn.importance, turn.clients).matrix()
     assert np.allclose(matrix.sum(axis=0), 0.1)
     assert sorted(set(labels[here][row > 0]).pop() for row in matrix) == [2, 3]
     for number in range(20):
-        drawn = sampler.cohort(Turn(number, np.full(40, 1 / 40)).among(here, np.full(20, 0.05)))
+        drawn = sampler.cohort(RoundContext(number, np.full(40, 1 / 40)).among(here, np.full(20, 0.05)))
         assert sorted(labels[here[drawn.clients]]) == [2, 3]
 
 
 def test_those_who_are_there_are_counted_by_their_own_sizes():
     sizes, here = np.array([5, 1, 3, 9, 2, 4]), np.array([1, 3, 5])
     sampler = ClusteredBySimilarity(per_round=2, sizes=sizes)
-    turn = Turn(0, sizes / 24).among(here, sizes[here] / 24)
+    turn = RoundContext(0, sizes / 24).among(here, sizes[here] / 24)
     sampler.line(turn.importance, turn.clients).check(sizes[here])
 
 
@@ -160,9 +160,9 @@ def test_the_angle_to_clients_never_heard_of_depends_on_the_tree(linkage, angle)
 def test_fewer_clients_than_draws_and_a_single_client_are_served():
     sampler = ClusteredBySimilarity(per_round=3, sizes=np.full(9, 4))
     everyone_reports(sampler, kinds(labels=LABELS[:9]))
-    one = sampler.cohort(Turn(0, np.full(9, 1 / 9)).among(np.array([6]), np.ones(1)))
+    one = sampler.cohort(RoundContext(0, np.full(9, 1 / 9)).among(np.array([6]), np.ones(1)))
     assert (one.clients.tolist(), one.weights.tolist()) == ([0], [1.0])
-    two = sampler.cohort(Turn(0, np.full(9, 1 / 9)).among(np.array([2, 6]), np.array([2.0, 1.0])))
+    two = sampler.cohort(RoundContext(0, np.full(9, 1 / 9)).among(np.array([2, 6]), np.array([2.0, 1.0])))
     assert np.allclose(two.weights, [2 / 3, 1 / 3])
 
 

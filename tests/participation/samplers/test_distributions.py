@@ -8,15 +8,20 @@ from scipy.stats import chi2
 
 from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.participation.samplers.distributions import LONGEST, Line, integer_sizes, overlaps
+from unalike.participation.samplers.distributions import (
+    LONGEST,
+    ClusterDistributions,
+    integer_sizes,
+    overlaps,
+)
 
-LINE = Line(np.array([1, 0, 3, 1]), np.array([5, 8, 3, 2]), stretches=3, population=4)
+LINE = ClusterDistributions(np.array([1, 0, 3, 1]), np.array([5, 8, 3, 2]), distributions=3, population=4)
 BY_HAND = np.array([[1, 5, 0, 0], [6, 0, 0, 0], [1, 2, 0, 3]]) / 6
 
 
 def naive_matrix(line):
     """One unit of length after the other."""
-    units = np.repeat(line.clients, line.amounts).reshape(line.stretches, -1)
+    units = np.repeat(line.clients, line.amounts).reshape(line.distributions, -1)
     return np.array([[(stretch == i).mean() for i in range(line.population)] for stretch in units])
 
 
@@ -24,7 +29,7 @@ def random_line(rng):
     n, m = rng.integers(1, 8), rng.integers(1, 6)
     amounts = rng.integers(1, 9, size=rng.integers(1, 12))
     amounts[0] += -amounts.sum() % m
-    return Line(rng.integers(n, size=len(amounts)), amounts, int(m), int(n))
+    return ClusterDistributions(rng.integers(n, size=len(amounts)), amounts, int(m), int(n))
 
 
 def test_the_matrix_is_the_share_of_each_client_in_each_stretch():
@@ -55,7 +60,7 @@ def test_moments_equal_those_of_all_outcomes():
     rng = generator(2, "moments")
     for _ in range(30):
         line = random_line(rng)
-        r, m, n = line.matrix(), line.stretches, line.population
+        r, m, n = line.matrix(), line.distributions, line.population
         if n**m > 3000:
             continue
         outcomes = list(product(range(n), repeat=m))
@@ -79,7 +84,7 @@ def test_the_second_moment_is_that_of_multinomial_sampling_less_the_means_of_the
     rng = generator(3, "second moment")
     for _ in range(50):
         line = random_line(rng)
-        r, m = line.matrix(), line.stretches
+        r, m = line.matrix(), line.distributions
         p, x = r.sum(axis=0) / m, rng.normal(size=(line.population, 3))
         squares, mean = p @ (x**2).sum(axis=1), ((p @ x) ** 2).sum()
         expected = squares / m + mean - ((r @ x) ** 2).sum() / m**2
@@ -90,13 +95,13 @@ def test_the_second_moment_is_that_of_multinomial_sampling_less_the_means_of_the
 
 def test_the_number_of_distinct_clients_is_left_out_where_there_are_too_many_pairs():
     many = 2001
-    line = Line(np.arange(many), np.full(many, 3), 3, many)
+    line = ClusterDistributions(np.arange(many), np.full(many, 3), 3, many)
     assert line.statistics(np.full(many, 1 / many)).clients_variance is None
 
 
 def test_validity_is_checked_in_whole_numbers_that_floats_cannot_hold():
     sizes = np.array([2**58 + 1, 2**58 - 1, 2**59])
-    line = Line(np.arange(3), 4 * sizes, 4, 3)
+    line = ClusterDistributions(np.arange(3), 4 * sizes, 4, 3)
     line.check(sizes)
     with pytest.raises(ConfigError, match=f"client 0 holds {2**60 + 4} of the line, but should hold {2**60}"):
         line.check(np.array([2**58, 2**58, 2**59]))
@@ -105,7 +110,7 @@ def test_validity_is_checked_in_whole_numbers_that_floats_cannot_hold():
 
 
 @pytest.mark.parametrize(
-    ("clients", "amounts", "stretches", "words"),
+    ("clients", "amounts", "distributions", "words"),
     [
         ([0, 1], [3, 0], 1, "positive length"),
         ([0, 1], [3], 1, "needs a client"),
@@ -114,9 +119,9 @@ def test_validity_is_checked_in_whole_numbers_that_floats_cannot_hold():
         ([0], [3], 0, "cannot be cut into 0"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_refused(clients, amounts, stretches, words):
+def test_a_line_that_makes_no_sense_is_refused(clients, amounts, distributions, words):
     with pytest.raises(ConfigError, match=words):
-        Line(np.array(clients, np.int64), np.array(amounts, np.int64), stretches, 2)
+        ClusterDistributions(np.array(clients, np.int64), np.array(amounts, np.int64), distributions, 2)
 
 
 def test_overlaps_join_the_cuts_of_both_ways():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from unalike.core.random import generator
-from unalike.participation import Multinomial, Turn, sampler_registry
+from unalike.participation import Multinomial, RoundContext, sampler_registry
 from unalike.participation.samplers.multinomial import MOST_PAIRS
 
 IMPORTANCE = np.array([0.1, 0.4, 0.0, 0.25, 0.25])
@@ -77,7 +77,7 @@ def test_importances_that_change_are_noticed():
 
 
 def test_fewer_clients_than_draws_are_served():
-    cohort = Multinomial(per_round=9).cohort(Turn(0, np.ones(1)))
+    cohort = Multinomial(per_round=9).cohort(RoundContext(0, np.ones(1)))
     assert cohort.clients.tolist() == [0]
     assert cohort.weights == pytest.approx([1.0])
 

@@ -5,7 +5,7 @@ import pytest
 
 from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.participation import Cohort, PowerOfChoice, Turn, check_cohort, sampler_registry
+from unalike.participation import Cohort, PowerOfChoice, RoundContext, check_cohort, sampler_registry
 from unalike.participation.samplers import power_of_choice as module
 from unalike.participation.samplers.power_of_choice import feasible_window, repair_weights
 
@@ -26,7 +26,7 @@ class Asked:
 
 def turn(number, importance=IMPORTANCE, losses=None, seed=0, ask=None):
     losses = generator(number, "losses").random(100) if losses is None else losses
-    return Turn(number, importance, seed, ask or Asked(losses))
+    return RoundContext(number, importance, seed, ask or Asked(losses))
 
 
 class InExpectation:
@@ -295,6 +295,6 @@ def test_candidates_and_windows_that_are_not_whole_numbers_are_refused(spec):
 
 def test_outside_training_there_is_nobody_to_ask():
     with pytest.raises(ConfigError, match="it works in training only"):
-        PowerOfChoice(per_round=1).cohort(Turn(0, IMPORTANCE))
+        PowerOfChoice(per_round=1).cohort(RoundContext(0, IMPORTANCE))
     with pytest.raises(NotImplementedError, match="PowerOfChoice does not know its weights' moments"):
         PowerOfChoice(per_round=1).statistics(IMPORTANCE)

@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from unalike.errors import ConfigError
-from unalike.participation import ClusteredBySimilarity, Cohort, Turn
+from unalike.participation import ClusteredBySimilarity, Cohort, RoundContext
 from unalike.participation.samplers import clustered_similarity as module
 from unalike.participation.samplers.similarity import cut_into, row_squares, ward_tree
 
@@ -65,7 +65,7 @@ def test_many_clients_are_drawn_without_bias_and_in_little_memory(heard):
     sampler = told(clients, heard) if heard else ClusteredBySimilarity(per_round=20)
     importance = RNG.dirichlet(np.ones(clients))
     tracemalloc.start()
-    cohort = sampler.cohort(Turn(0, importance))
+    cohort = sampler.cohort(RoundContext(0, importance))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert cohort.weights.sum() == pytest.approx(1)

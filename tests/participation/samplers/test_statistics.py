@@ -19,8 +19,8 @@ from unalike.participation import (
     Optimal,
     OriginalFedAvg,
     Poisson,
-    Renormalised,
-    Turn,
+    Renormalized,
+    RoundContext,
     Uniform,
     UniformWithReplacement,
     WeightStatistics,
@@ -75,7 +75,7 @@ def schemes(p, m, norms):
         ),
         "original": (OriginalFedAvg(per_round=m), choices(n, m, lambda i, _: p[i])),
         "renormalised": (
-            Renormalised(per_round=m),
+            Renormalized(per_round=m),
             choices(n, m, lambda i, cohort: p[i] / sum(p[j] for j in cohort)),
         ),
         "md": (Multinomial(per_round=m), draws([p] * m, each)),
@@ -131,7 +131,7 @@ def test_moments_equal_those_of_draws(name):
     """Within five standard errors, each estimated from the fourth moments of the draws."""
     sampler, _ = schemes(MANY, 4, NORMS)[name]
     found = moments(sampler, MANY, NORMS)
-    turn = Turn(0, MANY, seed=3, ask=lambda question, clients: NORMS[clients])
+    turn = RoundContext(0, MANY, seed=3, ask=lambda question, clients: NORMS[clients])
     weights, count = np.zeros((12_000, 10)), 12_000
     for row in weights:
         clients, values, _ = sampler.cohort(turn)

@@ -13,8 +13,8 @@ from unalike.errors import ConfigError
 from unalike.participation import (
     Full,
     OriginalFedAvg,
-    Renormalised,
-    Turn,
+    Renormalized,
+    RoundContext,
     Uniform,
     UniformWithReplacement,
     sampler_registry,
@@ -22,11 +22,11 @@ from unalike.participation import (
 from unalike.participation.samplers.uniform import without_replacement
 
 IMPORTANCE = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
-WITHOUT_REPLACEMENT = [Uniform, OriginalFedAvg, Renormalised]
+WITHOUT_REPLACEMENT = [Uniform, OriginalFedAvg, Renormalized]
 
 
 def cohorts(sampler, rounds, seed=0, importance=IMPORTANCE):
-    return [sampler.cohort(Turn(number, importance, seed)) for number in range(rounds)]
+    return [sampler.cohort(RoundContext(number, importance, seed)) for number in range(rounds)]
 
 
 class AllSubsets:
@@ -78,19 +78,19 @@ def test_weights_average_over_all_subsets_to_what_the_statistics_say(per_round):
 
 
 def test_renormalised_weights_are_importances_within_the_cohort():
-    for cohort in cohorts(Renormalised(per_round=3), 30):
+    for cohort in cohorts(Renormalized(per_round=3), 30):
         inside = IMPORTANCE[cohort.clients]
         assert np.allclose(cohort.weights, inside / inside.sum())
 
 
 def test_renormalising_is_biased_only_where_importances_differ():
-    assert not Renormalised(per_round=2).statistics(IMPORTANCE).unbiased
-    assert Renormalised(per_round=2).statistics(np.full(5, 0.2)).unbiased
-    assert Renormalised(per_round=5).statistics(IMPORTANCE).unbiased
+    assert not Renormalized(per_round=2).statistics(IMPORTANCE).unbiased
+    assert Renormalized(per_round=2).statistics(np.full(5, 0.2)).unbiased
+    assert Renormalized(per_round=5).statistics(IMPORTANCE).unbiased
 
 
 def test_a_cohort_without_importance_is_empty():
-    cohort = Renormalised(per_round=2).draw(np.array([0.0, 0.0, 1.0]), AllSubsetsOf([0, 1]))
+    cohort = Renormalized(per_round=2).draw(np.array([0.0, 0.0, 1.0]), AllSubsetsOf([0, 1]))
     assert len(cohort.clients) == len(cohort.weights) == 0
 
 
@@ -113,7 +113,7 @@ def test_drawing_everyone_is_full_participation(scheme):
 
 @pytest.mark.parametrize("scheme", [*WITHOUT_REPLACEMENT, UniformWithReplacement])
 def test_those_who_are_there_may_be_fewer_than_are_asked_for(scheme):
-    turn = Turn(0, IMPORTANCE).among(np.array([1, 4]), IMPORTANCE[[1, 4]])
+    turn = RoundContext(0, IMPORTANCE).among(np.array([1, 4]), IMPORTANCE[[1, 4]])
     cohort = scheme(per_round=4).cohort(turn)
     assert set(cohort.clients.tolist()) <= {0, 1}
     if scheme is not UniformWithReplacement:
@@ -159,7 +159,7 @@ def test_a_cohort_depends_on_seed_and_round_only():
     one, again, other = (cohorts(Uniform(per_round=2), 20, seed=seed) for seed in (4, 4, 5))
     assert all(np.array_equal(a.clients, b.clients) for a, b in zip(one, again, strict=True))
     assert any(not np.array_equal(a.clients, b.clients) for a, b in zip(one, other, strict=True))
-    late = Uniform(per_round=2).cohort(Turn(17, IMPORTANCE, 4))
+    late = Uniform(per_round=2).cohort(RoundContext(17, IMPORTANCE, 4))
     assert np.array_equal(late.clients, one[17].clients)
 
 
@@ -169,7 +169,7 @@ def test_samplers_are_made_by_name():
         "uniform": Uniform(per_round=3),
         "uniform-with-replacement": UniformWithReplacement(per_round=3),
         "fedavg-original": OriginalFedAvg(per_round=3),
-        "fedavg-renormalised": Renormalised(per_round=3),
+        "fedavg-renormalised": Renormalized(per_round=3),
     }
     for name, sampler in names.items():
         assert sampler_registry.make(name, per_round=3, sizes=None, labels=None, seed=0) == sampler

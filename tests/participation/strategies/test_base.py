@@ -6,15 +6,15 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.participation import (
     AdaFed,
+    AvailabilityContext,
+    AvailableOnly,
     F3ast,
     Known,
     Markov,
     MoreAvailable,
-    Situation,
+    RoundContext,
     Strategy,
-    Turn,
     Unbiased,
-    WhoIsThere,
     strategy_registry,
 )
 from unalike.participation.availability import simulate
@@ -28,7 +28,7 @@ EASY = ("fedavg", "unbiased", "more-available", "adafed", "f3ast")
 
 
 def situation(here=HERE, active=ACTIVE, importance=IMPORTANCE, number=0):
-    return Situation(Turn(number, importance), here, Known(active, 0.0))
+    return AvailabilityContext(RoundContext(number, importance), here, Known(active, 0.0))
 
 
 def random_situation(rng, clients=6):
@@ -48,7 +48,7 @@ def test_fair_weights_are_importance_over_availability():
 
 
 def test_who_is_there_weighs_by_importance_and_those_weights_sum_to_one():
-    weights = WhoIsThere().weights(situation())
+    weights = AvailableOnly().weights(situation())
     assert np.allclose(weights[HERE], np.array([0.1, 0.05, 0.25]) / 0.4)
     assert weights[HERE].sum() == pytest.approx(1.0)
 
@@ -237,8 +237,8 @@ def test_a_client_without_importance_weighs_nothing(name):
 @pytest.mark.parametrize("name", EASY)
 def test_a_single_client_that_is_there_is_used(name):
     weights = made(name).weights(situation(np.ones(1, bool), np.array([0.8]), np.ones(1)))
-    normalised = name in ("fedavg", "adafed")
-    assert weights == pytest.approx([1.0 if normalised else 1 / 0.8])
+    normalized = name in ("fedavg", "adafed")
+    assert weights == pytest.approx([1.0 if normalized else 1 / 0.8])
 
 
 @pytest.mark.parametrize("name", EASY)

@@ -22,16 +22,16 @@ class Quadratics:
         bases = np.linalg.qr(rng.normal(size=(clients, dimension, dimension)))[0]
         curvatures = np.exp(rng.uniform(0, np.log(condition), (clients, dimension)))
         self.hessians = np.einsum("kij,kj,klj->kil", bases, curvatures, bases)
-        self.centres = spread * rng.normal(size=(clients, dimension))
+        self.centers = spread * rng.normal(size=(clients, dimension))
         self.floors = rng.normal(size=clients)
         self.condition = curvatures.max() / curvatures.min()
 
     def values(self, w):
-        away = w - self.centres
+        away = w - self.centers
         return np.einsum("ki,kij,kj->k", away, self.hessians, away) / 2 + self.floors
 
-    def minimiser(self, weights):
-        pull = np.einsum("k,kij,kj->i", weights, self.hessians, self.centres)
+    def minimizer(self, weights):
+        pull = np.einsum("k,kij,kj->i", weights, self.hessians, self.centers)
         return np.linalg.solve(np.einsum("k,kij->ij", weights, self.hessians), pull)
 
 
@@ -52,18 +52,18 @@ def problems(count=300):
 
 def test_the_error_is_at_most_that_of_optimisation_and_bias_together():
     for rng, problem, alpha, p in problems():
-        best, biased = problem.minimiser(alpha), problem.minimiser(p)
+        best, biased = problem.minimizer(alpha), problem.minimizer(p)
         w = biased + rng.choice([0.0, 0.1, 5.0]) * rng.normal(size=biased.shape)
-        optimisation = p @ (problem.values(w) - problem.values(biased))
+        optimization = p @ (problem.values(w) - problem.values(biased))
         bias = alpha @ (problem.values(biased) - problem.values(best))
         error = alpha @ (problem.values(w) - problem.values(best))
-        assert error <= total_bound(optimisation, bias, problem.condition) * (1 + 1e-9) + 1e-9
-        assert error <= 2 * problem.condition * (optimisation + bias) * (1 + 1e-9) + 1e-9  # kappa suffices
+        assert error <= total_bound(optimization, bias, problem.condition) * (1 + 1e-9) + 1e-9
+        assert error <= 2 * problem.condition * (optimization + bias) * (1 + 1e-9) + 1e-9  # kappa suffices
 
 
 def test_the_bias_is_at_most_both_of_its_bounds():
     for _, problem, alpha, p in problems():
-        best, biased = problem.minimiser(alpha), problem.minimiser(p)
+        best, biased = problem.minimizer(alpha), problem.minimizer(p)
         bias = alpha @ (problem.values(biased) - problem.values(best))
         gamma = (problem.values(best) - problem.floors).max()
         gamma_biased = (problem.values(biased) - problem.floors).max()
@@ -74,7 +74,7 @@ def test_the_bias_is_at_most_both_of_its_bounds():
 def test_the_bias_is_at_most_its_bounds_with_kappa_instead_of_its_square():
     """Gradients are at most sqrt(2 L gap), so one of the two published factors kappa is not needed."""
     for _, problem, alpha, p in problems():
-        best, biased = problem.minimiser(alpha), problem.minimiser(p)
+        best, biased = problem.minimizer(alpha), problem.minimizer(p)
         bias = alpha @ (problem.values(biased) - problem.values(best))
         gamma, gamma_biased = ((problem.values(w) - problem.floors).max() for w in (best, biased))
         root = np.sqrt(problem.condition)

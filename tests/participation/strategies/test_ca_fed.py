@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.participation import CAFed, Estimated, Known, Situation, Turn, Unbiased
+from unalike.participation import AvailabilityContext, CAFed, Estimated, Known, RoundContext, Unbiased
 from unalike.participation.strategies.ca_fed import Units, estimated_error, kept_error, prune
 
 STRICT = 1e-12
@@ -59,7 +59,7 @@ def situation(losses, importance=None, active=0.5, correlation=0.0, here=None, n
     importance = np.full(n, 1 / n) if importance is None else importance
     here = np.ones(n, bool) if here is None else np.asarray(here, bool)
     beliefs = Known(np.broadcast_to(np.asarray(active, float), n), correlation)
-    return Situation(Turn(number, importance, 5, told(losses)), here, beliefs)
+    return AvailabilityContext(RoundContext(number, importance, 5, told(losses)), here, beliefs)
 
 
 # The error, and leaving out.
@@ -323,7 +323,7 @@ def test_before_anybody_was_there_everyone_weighs_as_unbiased_and_nobody_is_aske
         raise AssertionError("nobody is there to be asked")
 
     now = situation([1.0, 2.0], here=[False, False], active=[0.25, 0.5])
-    now = Situation(Turn(0, now.turn.importance, ask=nobody), now.here, now.beliefs)
+    now = AvailabilityContext(RoundContext(0, now.turn.importance, ask=nobody), now.here, now.beliefs)
     assert CAFed().weights(now).tolist() == [2.0, 1.0]
 
 
@@ -334,8 +334,8 @@ def test_only_the_clients_that_are_there_are_asked_and_by_their_number():
         asked.append((question, clients.tolist()))
         return np.ones(len(clients))
 
-    turn = Turn(0, np.full(5, 0.2), ask=ask)
-    CAFed().weights(Situation(turn, np.array([0, 1, 0, 1, 1], bool), Estimated(5)))
+    turn = RoundContext(0, np.full(5, 0.2), ask=ask)
+    CAFed().weights(AvailabilityContext(turn, np.array([0, 1, 0, 1, 1], bool), Estimated(5)))
     assert asked == [("loss", [1, 3, 4])]
 
 

@@ -11,8 +11,8 @@ from unalike.reproduce.asynchrony.study import asynchronous
 from unalike.theory.asynchrony import quadratic as laboratory_module
 from unalike.theory.asynchrony.objective import Surrogate
 from unalike.timing import Asynchronous, FedBuff, FedFix, WaitForAll
-from unalike.timing.clock.jobs import Flight
-from unalike.timing.staleness import Weighing
+from unalike.timing.clock.jobs import Jobs
+from unalike.timing.staleness import ResultWeights
 
 
 def broken(claims):
@@ -93,12 +93,12 @@ def test_policies_are_made_by_their_names_in_tables():
 
 
 def test_weights_that_forget_how_often_clients_report_are_caught(monkeypatch):
-    honest = Weighing.__init__
+    honest = ResultWeights.__init__
 
     def forgetful(self, mode, importance, uncorrected, *rest):
         honest(self, "identical", importance, uncorrected, *rest)
 
-    monkeypatch.setattr(Weighing, "__init__", forgetful)
+    monkeypatch.setattr(ResultWeights, "__init__", forgetful)
     caught = " ".join(claim.claim for claim in broken(theory.weight_claims()))
     assert all(name in caught for name in ("async", "FedFix-0.5", "FedBuff-5"))
     assert "wait-for-all" not in caught
@@ -124,13 +124,13 @@ def test_a_clock_that_misses_its_grid_points_is_caught(monkeypatch):
 
 
 def test_results_that_start_from_the_newest_model_are_caught(monkeypatch):
-    honest = Flight.land
+    honest = Jobs.land
 
     def fresh(self, clients):
         versions, unused = honest(self, clients)
         return np.full_like(versions, max(self.version.max(initial=0), versions.max(initial=0))), unused
 
-    monkeypatch.setattr(Flight, "land", fresh)
+    monkeypatch.setattr(Jobs, "land", fresh)
     caught = broken(theory.example_claims())
     assert any("oldest" in claim.claim for claim in caught)
 
@@ -165,17 +165,17 @@ def test_bounds_in_the_wrong_order_are_caught(monkeypatch):
 
 
 def test_a_pair_is_compared_on_both_objectives():
-    minimised = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
-    pair = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimised)
+    minimized = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
+    pair = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimized)
     assert pair.gap == pytest.approx(0.1)
     assert pair.orders == (True, True, True)
-    assert lessons.Pair(pair.corrected, pair.identical, minimised).orders == (False, False, False)
+    assert lessons.Pair(pair.corrected, pair.identical, minimized).orders == (False, False, False)
 
 
 def test_all_but_one_draw_must_agree():
-    minimised = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
-    good = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimised)
-    bad = lessons.Pair(good.corrected, good.identical, minimised)
+    minimized = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
+    good = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimized)
+    bad = lessons.Pair(good.corrected, good.identical, minimized)
     assert broken(lessons._order_claims("here", [good] * 4 + [bad], hard=True)) == []
     assert len(broken(lessons._order_claims("here", [good] * 3 + [bad] * 2, hard=True))) == 3
     assert len(broken(lessons._order_claims("here", [good, bad], hard=True))) == 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.participation import Estimated, WhoIsThere
+from unalike.participation import AvailableOnly, Estimated
 from unalike.reproduce.availability import theory
 
 
@@ -168,7 +168,7 @@ def test_an_estimator_that_does_not_learn_is_caught(monkeypatch):
 
 
 def test_a_biased_strategy_that_calls_itself_unbiased_is_caught(monkeypatch):
-    monkeypatch.setattr(theory, "Unbiased", WhoIsThere)
+    monkeypatch.setattr(theory, "Unbiased", AvailableOnly)
     wrong = theory.group_shares("unbiased", 500)
     monkeypatch.setattr(theory, "group_shares", lambda name, rounds: wrong)
     caught = [claim.claim for claim in broken(theory.share_claims(500))]

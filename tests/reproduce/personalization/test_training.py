@@ -174,7 +174,7 @@ def test_a_feature_is_the_mean_answer_of_a_filter_in_a_quarter(images):
         for column in range(14, 28, 2):
             patch = picture[row : row + 6, column : column + 6].transpose(2, 0, 1).ravel()
             patch = (patch - patch.mean()) / np.sqrt(patch.var() + 10)
-            total += max(0.0, -(patch - encode.centre) @ encode.filters[:, 1] - 1) / 49
+            total += max(0.0, -(patch - encode.center) @ encode.filters[:, 1] - 1) / 49
     assert features[3].reshape(2, 2, 10)[0, 1, 5 + 1] == pytest.approx(total, abs=1e-4)
 
 

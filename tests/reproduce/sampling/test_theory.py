@@ -10,7 +10,7 @@ from unalike.participation import (
     Cohort,
     Multinomial,
     Optimal,
-    Turn,
+    RoundContext,
     Uniform,
     WeightStatistics,
 )
@@ -122,7 +122,7 @@ def test_a_scheme_that_draws_otherwise_than_it_says_is_caught(monkeypatch):
 
 
 def test_optimal_sampling_that_draws_otherwise_than_it_says_is_caught(monkeypatch):
-    def everyone(self, turn: Turn) -> Cohort:
+    def everyone(self, turn: RoundContext) -> Cohort:
         return Cohort(np.arange(len(turn.importance)), np.ones(len(turn.importance)))
 
     monkeypatch.setattr(Optimal, "cohort", everyone)

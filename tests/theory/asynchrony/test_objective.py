@@ -28,9 +28,9 @@ from unalike.timing import (
     FedFix,
     FixedTimes,
     LogNormalTimes,
-    Schedule,
     Step,
     Synchronous,
+    Timeline,
     WaitForAll,
     plan_schedule,
 )
@@ -50,7 +50,7 @@ def test_weights_that_are_the_importances_minimise_the_right_objective():
     assert same.chi_square() == pytest.approx(0, abs=1e-30)
     assert not same.biased
     assert same.total == pytest.approx(3)
-    assert same.normalised == pytest.approx(P)
+    assert same.normalized == pytest.approx(P)
 
 
 def test_chi_square_is_the_sum_over_clients_or_over_types():
@@ -131,7 +131,7 @@ def test_closed_forms_are_what_a_long_schedule_counts(make, weights):
 
 
 def test_identical_weights_favour_quick_clients_by_how_often_they_report():
-    found = surrogate(Asynchronous(hardware=UNEVEN, weights="identical"), CLIENTS).normalised
+    found = surrogate(Asynchronous(hardware=UNEVEN, weights="identical"), CLIENTS).normalized
     rates = np.array([1 / 2.1, 1, 1 / 0.6, 3])
     assert found == pytest.approx(rates / rates.sum())
     found = surrogate(FedFix(0.5, hardware=UNEVEN, weights="identical"), CLIENTS).expected
@@ -155,7 +155,7 @@ def test_what_is_not_known_is_counted():
 def test_discounts_of_old_results_are_a_bias_that_is_seen():
     old = surrogate(Asynchronous(hardware=UNEVEN, staleness="polynomial:1"), CLIENTS)
     assert old.biased
-    assert old.normalised[0] < P[0]  # the slowest client has the oldest results
+    assert old.normalized[0] < P[0]  # the slowest client has the oldest results
 
 
 def test_asking_changes_nothing_about_the_timing():
@@ -183,7 +183,7 @@ def test_every_window_has_the_same_results_and_no_shorter_one_of_async_does():
         assert length == sum(whole // t for t in ticks)
         steps = plan_schedule(timing, clients, steps=5 * length).steps
         counts = {
-            tuple(Schedule(steps[n : n + length], len(ticks)).counts) for n in range(length, 3 * length)
+            tuple(Timeline(steps[n : n + length], len(ticks)).counts) for n in range(length, 3 * length)
         }
         assert counts == {tuple(whole // t for t in ticks)}
 
@@ -220,7 +220,7 @@ def test_shares_of_ages_sum_to_one_and_are_those_of_the_results():
     assert shares.sum() == pytest.approx(1)
     assert shares == pytest.approx([ages.count(age) / len(ages) for age in range(max(ages) + 1)])
     assert (staleness_shares(plan_schedule(WaitForAll(hardware=UNEVEN), CLIENTS, steps=5)) == [1.0]).all()
-    assert staleness_shares(Schedule([], 2)).sum() == 0
+    assert staleness_shares(Timeline([], 2)).sum() == 0
 
 
 def test_traffic_counts_results_up_and_jobs_down():
@@ -318,7 +318,7 @@ def test_pairs_are_not_known_where_buffers_or_losses_are_random():
 
 def test_a_schedule_of_ones_own_tells_how_old_results_get():
     step = Step(5, np.array([0]), np.array([2]), np.array([1.0]), 1.0)
-    assert constants(Asynchronous(hardware=UNEVEN), CLIENTS, Schedule([step], 4)).staleness == 3
+    assert constants(Asynchronous(hardware=UNEVEN), CLIENTS, Timeline([step], 4)).staleness == 3
 
 
 def test_a_timing_without_hardware_says_so():

@@ -23,8 +23,8 @@ from unalike.timing import (
     FedBuff,
     FedFix,
     FixedTimes,
-    Schedule,
     Synchronous,
+    Timeline,
     WaitForAll,
     plan_schedule,
 )
@@ -90,7 +90,7 @@ def test_a_wide_window_is_waiting_for_all_to_the_bit():
 
 
 def test_an_empty_schedule_has_no_models():
-    assert simulate(Schedule([], 2), [0.0, 1.0], 0.1).models.shape == (0, 1)
+    assert simulate(Timeline([], 2), [0.0, 1.0], 0.1).models.shape == (0, 1)
 
 
 @pytest.mark.parametrize("optima", [[1.0, 2.0], [1.0, 2.0, math.nan]])
@@ -222,7 +222,7 @@ def test_what_is_random_or_changes_or_is_too_long_has_no_period():
     ):
         assert repeating_schedule(timing, clients)[1] is None
     assert period_of(plan_schedule(Asynchronous(hardware=THREE), clients, steps=2)) is None
-    assert period_of(Schedule([], 1)) is None
+    assert period_of(Timeline([], 1)) is None
 
 
 # What stays.

@@ -18,11 +18,11 @@ from unalike.theory.availability.mixing_rate import (
 )
 from unalike.theory.availability.optimization_error import (
     Constants,
-    OptimisationBound,
+    OptimizationBound,
     fill_simplex,
     largest_first_rate,
-    minimise_ratio,
-    optimisation_bound,
+    minimize_ratio,
+    optimization_bound,
     quickest_weights,
 )
 
@@ -65,7 +65,7 @@ def naive_bound(active, weights, c, rates):
 
 
 def test_the_terms_sum_to_the_printed_formula():
-    bound = optimisation_bound(ACTIVE, WEIGHTS, SOME, RATES)
+    bound = optimization_bound(ACTIVE, WEIGHTS, SOME, RATES)
     assert min(bound) > 0
     assert bound.total == pytest.approx(naive_bound(ACTIVE, WEIGHTS, SOME, RATES), rel=1e-12)
 
@@ -84,16 +84,16 @@ def test_the_terms_sum_to_the_printed_formula():
 )
 def test_each_term_answers_for_its_own_constants(change, grown):
     base = replace(SOME, slope=change.get("slope", SOME.slope))
-    before = optimisation_bound(ACTIVE, WEIGHTS, base, RATES)
-    after = optimisation_bound(ACTIVE, WEIGHTS, replace(base, **change), RATES)
-    pairs = zip(OptimisationBound._fields, before, after, strict=True)
+    before = optimization_bound(ACTIVE, WEIGHTS, base, RATES)
+    after = optimization_bound(ACTIVE, WEIGHTS, replace(base, **change), RATES)
+    pairs = zip(OptimizationBound._fields, before, after, strict=True)
     changed = {name for name, old, new in pairs if new > old * (1 + 1e-12)}
     assert changed == grown
 
 
 def test_correlation_hurts_without_limit():
     totals = [
-        optimisation_bound(ACTIVE, WEIGHTS, replace(SOME, mixing_rate=mixing_rate(m)), RATES).total
+        optimization_bound(ACTIVE, WEIGHTS, replace(SOME, mixing_rate=mixing_rate(m)), RATES).total
         for m in (0.0, 0.5, 0.9, 0.99, 0.9999, 1.0)
     ]
     assert (np.diff(totals) > 0).all()
@@ -101,25 +101,25 @@ def test_correlation_hurts_without_limit():
 
 
 def test_clients_without_differences_need_no_logarithm():
-    assert optimisation_bound(ACTIVE, WEIGHTS, replace(SOME, spread=0.0), RATES).correlation == 0
+    assert optimization_bound(ACTIVE, WEIGHTS, replace(SOME, spread=0.0), RATES).correlation == 0
 
 
 def test_the_bound_covers_a_simulated_run():
     """Two one-dimensional clients on [-1, 1] with exact gradients; everything is known."""
-    curvature, centres = np.array([1.0, 2.0]), np.array([-0.5, 0.5])
+    curvature, centers = np.array([1.0, 2.0]), np.array([-0.5, 0.5])
     active, correlation, weights = np.array([0.8, 0.4]), np.array([0.0, 0.9]), np.array([0.5, 0.5])
     p = active * weights / (active @ weights)
-    best = (p * curvature) @ centres / (p @ curvature)
-    target = (curvature @ centres) / curvature.sum()
+    best = (p * curvature) @ centers / (p @ curvature)
+    target = (curvature @ centers) / curvature.sum()
     chain = joint_chain([transition_matrix(*client) for client in zip(active, correlation, strict=True)])
 
     def losses(w):
-        return curvature * (w - centres) ** 2 / 2
+        return curvature * (w - centers) ** 2 / 2
 
     constants = Constants(
         smoothness=2.0,
         noise=np.zeros(2),
-        slope=float((curvature * (1 + np.abs(centres))).max()),
+        slope=float((curvature * (1 + np.abs(centers))).max()),
         spread=max(np.abs(losses(w) - losses(best)).max() for w in np.linspace(-1, 1, 201)),
         heterogeneity=max(losses(best).max(), losses(target).max()),
         diameter=2.0,
@@ -134,16 +134,16 @@ def test_the_bound_covers_a_simulated_run():
         for t, rate in enumerate(rates):
             mean += rate * w / rates.sum()
             there = availability.present(t, generator(seed, "availability", t))
-            w = np.clip(w - rate * (weights * there) @ (curvature * (w - centres)), -1, 1)
+            w = np.clip(w - rate * (weights * there) @ (curvature * (w - centers)), -1, 1)
         errors.append(p @ (losses(mean) - losses(best)))
-    assert np.mean(errors) <= optimisation_bound(active, weights, constants, rates).total
+    assert np.mean(errors) <= optimization_bound(active, weights, constants, rates).total
 
 
 def ratio(q, curvature, offset, slope):
     return (curvature @ q**2 / 2 + offset) / (slope @ q)
 
 
-def ratios_to_minimise(count=40):
+def ratios_to_minimize(count=40):
     rng = np.random.default_rng(5)
     for _ in range(count):
         n = rng.integers(1, 7)
@@ -152,8 +152,8 @@ def ratios_to_minimise(count=40):
 
 
 def test_no_weights_of_the_same_total_are_better():
-    for rng, curvature, offset, slope, total in ratios_to_minimise():
-        q = minimise_ratio(curvature, offset, slope, total)
+    for rng, curvature, offset, slope, total in ratios_to_minimize():
+        q = minimize_ratio(curvature, offset, slope, total)
         assert q.min() >= 0
         assert q.sum() == pytest.approx(total)
         least = ratio(q, curvature, offset, slope)
@@ -170,8 +170,8 @@ def test_no_weights_of_the_same_total_are_better():
 
 
 def test_the_minimiser_has_the_published_form():
-    for _, curvature, offset, slope, total in ratios_to_minimise():
-        q = minimise_ratio(curvature, offset, slope, total)
+    for _, curvature, offset, slope, total in ratios_to_minimize():
+        q = minimize_ratio(curvature, offset, slope, total)
         iota, some = ratio(q, curvature, offset, slope), q > 0
         thetas = iota * slope - curvature * q
         np.testing.assert_allclose(thetas[some], thetas[some][0], atol=1e-9 * max(iota, 1))
@@ -210,9 +210,9 @@ def test_quickest_weights_minimise_the_bound():
     rng = np.random.default_rng(0)
     for total in (0.2, 0.9):
         q = quickest_weights(ACTIVE, SOME, RATES, total)
-        least = optimisation_bound(ACTIVE, q, SOME, RATES).total
+        least = optimization_bound(ACTIVE, q, SOME, RATES).total
         for other in total * rng.dirichlet(np.ones(3), 300):
-            assert least <= optimisation_bound(ACTIVE, other, SOME, RATES).total * (1 + 1e-12)
+            assert least <= optimization_bound(ACTIVE, other, SOME, RATES).total * (1 + 1e-12)
 
 
 def test_weights_grow_with_availability_only_while_the_total_is_small():
@@ -237,18 +237,18 @@ def test_the_first_rate_is_limited():
     with pytest.raises(
         ConfigError, match=r"the first step size must be at most 0.05435 for the bound, but is 0.1"
     ):
-        optimisation_bound(ACTIVE, WEIGHTS, SOME, [0.1, 0.01])
+        optimization_bound(ACTIVE, WEIGHTS, SOME, [0.1, 0.01])
 
 
 @pytest.mark.parametrize("rates", [[], [0.01, 0.02], [0.01, 0.0], [0.01, -0.01]])
 def test_rates_must_be_positive_and_must_not_grow(rates):
     with pytest.raises(ConfigError, match="step sizes must be positive and must not grow"):
-        optimisation_bound(ACTIVE, WEIGHTS, SOME, rates)
+        optimization_bound(ACTIVE, WEIGHTS, SOME, rates)
 
 
 def test_somebody_must_be_there():
     with pytest.raises(ConfigError, match="somebody with a positive weight must be available"):
-        optimisation_bound([0.0, 0.5, 0.5], [1.0, 0.0, 0.0], SOME, [0.01])
+        optimization_bound([0.0, 0.5, 0.5], [1.0, 0.0, 0.0], SOME, [0.01])
     for wrong in (
         {"total": 0.0},
         {"slope": np.zeros(2)},
@@ -257,4 +257,4 @@ def test_somebody_must_be_there():
     ):
         given = {"curvature": np.ones(2), "offset": 1.0, "slope": np.ones(2), "total": 1.0, **wrong}
         with pytest.raises(ConfigError, match="the ratio needs a positive total"):
-            minimise_ratio(**given)
+            minimize_ratio(**given)

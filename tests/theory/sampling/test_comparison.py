@@ -12,7 +12,7 @@ from unalike.participation import (
     Multinomial,
     OriginalFedAvg,
     Poisson,
-    Renormalised,
+    Renormalized,
     Uniform,
     WeightStatistics,
 )
@@ -137,7 +137,7 @@ def test_short_steps_in_the_right_direction_are_not_a_bias():
 
 def test_only_the_unbiased_scheme_can_win_against_a_biased_one():
     importance = np.array([0.7, 0.1, 0.1, 0.1])
-    biased = Renormalised(per_round=2).statistics(importance)
+    biased = Renormalized(per_round=2).statistics(importance)
     verdict = compare_schemes(biased, Multinomial(per_round=2).statistics(importance), ("renormalised", "md"))
     assert verdict.winner == "md"
     assert verdict.total_variance.better == "md"

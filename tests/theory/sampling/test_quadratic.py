@@ -14,7 +14,7 @@ from unalike.participation import (
     Optimal,
     OriginalFedAvg,
     Poisson,
-    Renormalised,
+    Renormalized,
     Sampler,
     Uniform,
     UniformWithReplacement,
@@ -42,7 +42,7 @@ SCHEMES = [Full(), ClusteredBySize(per_round=4)] + [
         UniformWithReplacement,
         Binomial,
         OriginalFedAvg,
-        Renormalised,
+        Renormalized,
     )
 ]
 
@@ -51,7 +51,7 @@ def named(given):
     return type(given).__name__ if isinstance(given, Sampler) else str(given)
 
 
-def centred(importance, optima):
+def centered(importance, optima):
     return optima - importance @ optima
 
 
@@ -90,7 +90,7 @@ def test_long_simulations_settle_within_three_percent(sampler):
 
 @pytest.mark.parametrize("step", [0.1, 0.7])
 def test_weights_with_an_alpha_settle_at_the_sum_of_gammas(step):
-    x = centred(IMPORTANCE, OPTIMA)
+    x = centered(IMPORTANCE, OPTIMA)
     for sampler in (Multinomial(per_round=4), Uniform(per_round=4), Binomial(per_round=4)):
         known = sampler.statistics(IMPORTANCE)
         noise = sum(known.gammas[i] * (x[i] @ x[i]) for i in range(12))
@@ -119,7 +119,7 @@ def test_the_sum_of_gammas_needs_no_matrix_and_equals_it():
 
 def test_clustered_weights_settle_at_what_differs_within_clusters():
     sampler, step = ClusteredBySize(per_round=4), 0.3
-    x, within = centred(IMPORTANCE, OPTIMA), 0.0
+    x, within = centered(IMPORTANCE, OPTIMA), 0.0
     for row in sampler.matrix(IMPORTANCE):
         middle = row @ x
         within += sum(row[i] * ((x[i] - middle) @ (x[i] - middle)) for i in range(12))
@@ -130,8 +130,8 @@ def test_clustered_weights_settle_at_what_differs_within_clusters():
 
 
 def test_biased_weights_settle_around_another_optimum():
-    known = Renormalised(per_round=4).statistics(IMPORTANCE)
-    wrong = known.mean @ centred(IMPORTANCE, OPTIMA)
+    known = Renormalized(per_round=4).statistics(IMPORTANCE)
+    wrong = known.mean @ centered(IMPORTANCE, OPTIMA)
     nearly = stationary_error(known, OPTIMA, 1e-6)  # short steps average the noise away, but not the bias
     assert nearly == pytest.approx(wrong @ wrong, rel=1e-3)
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from unalike.timing import ExponentialTimes, FixedTimes
-from unalike.timing.clock.jobs import FEW, Flight
+from unalike.timing.clock.jobs import FEW, Jobs
 
 from ..naive import random_table
 
 
 def flying(times=(3, 1, 2, 1), finer=1):
     """All clients on version 0, from the beginning."""
-    flight = Flight(FixedTimes(times), len(times), finer)
+    flight = Jobs(FixedTimes(times), len(times), finer)
     flight.send(np.arange(len(times)), 0, 0)
     return flight
 
@@ -43,7 +43,7 @@ def test_results_by_a_tick_include_those_on_it():
 
 def test_a_finer_clock_multiplies_ticks():
     hardware = FixedTimes([Fraction(1, 3), 1])
-    flight = Flight(hardware, 2, 4)
+    flight = Jobs(hardware, 2, 4)
     flight.send(np.arange(2), 5, 7)
     assert flight.ready.tolist() == [7 + 4, 7 + 12]
     assert flight.started.tolist() == [7, 7]
@@ -88,7 +88,7 @@ def test_sending_nobody_uses_no_version():
 def test_durations_are_the_hardwares_however_many_start_together(group):
     """Few clients are sent off one by one and many together; both must take as long."""
     hardware, rng = random_table(np.random.default_rng(0), 25, jobs=40), np.random.default_rng(group)
-    flight = Flight(hardware, 25)
+    flight = Jobs(hardware, 25)
     begun, now = np.zeros(25, int), 0
     for version in range(60):
         size = group if version % 7 else FEW + 4  # sometimes many, in between the others
@@ -105,7 +105,7 @@ def test_durations_are_the_hardwares_however_many_start_together(group):
 
 def test_a_flight_goes_on_from_its_state():
     hardware = ExponentialTimes([1, 0.5, 0.2, 0.7])
-    flight = Flight(hardware, 4)
+    flight = Jobs(hardware, 4)
     flight.send(np.arange(4), 0, 0)
     for version in range(1, 30):
         now = flight.first()
@@ -114,7 +114,7 @@ def test_a_flight_goes_on_from_its_state():
         if version % 5:
             flight.send(client, version, now)
             flight.send(np.setdiff1d(flight.idle(), client), version, now)
-    again = Flight(hardware, 4)
+    again = Jobs(hardware, 4)
     again.restore({name: value.copy() for name, value in flight.state().items()})
     assert sorted(again.working()) == sorted(flight.working())
     for version in range(30, 60):

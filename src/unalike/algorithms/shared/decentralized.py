@@ -5,7 +5,7 @@ of its neighbours' results that the step's matrix W says:
 
     theta_t  <-  sum_s W[t, s] theta_s
 
-:class:`OwnModels` turns a method with a server into such a one.
+:class:`Decentralized` turns a method with a server into such a one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from ...core.pytrees import Tree
 from ...errors import ConfigError, unknown
 from ...models import Task
-from ..base import Algorithm, Mixed, Reply
+from ..base import Aggregate, Algorithm, Reply
 from ..fedavg import PLAIN, FedAvg
 from .client_data import ClientData
 
@@ -30,7 +30,7 @@ STEP_WEIGHTS = ("importance", "equal")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnModels(FedAvg):
+class Decentralized(FedAvg):
     """What turns a method with a server into one whose clients each keep a model and mix with neighbours;
     comes before the method among the parents of a class."""
 
@@ -43,7 +43,7 @@ class OwnModels(FedAvg):
     paces: tuple[float, ...] = ()
     """How much longer each client's steps are than the mean."""
 
-    decentralised: ClassVar[bool] = True
+    decentralized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         getattr(super(), "__post_init__", lambda: None)()
@@ -79,15 +79,15 @@ class OwnModels(FedAvg):
             return data
         return data.weighted(jnp.asarray(self.paces)[data.client] * data.row_weights())
 
-    def aggregate(self, task: Task, state: Tree, mixed: Mixed) -> Tree:
-        return {"params": unless_alone(mixed, mixed.total, state["params"])}
+    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+        return {"params": keep_own_if_isolated(mixed, mixed.total, state["params"])}
 
     def models(self, message: Tree) -> Tree:
         """All clients' models (leading axis), from what they would be sent."""
         return message
 
 
-def unless_alone(mixed: Mixed, new: Tree, old: Tree) -> Tree:
+def keep_own_if_isolated(mixed: Aggregate, new: Tree, old: Tree) -> Tree:
     """What each client takes over; the old one for a client none of whose neighbours sent anything usable."""
     heard = mixed.weight > 0
     return jax.tree.map(lambda a, b: jnp.where(heard.reshape(-1, *(1,) * (a.ndim - 1)), a, b), new, old)

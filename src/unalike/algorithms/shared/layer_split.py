@@ -21,7 +21,7 @@ from ...core.pytrees import Tree
 from ...models import Model, Task
 from .client_data import ClientData
 
-Choice = Callable[[str], bool]
+PathPredicate = Callable[[str], bool]
 """Whether the parameters at a path are chosen."""
 
 
@@ -41,7 +41,7 @@ def paths(params: Tree) -> list[str]:
     return [_spelled(path) for path, _ in tree_flatten_with_path(params)[0]]
 
 
-def below(*roots: str) -> Choice:
+def below(*roots: str) -> PathPredicate:
     """Whether a path is one of `roots` or goes on from it.
 
     >>> below("dense/1")("dense/1/w"), below("dense/1")("dense/10/w")
@@ -50,7 +50,7 @@ def below(*roots: str) -> Choice:
     return lambda path: any(f"{path}/".startswith(f"{root}/") for root in roots)
 
 
-def named(word: str) -> Choice:
+def named(word: str) -> PathPredicate:
     """Whether a part of the path contains the word, in small letters or capitals.
 
     >>> named("norm")("BatchNorm_0/scale"), named("norm")("dense/0/w")
@@ -59,7 +59,7 @@ def named(word: str) -> Choice:
     return lambda path: word.lower() in path.lower()
 
 
-def split(params: Tree, private: Choice) -> Parts:
+def split(params: Tree, private: PathPredicate) -> Parts:
     """The shared and the private part.
 
     >>> split({"w": 1.0, "b": 2.0}, below("b"))

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from ...core.pytrees import Tree, add, add_scaled, subtract
 from ...models import Batch, Task
 from .client_data import ClientData
-from .optimizer_steps import Descent, Point
+from .optimizer_steps import OptimizerState, OptimizerSteps
 from .optimizers import Optimizer
 
 
@@ -38,9 +38,9 @@ def local_sgd(
     correction: Tree | None = None,
 ) -> Trained:
     """Walk over the planned mini-batches from `start`."""
-    descent = Descent(optimizer, data.round)
+    descent = OptimizerSteps(optimizer, data.round)
 
-    def step(carry: tuple[Point, jax.Array], batch: Batch) -> tuple[Point, jax.Array]:
+    def step(carry: tuple[OptimizerState, jax.Array], batch: Batch) -> tuple[OptimizerState, jax.Array]:
         point, total = carry
         loss, gradient = task.loss_and_gradient(point.params, batch)
         if anchor is not None:

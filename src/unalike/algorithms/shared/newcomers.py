@@ -20,7 +20,7 @@ class TrainsNewcomers(Algorithm):
     newcomer_epochs: int = 1
     """Passes that a client which never took part makes over its rows before it predicts."""
 
-    personalised: ClassVar[bool] = True
+    personalized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_not_negative(newcomer_epochs=self.newcomer_epochs)

@@ -1,7 +1,7 @@
 """How does an inner loop of a method's own take a step?
 
 :func:`local_sgd` is the loop that most methods share. Where a method needs another one, with two models or
-several gradients per batch, a :class:`Descent` takes its single steps with the same optimiser and schedule:
+several gradients per batch, :class:`OptimizerSteps` takes single steps with the same optimiser and schedule:
 
     point <- step(point, gradient)
 """
@@ -18,7 +18,7 @@ from ...core.pytrees import Tree, scale
 from .optimizers import Optimizer
 
 
-class Point(NamedTuple):
+class OptimizerState(NamedTuple):
     """A model on its way down, and what the optimiser remembers of the way."""
 
     params: Tree
@@ -26,7 +26,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Descent:
+class OptimizerSteps:
     """An optimiser in a given round."""
 
     optimizer: Optimizer
@@ -37,16 +37,16 @@ class Descent:
         """The learning rate in this round."""
         return self.optimizer.learning_rate * self.optimizer.factor(self.round)
 
-    def start(self, params: Tree) -> Point:
+    def start(self, params: Tree) -> OptimizerState:
         """A model before its first step."""
-        return Point(params, self.optimizer.build().init(params))
+        return OptimizerState(params, self.optimizer.build().init(params))
 
-    def step(self, point: Point, gradient: Tree) -> Point:
+    def step(self, point: OptimizerState, gradient: Tree) -> OptimizerState:
         """One step of the optimiser."""
         updates, memory = self.optimizer.build().update(gradient, point.memory, point.params)
         if self.optimizer.schedule != "constant":
             updates = scale(self.optimizer.factor(self.round), updates)
-        return Point(optax.apply_updates(point.params, updates), memory)
+        return OptimizerState(optax.apply_updates(point.params, updates), memory)
 
 
 def with_rate(optimizer: Optimizer, learning_rate: float | None) -> Optimizer:

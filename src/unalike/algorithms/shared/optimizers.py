@@ -18,36 +18,36 @@ import optax
 from ...core.registry import Registry
 from ...errors import ConfigError, unknown
 
-Schedule = Callable[[jax.Array], jax.Array]
-schedule_registry: Registry[Schedule] = Registry("schedule")
+LearningRateSchedule = Callable[[jax.Array], jax.Array]
+schedule_registry: Registry[LearningRateSchedule] = Registry("schedule")
 
 
 @schedule_registry.add("constant")
-def constant() -> Schedule:
+def constant() -> LearningRateSchedule:
     """The same learning rate in every round."""
     return lambda round: jnp.ones(())
 
 
 @schedule_registry.add("decay")
-def decay(rate: float = 0.99) -> Schedule:
+def decay(rate: float = 0.99) -> LearningRateSchedule:
     """Multiplied by `rate` after each round."""
     return lambda round: jnp.asarray(rate, jnp.float32) ** round
 
 
 @schedule_registry.add("inverse-sqrt")
-def inverse_sqrt() -> Schedule:
+def inverse_sqrt() -> LearningRateSchedule:
     """Divided by the square root of the round number."""
     return lambda round: 1.0 / jnp.sqrt(round + 1.0)
 
 
 @schedule_registry.add("steps")
-def steps(*milestones: float, factor: float = 0.1) -> Schedule:
+def steps(*milestones: float, factor: float = 0.1) -> LearningRateSchedule:
     """Multiplied by 0.1 at each of the given rounds: `steps:100,150`."""
     return lambda round: jnp.asarray(factor) ** sum(round >= milestone for milestone in milestones)
 
 
 @schedule_registry.add("cosine")
-def cosine(rounds: int) -> Schedule:
+def cosine(rounds: int) -> LearningRateSchedule:
     """From 1 down to 0 along half a cosine over the given number of rounds."""
     if rounds < 1:
         raise ConfigError(f"schedule 'cosine:{rounds}' needs at least one round.")

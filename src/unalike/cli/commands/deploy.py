@@ -103,7 +103,7 @@ def serve(
     Example: unalike serve --algorithm fedavg --rounds 10, and in other terminals unalike join. `clients` is
     how many nodes to wait for; by default everyone who is allowed.
     """
-    from ...deploy import Link, check_flower, read_allowed
+    from ...deploy import SuperLink, check_flower, read_allowed
     from ...deploy.protection import Protection
     from ...deploy.server import check_servable, ignored, introductions, make_folder, train_nodes
     from ...experiments.build import check
@@ -133,18 +133,18 @@ def serve(
             else certificates
         )
         link = open_until_the_end.enter_context(
-            Link(address, None if insecure else certificates, allowed, state / "link")
+            SuperLink(address, None if insecure else certificates, allowed, state / "link")
         )
         log(f"listening on {address}{' without encryption' if insecure else ''} for `unalike join`.")
 
-        def doorman(say: Callable[[str], None]) -> list[str]:
+        def refused_nodes(say: Callable[[str], None]) -> list[str]:
             lines = link.refusals()
             for line in lines:
                 say(line.partition(" ")[2])  # without its own time
             return lines
 
         with link.open() as post:
-            told = introductions(post, clients, wait, log, partial(doorman, log))
+            told = introductions(post, clients, wait, log, partial(refused_nodes, log))
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             folder = make_folder(experiment, path, resume is not None, overwrite)
             can_go_on("unalike serve --resume", path)
@@ -157,10 +157,12 @@ def serve(
                     patience=patience,
                     resume=resume is not None,
                     observer=progress,
-                    doorman=partial(doorman, _silence if json else lambda line: progress.say(_dated(line))),
+                    refused_nodes=partial(
+                        refused_nodes, _silence if json else lambda line: progress.say(_dated(line))
+                    ),
                     protection=protection,
                 )
-            log(f"{engine.farewell(run.message)} of {clients} nodes have the model.")
+            log(f"{engine.hand_over_model(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
     conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
 
@@ -194,7 +196,7 @@ def join(
     from ...deploy import check_flower, serve_node
 
     check_flower()
-    from ...deploy.client.app import Worker
+    from ...deploy.client.app import ClientWorker
     from ...deploy.client.rows import is_uncut, without_cut
     from ...deploy.secure_aggregation.node import secure_app
     from ...experiments.build import make_federation
@@ -209,7 +211,7 @@ def join(
     own = own_rows(make_federation(without_cut(experiment) if uncut else experiment), client)
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
-    worker = Worker(own, place, _say, uncut=uncut)
+    worker = ClientWorker(own, place, _say, uncut=uncut)
     stop = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

@@ -14,13 +14,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...typing import Array, Int64s
 from ..federation import Federation, Split
 from ..splitting import PARTS
 
-Array = NDArray[Any]
 LONGEST_LABEL = 200
 """Characters in the name of a class; a longer one is a text, not a class."""
 
@@ -29,7 +28,7 @@ class Words(NamedTuple):
     """Labels that are words: the distinct ones, and for every row the place of its own among them."""
 
     names: tuple[str, ...]
-    codes: NDArray[np.int64]
+    codes: Int64s
 
 
 def spell(word: str) -> str:
@@ -133,7 +132,7 @@ def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
     return x[:, [mine.index(name) for name in wanted]]
 
 
-def number_words(words: Words, wanted: Sequence[str]) -> NDArray[np.int64]:
+def number_words(words: Words, wanted: Sequence[str]) -> Int64s:
     """Labels as their places in the `wanted` names.
 
     >>> number_words(Words(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))

@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 import zipfile
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from ...core.plain_files import check_plain_file, check_unfolded
+from ...typing import Array
 from ..arrays import aligned_empty
 
-Array = NDArray[Any]
 _ENCRYPTED = 1
 _PIECE = 1 << 20
 """Bytes that are read at a time."""

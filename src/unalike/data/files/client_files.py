@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...typing import Array
 from ..validation import check_names
 from .agreement import Words, agree_columns, order_columns, spell
 from .array_files import npz_names, read_npz
@@ -23,7 +23,6 @@ from .csv_tables import csv_header, read_csv
 from .parquet_tables import parquet_header, read_parquet
 from .table_columns import reading
 
-Array = NDArray[Any]
 SUFFIXES = (".npz", ".csv", ".parquet")
 LABEL_NAMES = ("label", "y", "target")
 OTHER_DATA = frozenset(

@@ -10,17 +10,16 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.plain_files import check_plain_file
 from ...errors import DataError
+from ...typing import Array
 from .agreement import Words
 from .table_columns import numbers_of, targets_of
 
-Array = NDArray[Any]
 _TOGETHER = 4096  # rows of text in memory at once
 _LONGEST_LINE = 1 << 26
 

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.extras import import_extra
 from ...core.plain_files import check_plain_file, check_unfolded
 from ...errors import DataError
+from ...typing import Array, Float64s, Int64s
 from .agreement import Words
 from .table_columns import numbers_of, targets_of
 
-Array = NDArray[Any]
 _WORDS = ("string", "large_string")
 
 
@@ -66,7 +65,7 @@ def _check_types(path: Path, schema: Any) -> None:
             )
 
 
-def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
+def _numbers(path: Path, name: str, column: Any) -> Float64s:
     coded = _coded(column)
     if coded is None:
         return np.asarray(column.to_numpy(), np.float64)
@@ -83,7 +82,7 @@ def _targets(path: Path, column: Any) -> Array | Words:
     return np.asarray(values, np.float64) if values.dtype == object else values
 
 
-def _coded(column: Any) -> tuple[list[str], NDArray[np.int64]] | None:
+def _coded(column: Any) -> tuple[list[str], Int64s] | None:
     """The distinct words of a column and the place of every row's, a missing one being empty."""
     if not hasattr(column.type, "value_type"):
         return None

@@ -14,10 +14,10 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.plain_files import check_plain_file
 from ...errors import DataError
+from ...typing import Array
 from ..federation import Federation, Split
 from ..splitting import PARTS
 from ..validation import validate
@@ -126,7 +126,7 @@ def _read_split(folder: Path, part: str, mmap: bool) -> Split:
     return Split(x, y, np.asarray(offsets, dtype=np.int64))
 
 
-def _read_array(path: Path, mmap: bool) -> NDArray[Any]:
+def _read_array(path: Path, mmap: bool) -> Array:
     try:
         array = read_npy(path, mmap)
     except Exception as error:  # a header that somebody made up fails in ways of its own
@@ -137,7 +137,7 @@ def _read_array(path: Path, mmap: bool) -> NDArray[Any]:
     return array.view(np.ndarray)
 
 
-def _write_array(path: Path, array: NDArray[Any]) -> None:
+def _write_array(path: Path, array: Array) -> None:
     """Write beside and rename: a federation mapped from this very file keeps its old pages."""
     beside = path.with_suffix(".part")
     with beside.open("wb") as file:

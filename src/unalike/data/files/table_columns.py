@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import DataError, UnalikeError
+from ...typing import Array, Float64s
 from .agreement import Words, code_words
 
-Array = NDArray[Any]
 _KINDS: tuple[Callable[[str], int | float], ...]
 
 
@@ -42,7 +40,7 @@ def in_short(error: Exception) -> str:
     return first[:200] or type(error).__name__
 
 
-def numbers_of(path: Path, name: str, words: Sequence[str]) -> NDArray[np.float64]:
+def numbers_of(path: Path, name: str, words: Sequence[str]) -> Float64s:
     """The numbers of one column; an empty field is a missing number."""
     try:
         return np.array([float(word) if word.strip() else np.nan for word in words])

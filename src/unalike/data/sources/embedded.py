@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
-from .source import Source, source_registry, standardise
+from .source import Source, source_registry, standardize
 
 
 @source_registry.add("digits")
@@ -30,7 +30,7 @@ def breast_cancer() -> Source:
     data = load_breast_cancer()
     names = tuple(str(name) for name in data.target_names)
     return Source(
-        standardise(data.data), data.target, 2, label_names=names, description="breast cancer, Wisconsin"
+        standardize(data.data), data.target, 2, label_names=names, description="breast cancer, Wisconsin"
     )
 
 
@@ -40,8 +40,8 @@ def diabetes() -> Source:
     from sklearn.datasets import load_diabetes
 
     data = load_diabetes()
-    targets = standardise(data.target[:, None])[:, 0]
-    return Source(standardise(data.data), targets, None, description="progress of diabetes, standardised")
+    targets = standardize(data.target[:, None])[:, 0]
+    return Source(standardize(data.data), targets, None, description="progress of diabetes, standardised")
 
 
 def _carried(name: str) -> Path:

@@ -22,8 +22,8 @@ def gaussians(
     whole(classes, "the number of classes"), whole(dimension, "the dimension")
     check_memory(2 * 4 * dimension * samples)
     rng = generator(seed, "gaussians")
-    centres = rng.standard_normal((classes, dimension), dtype=np.float32)
-    centres *= separation / np.linalg.norm(centres, axis=1, keepdims=True)
+    centers = rng.standard_normal((classes, dimension), dtype=np.float32)
+    centers *= separation / np.linalg.norm(centers, axis=1, keepdims=True)
     y = (np.arange(samples) % classes).astype(np.int32)  # classes of equal size, within one
-    x = centres[y] + rng.standard_normal((samples, dimension), dtype=np.float32)
+    x = centers[y] + rng.standard_normal((samples, dimension), dtype=np.float32)
     return Source(x, y, classes, description=f"{classes} Gaussian classes in {dimension} dimensions")

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Array
 from .files import reading, require_local
-from .source import Source, source_registry, standardise
-
-Array = NDArray[Any]
+from .source import Source, source_registry, standardize
 
 HOSPITALS = {
     "cleveland": "Cleveland",
@@ -47,7 +44,7 @@ def heart_disease() -> Source:
     table = np.concatenate(tables)
     owners = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
     return Source(
-        standardise(features(table)),
+        standardize(features(table)),
         (table[:, _DIAGNOSIS] > 0).astype(np.int32),
         2,
         owners=owners,

@@ -10,16 +10,13 @@ from __future__ import annotations
 import gzip
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Array
 from ..files.array_files import read_npz as read_arrays
 from .files import Remote, download, local, reading
 from .source import Source, source_registry
-
-Array = NDArray[Any]
 
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 MNIST = Remote(

@@ -14,15 +14,11 @@ has asked for `samples` gets those rows of all clients and memory for no more.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import generator
+from ...typing import Array, Int64s
 from .source import Source, check_memory, check_rows, some_rows, source_registry
-
-Array = NDArray[Any]
 
 DIMENSION, CLASSES = 60, 10
 _SCALES = np.arange(1, DIMENSION + 1) ** -0.6  # the square root of the variance j^-1.2
@@ -42,7 +38,7 @@ def synthetic_iid(*, clients: int = 100, samples: int | None = None, seed: int =
     return _source(0.0, 0.0, clients, samples, seed, shared=True)
 
 
-def client_sizes(clients: int, seed: int) -> NDArray[np.int64]:
+def client_sizes(clients: int, seed: int) -> Int64s:
     """Log-normal sizes of at least 50: a few clients have most of the rows."""
     return 50 + generator(seed, "synthetic sizes").lognormal(4, 2, clients).astype(np.int64)
 
@@ -76,9 +72,9 @@ def _source(alpha: float, beta: float, clients: int, samples: int | None, seed: 
 def _client(alpha: float, beta: float, seed: int, client: int, model: int, size: int) -> tuple[Array, Array]:
     """The rows of one client, whose model and mean are those of client `model`."""
     rng = generator(seed, "synthetic model", model)
-    centre = alpha * rng.standard_normal()
-    weights = centre + rng.standard_normal((DIMENSION, CLASSES))
-    bias = centre + rng.standard_normal(CLASSES)
+    center = alpha * rng.standard_normal()
+    weights = center + rng.standard_normal((DIMENSION, CLASSES))
+    bias = center + rng.standard_normal(CLASSES)
     mean = beta * rng.standard_normal() + rng.standard_normal(DIMENSION)
     x = mean + _SCALES * generator(seed, "synthetic rows", client).standard_normal((size, DIMENSION))
     return x.astype(np.float32), (x @ weights + bias).argmax(axis=1).astype(np.int32)

@@ -14,18 +14,18 @@ experiment. With alpha = 0 every client has a single component, in turn: cluster
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.random import generator
 from ...errors import unknown
+from ...typing import Array, Float64s, Int64s
 from ..allocation import proportions
 from ..sizes import whole
 from .source import Source, check_memory, source_registry
 
-Array = NDArray[Any]
 _FEWEST_ROWS = 50
 RULES = ("bernoulli", "threshold")
 
@@ -35,10 +35,10 @@ class Mixture(NamedTuple):
 
     x: Array
     y: Array
-    owners: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    models: NDArray[np.float64]
-    components: NDArray[np.int64]
+    owners: Int64s
+    shares: Float64s
+    models: Float64s
+    components: Int64s
 
 
 @source_registry.add("mixture")
@@ -91,12 +91,12 @@ def draw_mixture(
     return Mixture(x, _labels(scores, rule, rng), owners, shares, models, z)
 
 
-def client_sizes(clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def client_sizes(clients: int, rng: np.random.Generator) -> Int64s:
     """Log-normal sizes between 50 and 1,000."""
     return np.minimum(_FEWEST_ROWS + rng.lognormal(4, 2, clients).astype(np.int64), 1000)
 
 
-def _draw_components(shares: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_components(shares: Array, rng: np.random.Generator) -> Int64s:
     steps = np.cumsum(shares, axis=1)[:, :-1]
     return (rng.random((len(shares), 1)) >= steps).sum(axis=1)
 

@@ -14,22 +14,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.random import generator
+from ...typing import Float64s, Int64s
 from ..federation import Federation
 from ..sizes import whole
 from .source import check_memory, source_registry
-
-Floats = NDArray[np.float64]
 
 
 class Quadratics(NamedTuple):
     """Every client's optimum (clients, d), Hessian (clients, d, d) and number of rows."""
 
-    optima: Floats
-    hessians: Floats
-    sizes: NDArray[np.int64]
+    optima: Float64s
+    hessians: Float64s
+    sizes: Int64s
 
 
 @source_registry.add("quadratic")
@@ -90,13 +89,13 @@ def quadratic_truth(
     return Quadratics(optima, hessians, dimension * rng.integers(1, repeats + 1, clients))
 
 
-def weighted_optimum(truth: Quadratics, weights: ArrayLike | None = None) -> Floats:
+def weighted_optimum(truth: Quadratics, weights: ArrayLike | None = None) -> Float64s:
     """Where the weighted sum of the clients' losses is least; weights are the sizes when not given."""
     w = np.asarray(truth.sizes if weights is None else weights, dtype=np.float64)
     pull = np.einsum("k,kij,kj->i", w, truth.hessians, truth.optima)
     return np.asarray(np.linalg.solve(np.einsum("k,kij->ij", w, truth.hessians), pull), np.float64)
 
 
-def _roots(hessians: Floats) -> Floats:
+def _roots(hessians: Float64s) -> Float64s:
     """Matrices R with R'R = H."""
     return np.linalg.cholesky(hessians).transpose(0, 2, 1).astype(np.float64)

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.plain_files import LARGEST_TEXT
 from ...errors import DataError
+from ...typing import Array
 from ..sizes import whole
 from .files import reading, require_local
 from .source import Source, source_registry
-
-Array = NDArray[Any]
 
 FILE = "shakespeare_roles.json.gz"
 _WHERE = 'gzipped JSON, {"PLAY.ROLE": text}, made from the plays at gutenberg.org/ebooks/100'

@@ -7,18 +7,15 @@ test rows and two-level labels. `sources` holds the makers under the names that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.plain_files import free_memory, in_words
 from ...core.random import generator
 from ...core.registry import Registry
 from ...errors import ConfigError
+from ...typing import Array, Int64s
 from ..federation import Federation
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +51,7 @@ MOST_ROWS = 5_000_000
 source_registry: Registry[Source | Federation] = Registry("data set")
 
 
-def some_rows(total: int, samples: int | None, seed: int) -> NDArray[np.int64]:
+def some_rows(total: int, samples: int | None, seed: int) -> Int64s:
     """All rows, or so many of them drawn at random, in order."""
     if samples is None or samples >= total:
         return np.arange(total)
@@ -85,10 +82,10 @@ def check_memory(size: int) -> None:
         )
 
 
-def standardise(x: Array) -> Array:
+def standardize(x: Array) -> Array:
     """Columns with mean 0 and variance 1 over all clients; constant columns become 0.
 
-    >>> standardise(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> standardize(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([[-1., 0.],
            [ 1., 0.]], dtype=float32)
     """

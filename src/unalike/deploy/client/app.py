@@ -1,4 +1,4 @@
-"""What does a node do with an errand?
+"""What does a node do with an request?
 
     introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports
@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.pytrees import Tree
 from ...data import Federation
-from ...engine import LocalEngine, Memories, Part, Setting, Told, message_template, reply_template
+from ...engine import LocalEngine, Memories, Messages, Part, Setting, message_template, reply_template
 from ...errors import UnalikeError
 from ...runs import save_tensors
 from ...timing import Step
-from ..client_config import PROTOCOL, Contract, Rows
-from ..transport.messages import Parcel, ParcelError, arrays_to_tree, tree_to_arrays
+from ...typing import Array
+from ..client_config import PROTOCOL, ClientConfig, Rows
+from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
 from .rows import as_agreed
 
@@ -36,8 +36,8 @@ NEVER = -1
 """The job after which a client that has not taken part yet remembers what it does."""
 
 
-class Worker:
-    """One client that keeps its rows: answers errands one after the other."""
+class ClientWorker:
+    """One client that keeps its rows: answers requests one after the other."""
 
     def __init__(
         self,
@@ -48,69 +48,71 @@ class Worker:
         uncut: bool = False,
     ) -> None:
         if len(federation) != 1:
-            raise ParcelError(f"a node is one client, but there are {len(federation)}.")
+            raise MessageError(f"a node is one client, but there are {len(federation)}.")
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
         self.uncut = uncut
-        self._desk: tuple[str, Desk] | None = None
+        self._desk: tuple[str, Session] | None = None
 
-    def answer(self, errand: Parcel) -> Parcel:
-        """Do an errand; what cannot be done is answered with the reason."""
-        errands = {
+    def answer(self, request: WireMessage) -> WireMessage:
+        """Do an request; what cannot be done is answered with the reason."""
+        requests = {
             "introduce": self._introduce,
             "train": self._train,
             "evaluate": self._evaluate,
             "finish": self._finish,
         }
         try:
-            if errand.kind not in errands:
-                raise ParcelError(f"this node does not know the errand {errand.kind!r}.")
-            if errand.numbers.get("protocol") != PROTOCOL:
-                raise ParcelError(
-                    f"the server speaks protocol {errand.numbers.get('protocol')}, this node {PROTOCOL}; "
+            if request.kind not in requests:
+                raise MessageError(f"this node does not know the request {request.kind!r}.")
+            if request.numbers.get("protocol") != PROTOCOL:
+                raise MessageError(
+                    f"the server speaks protocol {request.numbers.get('protocol')}, this node {PROTOCOL}; "
                     "install the same version of unalike on both."
                 )
-            return errands[errand.kind](errand)
+            return requests[request.kind](request)
         except UnalikeError as error:
-            self.log(f"refused an errand: {error}")
-            return Parcel("refusal", {"reason": str(error), "protocol": PROTOCOL})
+            self.log(f"refused an request: {error}")
+            return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
 
-    def _introduce(self, errand: Parcel) -> Parcel:
+    def _introduce(self, request: WireMessage) -> WireMessage:
         rows = Rows.of(self.federation, self.uncut)
         named = rows.label_names is not None or rows.columns is not None
         more = ", and what labels and columns are called" if named else ""
         self.log(f"told the server how many rows there are{more}")
-        return Parcel("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
+        return WireMessage("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
 
-    def _train(self, errand: Parcel) -> Parcel:
-        desk, began = self._at_desk(errand), perf_counter()
-        job, last = whole(errand, "job"), whole(errand, "last")
-        upload, report = desk.train(whole(errand, "round"), job, last, below(errand.arrays, "message"))
-        desk.files.forget_before(whole(errand, "keep"))
-        self.log(f"trained in round {whole(errand, 'round') + 1} ({perf_counter() - began:.1f} s)")
+    def _train(self, request: WireMessage) -> WireMessage:
+        desk, began = self._at_desk(request), perf_counter()
+        job, last = whole(request, "job"), whole(request, "last")
+        upload, report = desk.train(whole(request, "round"), job, last, below(request.arrays, "message"))
+        desk.files.forget_before(whole(request, "keep"))
+        self.log(f"trained in round {whole(request, 'round') + 1} ({perf_counter() - began:.1f} s)")
         arrays = {**prefixed("upload", upload), **prefixed("report", report)}
-        return Parcel("upload", {"job": job, "seconds": perf_counter() - began}, arrays)
+        return WireMessage("upload", {"job": job, "seconds": perf_counter() - began}, arrays)
 
-    def _evaluate(self, errand: Parcel) -> Parcel:
-        split, message = str(errand.numbers.get("split")), below(errand.arrays, "message")
+    def _evaluate(self, request: WireMessage) -> WireMessage:
+        split, message = str(request.numbers.get("split")), below(request.arrays, "message")
         if split not in ("train", "validation", "test"):
-            raise ParcelError(f"there is no split {split!r}; allowed: train, validation, test.")
-        values = self._at_desk(errand).evaluate(message, whole(errand, "round"), whole(errand, "last"), split)
-        return Parcel("metrics", values)
+            raise MessageError(f"there is no split {split!r}; allowed: train, validation, test.")
+        values = self._at_desk(request).evaluate(
+            message, whole(request, "round"), whole(request, "last"), split
+        )
+        return WireMessage("metrics", values)
 
-    def _finish(self, errand: Parcel) -> Parcel:
-        desk = self._at_desk(errand)
-        message = desk.message(below(errand.arrays, "message"))
-        path = self.folder / "models" / f"{desk.contract.run}.safetensors"
+    def _finish(self, request: WireMessage) -> WireMessage:
+        desk = self._at_desk(request)
+        message = desk.message(below(request.arrays, "message"))
+        path = self.folder / "models" / f"{desk.client_config.run}.safetensors"
         save_tensors(path, message)
         self.log(f"training is over; the model is in {path}")
-        return Parcel("farewell", {})
+        return WireMessage("farewell", {})
 
-    def _at_desk(self, errand: Parcel) -> Desk:
-        words = str(errand.numbers.get("contract"))
+    def _at_desk(self, request: WireMessage) -> Session:
+        words = str(request.numbers.get("contract"))
         if self._desk is None or self._desk[0] != words:
-            contract = Contract.read(words)
-            rows = as_agreed(self.federation, contract, self.uncut)
-            self._desk = (words, Desk(contract, rows, self.folder, self.devices))
+            client_config = ClientConfig.read(words)
+            rows = as_agreed(self.federation, client_config, self.uncut)
+            self._desk = (words, Session(client_config, rows, self.folder, self.devices))
         return self._desk[1]
 
 
@@ -121,40 +123,40 @@ class Shapes(NamedTuple):
     memory: Tree
 
 
-class Desk:
+class Session:
     """The local engine made ready for one contract."""
 
     def __init__(
-        self, contract: Contract, federation: Federation, folder: Path, devices: int | None = None
+        self, client_config: ClientConfig, federation: Federation, folder: Path, devices: int | None = None
     ) -> None:
-        self.contract = contract
-        task, algorithm, seed = contract.made(federation)
-        if algorithm.decentralised:
-            raise ParcelError(f"{contract.experiment['algorithm']} has no server.")
-        place = Part(np.array([contract.number]), np.array([contract.importance]), contract.largest)
-        setting = Setting(federation, task, algorithm, seed, None, devices, contract.watch, place)
+        self.client_config = client_config
+        task, algorithm, seed = client_config.made(federation)
+        if algorithm.decentralized:
+            raise MessageError(f"{client_config.experiment['algorithm']} has no server.")
+        place = Part(
+            np.array([client_config.number]), np.array([client_config.importance]), client_config.largest
+        )
+        setting = Setting(federation, task, algorithm, seed, None, devices, client_config.watch, place)
         self.engine = LocalEngine(setting)
-        self.files = MemoryFiles(folder, contract.run)
+        self.files = MemoryFiles(folder, client_config.run)
         self.shapes = _shapes(setting)
 
-    def message(self, arrays: Mapping[str, NDArray[Any]]) -> Tree:
+    def message(self, arrays: Mapping[str, Array]) -> Tree:
         """What was sent, as the algorithm takes it."""
         return arrays_to_tree(self.shapes.message, arrays)
 
     def train(
-        self, round: int, job: int, last: int, arrays: Mapping[str, NDArray[Any]]
+        self, round: int, job: int, last: int, arrays: Mapping[str, Array]
     ) -> tuple[Tree, Mapping[str, Any]]:
         """The client's upload and report; it starts as it was after job `last`."""
         memories = self._memories(last)
         step = Step(round, ME, np.array([round]), np.ones(1), jobs=np.array([job]))
-        done = self.engine.visit(step, Told(self.message(arrays)), memories, keep=True)
+        done = self.engine.visit(step, Messages(self.message(arrays)), memories, keep=True)
         if memories:
             self.files.save(job, jax.tree.map(lambda leaf: leaf[0], memories.gather(ME)[0]))
         return jax.tree.map(lambda leaf: leaf[0], (done.uploads, dict(done.report)))
 
-    def evaluate(
-        self, arrays: Mapping[str, NDArray[Any]], round: int, last: int, split: str
-    ) -> dict[str, float]:
+    def evaluate(self, arrays: Mapping[str, Array], round: int, last: int, split: str) -> dict[str, float]:
         """The client's metrics, with the number of its rows as `samples`."""
         memories = self._memories(last)
         values = self.engine.evaluate(self.message(arrays), memories, split, round, ME)
@@ -165,9 +167,9 @@ class Desk:
         if memories and last != NEVER:
             known = self.files.load(last, self.shapes.memory)
             if known is None:
-                raise ParcelError(
-                    f"this node does not remember its job {last} in run {self.contract.run}; its folder must "
-                    "stay the same from start to start."
+                raise MessageError(
+                    f"this node does not remember its job {last} in run {self.client_config.run}; its folder "
+                    "must stay the same from start to start."
                 )
             memories.scatter(ME, jax.tree.map(lambda leaf: np.asarray(leaf)[None], known))
         return memories
@@ -178,20 +180,20 @@ def _shapes(setting: Setting) -> Shapes:
     return Shapes(message, reply_template(setting, message).memory)
 
 
-def prefixed(name: str, tree: Tree) -> dict[str, NDArray[Any]]:
+def prefixed(name: str, tree: Tree) -> dict[str, Array]:
     """The arrays of a tree, each under `name/...` (a bare array as `name/`)."""
     return {f"{name}/{path}": array for path, array in tree_to_arrays(tree).items()}
 
 
-def below(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+def below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
     """The inverse of :func:`prefixed`."""
     start = f"{name}/"
     return {path.removeprefix(start): array for path, array in arrays.items() if path.startswith(start)}
 
 
-def whole(errand: Parcel, name: str) -> int:
-    """A whole number that an errand must have."""
-    value = errand.numbers.get(name)
+def whole(request: WireMessage, name: str) -> int:
+    """A whole number that an request must have."""
+    value = request.numbers.get(name)
     if type(value) is not int:
-        raise ParcelError(f"the errand {errand.kind!r} does not say {name}.")
+        raise MessageError(f"the request {request.kind!r} does not say {name}.")
     return value

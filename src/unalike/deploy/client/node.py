@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ...errors import ConfigError
 from ..transport.certificates import check_private_key
 from ..transport.flower import check_flower, free_port, split_address
-from ..transport.messages import DEFAULT_LIMIT, Parcel, pack, unpack
+from ..transport.messages import DEFAULT_LIMIT, WireMessage, pack, unpack
 from ..transport.probe import explain_silence
 from ..transport.processes import Child, new_secret, private_folder
 
@@ -51,8 +51,8 @@ class _Place:
     pull_every: float
 
 
-def parcel_app(answer: Callable[[Parcel, Context], Parcel], limit: int = DEFAULT_LIMIT) -> App:
-    """An app from a function that answers a parcel with a parcel."""
+def message_app(answer: Callable[[WireMessage, Context], WireMessage], limit: int = DEFAULT_LIMIT) -> App:
+    """An app from a function that answers a message with a message."""
     check_flower()
     from flwr.app import Message
 
@@ -77,7 +77,7 @@ def serve_node(
 ) -> None:
     """Take part until `stop` is set: answer every message of the link with `app(message, context)`.
 
-    `app` is Flower's `ClientApp` or any such function (see `parcel_app`); it runs in this process, one
+    `app` is Flower's `ClientApp` or any such function (see `message_app`); it runs in this process, one
     message at a time. Without a root certificate the connection is plain HTTP; a key needs one. The folder
     keeps the SuperNode's log. The link is asked for messages at least every `pull_every` seconds, and more
     often while messages come. A SuperNode that ended is started again after `pause` seconds, and after twice

@@ -22,8 +22,8 @@ from ...data.files.agreement import spell, translate
 from ...data.files.store import MANIFEST
 from ...data.splitting import assign_parts
 from ...experiments.config import Experiment, make_experiment
-from ..client_config import Contract
-from ..transport.messages import ParcelError
+from ..client_config import ClientConfig
+from ..transport.messages import MessageError
 
 CUT_BY = ("test_fraction", "validation_fraction", "seed")
 """What says how rows are cut."""
@@ -46,34 +46,34 @@ def without_cut(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"test_fraction": 0.0, "validation_fraction": 0.0})
 
 
-def as_agreed(federation: Federation, contract: Contract, uncut: bool) -> Federation:
+def as_agreed(federation: Federation, client_config: ClientConfig, uncut: bool) -> Federation:
     """A node's rows with the labels, the columns and the parts of the contract."""
-    check_names("labels", federation.label_names, contract.label_names)
-    check_names("columns", federation.columns, contract.columns)
-    if set(map(spell, federation.columns or ())) != set(contract.columns or ()):
-        raise ParcelError("the errand names other columns than this node has.")
-    named = translate(federation, contract.label_names, contract.columns)
-    counted = _with_classes(named, contract.classes)
-    return cut_as(counted, contract) if uncut else counted
+    check_names("labels", federation.label_names, client_config.label_names)
+    check_names("columns", federation.columns, client_config.columns)
+    if set(map(spell, federation.columns or ())) != set(client_config.columns or ()):
+        raise MessageError("the request names other columns than this node has.")
+    named = translate(federation, client_config.label_names, client_config.columns)
+    counted = _with_classes(named, client_config.classes)
+    return cut_as(counted, client_config) if uncut else counted
 
 
 def check_names(what: str, mine: Sequence[str] | None, agreed: Sequence[str] | None) -> None:
     """Raise where names that a node has are not among the agreed ones."""
     if (mine is None) != (agreed is None):
-        raise ParcelError(
-            f"this node's {what} have {'no ' if mine is None else ''}names, unlike the errand's."
+        raise MessageError(
+            f"this node's {what} have {'no ' if mine is None else ''}names, unlike the request's."
         )
     strange = sorted(set(map(spell, mine or ())) - set(agreed or ()))
     if strange:
-        raise ParcelError(f"the errand's {what} leave out this node's {strange[0][:40]!r}.")
+        raise MessageError(f"the request's {what} leave out this node's {strange[0][:40]!r}.")
 
 
-def cut_as(federation: Federation, contract: Contract) -> Federation:
+def cut_as(federation: Federation, client_config: ClientConfig) -> Federation:
     """One client's rows, cut as those of the contract's client."""
-    told, train = make_experiment(contract.experiment), federation.train
-    owners = np.full(len(train.y), contract.number)
+    told, train = make_experiment(client_config.experiment), federation.train
+    owners = np.full(len(train.y), client_config.number)
     fractions = told.test_fraction, told.validation_fraction
-    parts = assign_parts(owners, contract.number + 1, *fractions, told.seed)
+    parts = assign_parts(owners, client_config.number + 1, *fractions, told.seed)
     train, validation, test = assemble(train.x, train.y, np.zeros_like(owners), parts, 1)
     return replace(federation, train=train, validation=validation, test=test)
 
@@ -85,5 +85,7 @@ def _with_classes(federation: Federation, classes: int) -> Federation:
         train, validation, test = (replace(part, y=clean_targets(part.y * 1.0)) for part in parts)
         return replace(federation, train=train, validation=validation, test=test, classes=None)
     if classes < (federation.classes or 0) or bool(classes) != bool(federation.classes):
-        raise ParcelError(f"the errand speaks of {classes} classes, this node has {federation.classes or 0}.")
+        raise MessageError(
+            f"the request speaks of {classes} classes, this node has {federation.classes or 0}."
+        )
     return replace(federation, classes=classes or None)

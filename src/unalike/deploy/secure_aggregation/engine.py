@@ -14,25 +14,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flwr.app import Array, RecordDict
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm
 from ...core.pytrees import Tree, size
-from ...engine import Memories, Told
+from ...engine import Memories, Messages
 from ...engine.distributed import Visited
 from ...engine.local.program import Sums
 from ...errors import ConfigError
 from ...participation import Participation
 from ...privacy.mechanism import check_private
 from ...timing import Step
+from ...typing import ClientIds, Float64s
 from ..client.app import prefixed
 from ..client_config import PROTOCOL
-from ..engine import ROOM, FarMemories, FlowerEngine
-from ..transport.messages import Parcel, arrays_to_tree, pack, tree_to_arrays
+from ..engine import ROOM, FlowerEngine, RemoteMemories
+from ..transport.messages import WireMessage, arrays_to_tree, pack, tree_to_arrays
 from .grid import CheckedGrid
 from .protocol import FEWEST, SecureMean, reach, secure_mean, whole_weights
-
-Numbers = NDArray[np.int64]
 
 
 def check_secure(
@@ -53,16 +51,16 @@ def check_secure(
 
 
 class SecureEngine(FlowerEngine):
-    """Real clients whose uploads are seen only as a sum; the courier's post must have Flower's `grid`."""
+    """Real clients whose uploads are seen only as a sum; the mailbox's post must have Flower's `grid`."""
 
     _landing: list[tuple[int, bool]]
 
-    def send_jobs(self, clients: Numbers, version: int, message: Tree) -> list[int]:
+    def send_jobs(self, clients: ClientIds, version: int, message: Tree) -> list[int]:
         """Nothing yet, for the weights are not known; returns who is away."""
-        there = self.courier.post.nodes()
-        away = [int(c) for c in clients if self.courier.names[c] not in there]
+        there = self.mailbox.post.nodes()
+        away = [int(c) for c in clients if self.mailbox.names[c] not in there]
         for client in away:
-            self.courier.note("client away", client, errand="train")
+            self.mailbox.note("client away", client, errand="train")
         self._landing = [(int(c), True) for c in clients if int(c) not in away]
         return away
 
@@ -71,16 +69,16 @@ class SecureEngine(FlowerEngine):
         landed, self._landing = self._landing, []
         return landed
 
-    def abandon(self, clients: Numbers) -> None:
+    def abandon(self, clients: ClientIds) -> None:
         """Nobody is waited for outside of a round."""
 
-    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
         """Let the step's clients work, and learn their weighted sum only."""
         assert told.own is keep is False, "secure aggregation is for synchronous rounds and sums."
         message = jax.tree.map(np.asarray, told.message)
         found, there = self._mean(step, message)
         accepted = np.array([found is not None and there.get(int(c)) in found.nodes for c in step.clients])
-        assert isinstance(memories, FarMemories)
+        assert isinstance(memories, RemoteMemories)
         jobs = step.versions if step.jobs is None else step.jobs
         memories.last[step.clients[accepted]] = jobs[accepted]
         weights = step.weights.astype(np.float32)
@@ -93,29 +91,29 @@ class SecureEngine(FlowerEngine):
 
     def _mean(self, step: Step, message: Tree) -> tuple[SecureMean | None, dict[int, int]]:
         """The mean, and the nodes of the clients that were asked; who brings nothing is not asked."""
-        nodes, shares = self.courier.post.nodes(), whole_weights(step.weights)
+        nodes, shares = self.mailbox.post.nodes(), whole_weights(step.weights)
         heavy = {int(c): int(s) for c, s in zip(step.clients, shares, strict=True) if s > 0}
-        there = {c: nodes[self.courier.names[c]] for c in heavy if self.courier.names[c] in nodes}
+        there = {c: nodes[self.mailbox.names[c]] for c in heavy if self.mailbox.names[c] in nodes}
         if len(there) < FEWEST:
             self._failed(f"{len(there)} clients with a positive weight are there; {FEWEST} are needed.")
             return None, there
         length = 1 + size(self._expected)
         clients = {node: client for client, node in there.items()}
         grid = CheckedGrid(
-            self.courier.post.grid,  # type: ignore[attr-defined]
+            self.mailbox.post.grid,  # type: ignore[attr-defined]
             length,
             8 * length + ROOM * len(there),
-            lambda node, reason: self.courier.note("dropped out", clients[node], reason=reason),
+            lambda node, reason: self.mailbox.note("dropped out", clients[node], reason=reason),
         )
-        errands = self._secure_errands(step, message, there, heavy)
-        return self._tried(grid, errands, reach(jax.tree.leaves(message)), step.number), there
+        requests = self._secure_requests(step, message, there, heavy)
+        return self._tried(grid, requests, reach(jax.tree.leaves(message)), step.number), there
 
     def _tried(
-        self, grid: CheckedGrid, errands: Mapping[int, RecordDict], clipping: float, round: int
+        self, grid: CheckedGrid, requests: Mapping[int, RecordDict], clipping: float, round: int
     ) -> SecureMean | None:
         """The mean; None with the reason recorded where there is none."""
         try:
-            found = secure_mean(grid, errands, clipping, self.patience, round + 1)
+            found = secure_mean(grid, requests, clipping, self.patience, round + 1)
         except (ValueError, KeyError, IndexError, TypeError) as error:  # shares of secrets that are none
             self._failed(f"somebody spoiled it ({type(error).__name__}: {error}).")
             return None
@@ -123,16 +121,16 @@ class SecureEngine(FlowerEngine):
             self._failed("too few clients stayed to the end, or one of them spoiled it.")
         return found
 
-    def _secure_errands(
+    def _secure_requests(
         self, step: Step, message: Tree, there: Mapping[int, int], weights: Mapping[int, int]
     ) -> dict[int, RecordDict]:
-        """For each node, the errand that an engine without secrets would send, and the weight."""
+        """For each node, the request that an engine without secrets would send, and the weight."""
         numbers: Mapping[int, dict[str, Any]] = self._jobs(np.array([*there]), step.number)
         arrays, shared = prefixed("message", message), dict[int, Array]()
         clip = {} if self.privacy is None else {"clip": float(self.privacy.clip)}
         return {
             node: pack(
-                Parcel(
+                WireMessage(
                     "train",
                     {**numbers[client], **clip, "weight": weights[client], "protocol": PROTOCOL},
                     arrays,
@@ -146,7 +144,7 @@ class SecureEngine(FlowerEngine):
         self.happened.append({"kind": "no secure sum", "reason": reason})
 
 
-def _unravelled(template: Tree, vector: NDArray[np.float64]) -> Tree:
+def _unravelled(template: Tree, vector: Float64s) -> Tree:
     """A vector of values in the order of names, as the template's tree in the type of sums."""
     zeros = jax.tree.map(
         lambda leaf: np.zeros(leaf.shape, jnp.promote_types(leaf.dtype, jnp.float32)), template

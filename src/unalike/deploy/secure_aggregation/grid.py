@@ -25,12 +25,12 @@ from flwr.supercore.primitives.asymmetric import bytes_to_public_key
 from flwr.superlink.grid import HttpGrid
 
 from ..transport.mailbox import PAUSE
-from ..transport.messages import ParcelError
+from ..transport.messages import MessageError
 from ..transport.receive import Arriving
 from ..transport.wire import answered
 
 Note = Callable[[int, str], None]
-"""Told of a node, and why it has dropped out."""
+"""Messages of a node, and why it has dropped out."""
 Found = tuple[str, Message | str]
 """The message that was replied to, and the reply or the reason why there is none."""
 
@@ -105,7 +105,7 @@ class LimitedPull:
         for message, tree in zip(seen.messages_list, seen.message_object_trees, strict=True):
             try:
                 self._arriving[message.metadata.reply_to_message_id] = Arriving(tree, self._limit)
-            except ParcelError as error:
+            except MessageError as error:
                 refused.append((message.metadata.reply_to_message_id, str(error)))
         return refused
 
@@ -115,7 +115,7 @@ class LimitedPull:
         try:
             with answered("hand over a reply"):
                 message = arriving.advance(make_pull_object_fn_protobuf(client.PullObject, node, run))
-        except ParcelError as error:
+        except MessageError as error:
             del self._arriving[number]
             return number, str(error)
         if message is None:

@@ -28,14 +28,14 @@ from flwr.server.workflow import SecAggPlusWorkflow
 from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD, Key
 from flwr.server.workflow.secure_aggregation.secaggplus_workflow import WorkflowState
 from flwr.serverapp import Grid
-from numpy.typing import NDArray
 
+from ...typing import Array, Float64s, Int64s
 from .grid import CheckedGrid
 
 FEWEST = 3
 """Clients of a round: of two, each would know the other's upload."""
 MOST_SHARES = 51
-"""Neighbours (and oneself) among which a client's secrets are shared, at most."""
+"""Neighbors (and oneself) among which a client's secrets are shared, at most."""
 HEAVIEST = 2**20
 """The whole number that stands for the largest weight."""
 MODULUS = 2**32
@@ -46,7 +46,7 @@ WITNESS = 1e-3
 class SecureMean(NamedTuple):
     """The weighted mean of the vectors of some nodes."""
 
-    vector: NDArray[np.float64]
+    vector: Float64s
     nodes: frozenset[int]
     """Whose vectors are in it."""
 
@@ -60,7 +60,7 @@ def levels(clients: int) -> int:
     return MODULUS >> clients.bit_length()
 
 
-def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+def whole_weights(weights: Float64s) -> Int64s:
     """Weights as whole numbers, in proportion; the largest becomes 2^20.
 
     >>> whole_weights(np.array([0.5, 0.25, 0.0])).tolist()
@@ -69,52 +69,52 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(weights / max(weights.max(initial=0.0), np.finfo(float).tiny) * HEAVIEST).astype(np.int64)
 
 
-def reach(message: list[NDArray[Any]]) -> float:
+def reach(message: list[Array]) -> float:
     """The range of values that uploads may have: four times the largest of the message, and at least 64."""
     largest = max((float(np.abs(leaf).max(initial=0.0)) for leaf in message), default=0.0)
     return float(2.0 ** np.ceil(np.log2(max(64.0, 4 * largest))))
 
 
 def secure_mean(
-    grid: CheckedGrid, errands: Mapping[int, RecordDict], clipping: float, patience: float, round: int
+    grid: CheckedGrid, requests: Mapping[int, RecordDict], clipping: float, patience: float, round: int
 ) -> SecureMean | None:
-    """Send every node its errand, and get the weighted mean of their vectors; None if too few stayed."""
-    result = _Result(list(errands))
+    """Send every node its request, and get the weighted mean of their vectors; None if too few stayed."""
+    result = _Result(list(requests))
     records = {
         MAIN_CONFIGS_RECORD: ConfigRecord({Key.CURRENT_ROUND: round}),
         MAIN_PARAMS_RECORD: ArrayRecord(),
     }
     context = LegacyContext(Context(0, 0, {}, RecordDict(records), {}), strategy=result)  # type: ignore[arg-type]
     with _quiet():
-        Gathering(errands, clipping, patience)(cast(Grid, grid), context)
+        Gathering(requests, clipping, patience)(cast(Grid, grid), context)
     return result.mean if result.mean is None or believed(result.mean.vector) else None
 
 
-def believed(vector: NDArray[np.float64]) -> bool:
+def believed(vector: Float64s) -> bool:
     """Whether a mean can be one: everybody sent a 1 first, and all of it must be finite."""
     return bool(np.isfinite(vector).all() and abs(vector[0] - 1) < WITNESS)
 
 
 class Gathering(SecAggPlusWorkflow):
-    """Flower's workflow, with errands of ours instead of its own instructions."""
+    """Flower's workflow, with requests of ours instead of its own instructions."""
 
-    def __init__(self, errands: Mapping[int, RecordDict], clipping: float, patience: float) -> None:
-        shares = min(len(errands), MOST_SHARES)
+    def __init__(self, requests: Mapping[int, RecordDict], clipping: float, patience: float) -> None:
+        shares = min(len(requests), MOST_SHARES)
         super().__init__(
             shares,
             shares // 2 + 1,  # a majority, so that nobody can be told two stories
             max_weight=float(HEAVIEST),
             clipping_range=clipping,
-            quantization_range=levels(len(errands)),
+            quantization_range=levels(len(requests)),
             modulus_range=MODULUS,
             timeout=patience,
         )
-        self._errands = errands
+        self._requests = requests
 
     def setup_stage(self, grid: Grid, context: LegacyContext, state: WorkflowState) -> bool:
         """As Flower's."""
         enough = super().setup_stage(grid, context, state)
-        state.nid_to_fitins = dict(self._errands)
+        state.nid_to_fitins = dict(self._requests)
         return enough
 
     def share_keys_stage(self, grid: Grid, context: LegacyContext, state: WorkflowState) -> bool:
@@ -138,7 +138,7 @@ class _Result(Strategy):
     def configure_fit(
         self, server_round: int, parameters: Any, client_manager: Any
     ) -> list[tuple[Any, FitIns]]:
-        """All of them; their errands are put in by :class:`Gathering`."""
+        """All of them; their requests are put in by :class:`Gathering`."""
         nothing = FitIns(Parameters([], "numpy.ndarray"), {})
         return [(SimpleNamespace(node_id=node), nothing) for node in self.nodes]
 

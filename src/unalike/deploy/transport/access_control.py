@@ -40,7 +40,7 @@ _UNTRUSTING = (
 )
 
 
-class Notebook:
+class AuditLog:
     """A file with one readable line per refusal; the same refusal is noted at most twice a minute."""
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class Notebook:
             file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
 
 
-class GuestList:
+class AllowList:
     """The keys that may come: their digests in a file that may change at any time; no file: everybody."""
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class GuestList:
         return self._keys is None or (key is not None and hashlib.sha256(key).hexdigest() in self._keys)
 
 
-def write_guests(path: Path, keys: Iterable[bytes] | None) -> None:
+def write_allow_list(path: Path, keys: Iterable[bytes] | None) -> None:
     """Replace the list of allowed keys, in one step; None lets everybody in."""
     if keys is None:
         path.unlink(missing_ok=True)
@@ -103,20 +103,20 @@ class TooLargeError(Exception):
     """A request body that grows over the limit."""
 
 
-class Gate:
+class AccessControl:
     """An ASGI application that stands in front of Flower's."""
 
     def __init__(
         self,
         app: Application,
-        notes: Notebook,
-        guests: GuestList,
+        notes: AuditLog,
+        allow_list: AllowList,
         door: Door,
         secret: bytes,
         largest: int,
         version: str,
     ) -> None:
-        self._app, self._notes, self._guests, self._door, self._secret = app, notes, guests, door, secret
+        self._app, self._notes, self._guests, self._door, self._secret = app, notes, allow_list, door, secret
         self._largest, self._version = largest, version
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -193,7 +193,7 @@ async def _refuse(status: int, why: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def notice_handshakes(notes: Notebook) -> None:
+def notice_handshakes(notes: AuditLog) -> None:
     """Have failed TLS handshakes noted too: Python's servers pass over them in silence."""
 
     class Noticing(ssl.SSLObject):

@@ -1,4 +1,4 @@
-"""How does the server send parcels to nodes and get their answers?
+"""How does the server send messages to nodes and get their answers?
 
 A post is a run of Flower's, seen from its ServerApp: this process acquires the run's task as Flower's
 executor would, and then sends and collects messages through Flower's own `HttpGrid`. Nothing here waits:
@@ -35,7 +35,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid import HttpGrid
 
 from ...errors import RunError
-from .messages import DEFAULT_LIMIT, Parcel, ParcelError, pack, unpack
+from .messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
 from .receive import Arriving
 from .wire import Endpoint, answered, heartbeat
 
@@ -51,11 +51,11 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Arrival:
-    """An answer: its parcel, or the reason why there is none, and the seconds since the question was sent."""
+    """An answer: its message, or the reason why there is none, and the seconds since it was asked for."""
 
     message_id: str
     node_id: int
-    parcel: Parcel | None
+    wire_message: WireMessage | None
     error: str | None
     seconds: float
 
@@ -67,8 +67,8 @@ class Traffic(NamedTuple):
     from_nodes: int
 
 
-class Post:
-    """Sends parcels to nodes and collects their answers, within one run of Flower's."""
+class MessageGrid:
+    """Sends messages to nodes and collects their answers, within one run of Flower's."""
 
     def __init__(self, endpoint: Endpoint, run: int, names: Callable[[], Mapping[int, str]] | None) -> None:
         self._client, self._pass = endpoint.runtime("flwr-serverapp")
@@ -100,16 +100,19 @@ class Post:
         names = self._names()
         return dict(sorted((names[number], number) for number in online if number in names))
 
-    def send(self, node_id: int, parcel: Parcel, group: str = "", ttl: float = 3600.0) -> str:
-        """Send a parcel to a node; returns the number of the message, by which its answer is collected."""
-        return self.send_many([(node_id, parcel)], group, ttl)[0]
+    def send(self, node_id: int, wire_message: WireMessage, group: str = "", ttl: float = 3600.0) -> str:
+        """Send a message to a node; returns the number of the message, by which its answer is collected."""
+        return self.send_many([(node_id, wire_message)], group, ttl)[0]
 
     def send_many(
-        self, parcels: Iterable[tuple[int, Parcel]], group: str = "", ttl: float = 3600.0
+        self, wire_messages: Iterable[tuple[int, WireMessage]], group: str = "", ttl: float = 3600.0
     ) -> list[str]:
-        """Send a parcel to each node; arrays that several of them hold are handed to the link once."""
+        """Send a message to each node; arrays that several of them hold are handed to the link once."""
         shared: dict[int, Array] = {}
-        messages = [self._message(node, pack(parcel, shared), group, ttl) for node, parcel in parcels]
+        messages = [
+            self._message(node, pack(wire_message, shared), group, ttl)
+            for node, wire_message in wire_messages
+        ]
         if not messages:
             return []
         with answered("take messages"):
@@ -213,7 +216,7 @@ class Post:
             number = message.metadata.reply_to_message_id
             try:
                 self._arriving[number] = Arriving(tree, limit)
-            except ParcelError as error:
+            except MessageError as error:
                 refused.append(self._arrival(number, None, str(error)))
                 self._confirm(tree.object_id)
         return refused
@@ -228,21 +231,21 @@ class Post:
                 message = arriving.advance(fetch)
             if message is None:
                 return None
-            parcel, error = self._parcel(message, limit)
-        except ParcelError as reason:
-            parcel, error = None, str(reason)
+            wire_message, error = self._parcel(message, limit)
+        except MessageError as reason:
+            wire_message, error = None, str(reason)
         self._confirm(arriving.root)
-        return self._arrival(number, parcel, error)
+        return self._arrival(number, wire_message, error)
 
-    def _parcel(self, message: Message, limit: int) -> tuple[Parcel | None, str | None]:
+    def _parcel(self, message: Message, limit: int) -> tuple[WireMessage | None, str | None]:
         if message.has_error():
             return None, _REASONS.get(message.error.code, message.error.reason or "an unknown error")
         return unpack(message.content, limit), None
 
-    def _arrival(self, number: str, parcel: Parcel | None, error: str | None) -> Arrival:
+    def _arrival(self, number: str, wire_message: WireMessage | None, error: str | None) -> Arrival:
         node, then = self._sent.pop(number)
         self._arriving.pop(number, None)
-        return Arrival(number, node, parcel, error, time.monotonic() - then)
+        return Arrival(number, node, wire_message, error, time.monotonic() - then)
 
     def _confirm(self, root: str) -> None:
         """Let the link delete the answer from its store."""

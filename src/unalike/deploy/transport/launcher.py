@@ -57,14 +57,16 @@ def superlink(folder: str, largest: str, version: str) -> None:
     from flwr.superlink.cli.flower_superlink import flower_superlink
 
     gate, place = _gate(), Path(folder)
-    notebook, guests = gate.Notebook(place / gate.REFUSALS), gate.GuestList(place / gate.GUESTS)
+    audit_log, allow_list = gate.AuditLog(place / gate.REFUSALS), gate.AllowList(place / gate.GUESTS)
     door = gate.Door(place / gate.CLOSED)
-    gate.notice_handshakes(notebook)
+    gate.notice_handshakes(audit_log)
     create_app = main.create_app
     secret = (place / gate.SECRET).read_bytes()
 
     def guarded(*arguments: Any) -> Any:
-        return gate.Gate(create_app(*arguments), notebook, guests, door, secret, int(largest), version)
+        return gate.AccessControl(
+            create_app(*arguments), audit_log, allow_list, door, secret, int(largest), version
+        )
 
     main.create_app = guarded  # type: ignore[assignment]
     # Flower looks for tasks that are dead, and writes to its database, whenever it is asked about a run.

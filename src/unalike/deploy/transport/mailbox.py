@@ -1,6 +1,6 @@
-"""How do errands reach real clients, and what comes back?
+"""How do requests reach real clients, and what comes back?
 
-A courier knows which node is which client. It sends errands, notices who is away, and opens what arrives:
+A mailbox knows which node is which client. It sends requests, notices who is away, and opens what arrives:
 each answer once, checked before anything is done with it. Whatever goes wrong becomes an event with the
 client's name.
 """
@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from numpy.typing import NDArray
-
 from ...errors import RunError
 from ...training.interrupts import StoppedWaitingError
+from ...typing import Array
 from ..client_config import PROTOCOL
-from .messages import Parcel
+from .messages import WireMessage
 
 PAUSE = 0.1
 """Seconds between two looks at what has arrived."""
@@ -32,10 +31,10 @@ class Arrival(Protocol):
 
     @property
     def message_id(self) -> str:
-        """The errand that is answered."""
+        """The request that is answered."""
 
     @property
-    def parcel(self) -> Parcel | None:
+    def wire_message(self) -> WireMessage | None:
         """What came, if it could be opened."""
 
     @property
@@ -43,31 +42,31 @@ class Arrival(Protocol):
         """Why not."""
 
 
-class Post(Protocol):
-    """What a courier needs of the network."""
+class MessageGrid(Protocol):
+    """What a mailbox needs of the network."""
 
     def nodes(self) -> Mapping[str, int]:
         """The nodes that are there, by name."""
 
-    def send_many(self, errands: Sequence[tuple[int, Parcel]], group: str, ttl: float) -> Sequence[str]:
-        """Send errands to nodes; one identification each."""
+    def send_many(self, requests: Sequence[tuple[int, WireMessage]], group: str, ttl: float) -> Sequence[str]:
+        """Send requests to nodes; one identification each."""
 
     def collect(self, ids: Sequence[str], limit: int) -> Sequence[Arrival]:
-        """What has arrived of these errands, each once."""
+        """What has arrived of these requests, each once."""
 
 
 class Answer(NamedTuple):
-    """What came of an errand."""
+    """What came of an request."""
 
     client: int
-    errand: str
+    request: str
     """Its kind."""
-    parcel: Parcel | None
+    wire_message: WireMessage | None
     fault: str | None = None
 
 
 class Sent(NamedTuple):
-    """An errand on its way."""
+    """An request on its way."""
 
     client: int
     kind: str
@@ -75,10 +74,10 @@ class Sent(NamedTuple):
     awaited: bool = True
 
 
-class Courier:
-    """Carries errands to clients, which are named in the order of their numbers."""
+class Mailbox:
+    """Carries requests to clients, which are named in the order of their numbers."""
 
-    def __init__(self, post: Post, names: Sequence[str], limit: int = 2**30) -> None:
+    def __init__(self, post: MessageGrid, names: Sequence[str], limit: int = 2**30) -> None:
         self.post, self.names, self.limit = post, list(names), limit
         self.pause: Callable[[float], None] = time.sleep
         """How to wait; raises when somebody asks to stop."""
@@ -88,21 +87,21 @@ class Courier:
     def send(
         self,
         kind: str,
-        errands: Mapping[int, Mapping[str, Any]],
-        arrays: Mapping[str, NDArray[Any]],
+        requests: Mapping[int, Mapping[str, Any]],
+        arrays: Mapping[str, Array],
         group: str,
         patience: float,
     ) -> list[int]:
-        """Send one errand to each of some clients, with numbers of its own and arrays for all; returns who is
-        away and was sent nothing."""
+        """Send one request to each of some clients, with numbers of its own and arrays for all; returns who
+        is away and was sent nothing."""
         there = self.post.nodes()
-        away = [client for client in errands if self.names[client] not in there]
-        present = [client for client in errands if self.names[client] in there]
-        parcels = [
-            (there[self.names[c]], Parcel(kind, {**errands[c], "protocol": PROTOCOL}, arrays))
+        away = [client for client in requests if self.names[client] not in there]
+        present = [client for client in requests if self.names[client] in there]
+        wire_messages = [
+            (there[self.names[c]], WireMessage(kind, {**requests[c], "protocol": PROTOCOL}, arrays))
             for c in present
         ]
-        ids = self.post.send_many(parcels, group, patience) if parcels else []
+        ids = self.post.send_many(wire_messages, group, patience) if wire_messages else []
         deadline = time.monotonic() + patience
         self._sent |= {one: Sent(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
         for client in away:
@@ -126,23 +125,23 @@ class Courier:
     def ask(
         self,
         kind: str,
-        errands: Mapping[int, Mapping[str, Any]],
-        arrays: Mapping[str, NDArray[Any]],
+        requests: Mapping[int, Mapping[str, Any]],
+        arrays: Mapping[str, Array],
         group: str,
         patience: float,
-    ) -> tuple[dict[int, Parcel], list[Answer]]:
-        """Send errands and wait for all their answers; answers to other errands are handed on."""
-        waiting = set(errands) - set(self.send(kind, errands, arrays, group, patience))
-        found: dict[int, Parcel] = {}
+    ) -> tuple[dict[int, WireMessage], list[Answer]]:
+        """Send requests and wait for all their answers; answers to other requests are handed on."""
+        waiting = set(requests) - set(self.send(kind, requests, arrays, group, patience))
+        found: dict[int, WireMessage] = {}
         others: list[Answer] = []
         while waiting:
             for answer in self.collect():
-                if answer.errand != kind:
+                if answer.request != kind:
                     others.append(answer)
                     continue
                 waiting.discard(answer.client)
-                if answer.parcel is not None:
-                    found[answer.client] = answer.parcel
+                if answer.wire_message is not None:
+                    found[answer.client] = answer.wire_message
             try:
                 self.pause(PAUSE if waiting else 0)
             except StoppedWaitingError:  # what has come is enough then
@@ -171,16 +170,16 @@ class Courier:
         sent = self._sent.pop(arrival.message_id, None)
         if sent is None:
             return None  # answered before
-        parcel, fault = _refused(arrival.parcel, arrival.error)
+        wire_message, fault = _refused(arrival.wire_message, arrival.error)
         if not sent.awaited:
-            if arrival.parcel is not None:  # otherwise the post only says that it has expired
+            if arrival.wire_message is not None:  # otherwise the post only says that it has expired
                 self.note("late answer", sent.client, errand=sent.kind)
             return None
-        if parcel is None:
-            refused = arrival.parcel is not None
+        if wire_message is None:
+            refused = arrival.wire_message is not None
             kind = "refused errand" if refused else "bad answer"
             self.note(kind, sent.client, errand=sent.kind, reason=fault or "empty")
-        return Answer(sent.client, sent.kind, parcel, fault)
+        return Answer(sent.client, sent.kind, wire_message, fault)
 
     def _overdue(self) -> list[Answer]:
         now = time.monotonic()
@@ -203,24 +202,24 @@ def _plain(words: str) -> str:
     return shown + ("..." if len(words) > LONGEST_REASON else "")
 
 
-def _refused(parcel: Parcel | None, error: str | None) -> tuple[Parcel | None, str | None]:
+def _refused(wire_message: WireMessage | None, error: str | None) -> tuple[WireMessage | None, str | None]:
     """A refusal is no answer, but a reason."""
-    if parcel is None or parcel.kind != "refusal":
-        return parcel, error
-    return None, str(parcel.numbers.get("reason", "the node refused."))
+    if wire_message is None or wire_message.kind != "refusal":
+        return wire_message, error
+    return None, str(wire_message.numbers.get("reason", "the node refused."))
 
 
 def meet(
-    post: Post,
+    post: MessageGrid,
     clients: int,
     patience: float,
     log: Callable[[str], None],
-    doorman: Callable[[], list[str]] = list,
+    refused_nodes: Callable[[], list[str]] = list,
 ) -> list[str]:
     """Wait until so many nodes are there; their names, in the order of their numbers as clients."""
     deadline, seen = time.monotonic() + patience, -1
     while True:
-        doorman()
+        refused_nodes()
         names = sorted(post.nodes(), key=_natural)
         if len(names) != seen:
             log(f"{len(names)} of {clients} nodes are there: {', '.join(names) or 'none yet'}")

@@ -1,10 +1,10 @@
 """What travels between the server and a node, and how is what arrives kept harmless?
 
-A parcel is a kind, a few numbers and words, and named arrays. On the way it is Flower's `RecordDict` with a
+A message is a kind, a few numbers and words, and named arrays. On the way it is Flower's `RecordDict` with a
 `ConfigRecord` "about" and an `ArrayRecord` "arrays", whose arrays are raw little-endian bytes next to a type
 and a shape. Flower sends every array in two requests of its own, so arrays that are small in all go together
-in a `ConfigRecord` "small", each as its type and shape in a line and its bytes. Opening a parcel reads bytes;
-it never unpickles or executes anything, and sizes are checked before bytes are read.
+in a `ConfigRecord` "small", each as its type and shape in a line and its bytes. Opening one reads bytes; it
+never unpickles or executes anything, and sizes are checked before bytes are read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_ARRAYS = 10_000
 MOST_NUMBERS = 10_000
 DEFAULT_LIMIT = 2**30
 SMALL = 2**20
-"""Bytes of all arrays of a parcel that go together."""
+"""Bytes of all arrays of a message that go together."""
 _MOST_AXES = 32
 _LONGEST_NAME = 1_000
 _LONGEST_WORDS = 4_000_000
@@ -46,12 +46,12 @@ _TYPES = {
 } | {"bfloat16": np.dtype(jnp.bfloat16)}
 
 
-class ParcelError(UnalikeError):
-    """A parcel that cannot be sent, or one that arrived and must not be opened."""
+class MessageError(UnalikeError):
+    """A message that cannot be sent, or one that arrived and must not be opened."""
 
 
 @dataclass(frozen=True)
-class Parcel:
+class WireMessage:
     """A kind, numbers (whole, real, words or yes/no), and arrays by name."""
 
     kind: str
@@ -68,7 +68,7 @@ def tree_to_arrays(tree: Tree) -> dict[str, NDArray[Any]]:
     try:
         return flatten(tree)
     except RunError as error:
-        raise ParcelError(str(error)) from error
+        raise MessageError(str(error)) from error
 
 
 def arrays_to_tree(template: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
@@ -76,45 +76,51 @@ def arrays_to_tree(template: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
     try:
         return restore(template, arrays)
     except RunError as error:
-        raise ParcelError(str(error)) from error
+        raise MessageError(str(error)) from error
 
 
-def pack(parcel: Parcel, shared: dict[int, Array] | None = None, small: int = SMALL) -> RecordDict:
-    """The parcel as Flower's record; arrays that several parcels hold are converted once, by `shared`, and
+def pack(wire_message: WireMessage, shared: dict[int, Array] | None = None, small: int = SMALL) -> RecordDict:
+    """The message as Flower's record; arrays that several messages hold are converted once, by `shared`, and
     those of at most `small` bytes in all go together."""
     from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
-    if "kind" in parcel.numbers:
-        raise ParcelError("a parcel's number cannot be called 'kind'; the parcel itself has one.")
-    _at_most("numbers", len(parcel.numbers), MOST_NUMBERS)
-    _at_most("arrays", len(parcel.arrays), MOST_ARRAYS)
-    numbers = {name: _number(name, value) for name, value in parcel.numbers.items()}
-    about = ConfigRecord({"kind": _words("kind", parcel.kind), **numbers})
-    if sum(np.asarray(array).nbytes for array in parcel.arrays.values()) <= small:
-        together = ConfigRecord({name: _write_small(name, array) for name, array in parcel.arrays.items()})
+    if "kind" in wire_message.numbers:
+        raise MessageError("a message's number cannot be called 'kind'; the message itself has one.")
+    _at_most("numbers", len(wire_message.numbers), MOST_NUMBERS)
+    _at_most("arrays", len(wire_message.arrays), MOST_ARRAYS)
+    numbers = {name: _number(name, value) for name, value in wire_message.numbers.items()}
+    about = ConfigRecord({"kind": _words("kind", wire_message.kind), **numbers})
+    if sum(np.asarray(array).nbytes for array in wire_message.arrays.values()) <= small:
+        together = ConfigRecord(
+            {name: _write_small(name, array) for name, array in wire_message.arrays.items()}
+        )
         return RecordDict({"about": about, "small": together})
     shared = {} if shared is None else shared
     arrays = ArrayRecord()
-    for name, array in parcel.arrays.items():
+    for name, array in wire_message.arrays.items():
         arrays[name] = _shared(name, array, shared)
     return RecordDict({"about": about, "arrays": arrays})
 
 
-def unpack(record: RecordDict, limit: int = DEFAULT_LIMIT) -> Parcel:
-    """The parcel in a record that arrived; what is not exactly a parcel within the limits is refused."""
+def unpack(record: RecordDict, limit: int = DEFAULT_LIMIT) -> WireMessage:
+    """The message in a record that arrived; what is not exactly a message within the limits is refused."""
     from flwr.app import ArrayRecord, ConfigRecord
 
     if set(record) not in ({"about", "arrays"}, {"about", "small"}):
-        raise ParcelError("the message is not a parcel: it needs exactly the records 'about' and 'arrays'.")
+        raise MessageError(
+            "this is not a message of Unalike: it needs exactly the records 'about' and 'arrays'."
+        )
     about, arrays = record["about"], record.get("arrays", record.get("small"))
     wanted = ArrayRecord if "arrays" in record else ConfigRecord
     if not isinstance(about, ConfigRecord) or not isinstance(arrays, wanted):
-        raise ParcelError("the message is not a parcel: 'about' must hold numbers and 'arrays' arrays.")
+        raise MessageError("this is not a message of Unalike: 'about' must hold numbers and 'arrays' arrays.")
     kind, numbers = _about(about)
     if isinstance(arrays, ConfigRecord):
-        return Parcel(kind, numbers, _read_small(arrays, limit))
+        return WireMessage(kind, numbers, _read_small(arrays, limit))
     _check_sizes(arrays, limit)
-    return Parcel(kind, numbers, {name: _read(name, a.dtype, a.shape, a.data) for name, a in arrays.items()})
+    return WireMessage(
+        kind, numbers, {name: _read(name, a.dtype, a.shape, a.data) for name, a in arrays.items()}
+    )
 
 
 def declared_bytes(name: str, dtype: str, shape: tuple[int, ...]) -> int:
@@ -124,46 +130,46 @@ def declared_bytes(name: str, dtype: str, shape: tuple[int, ...]) -> int:
     120
     """
     if dtype not in _TYPES:
-        raise ParcelError(f"array {_short(name)} has type {_short(dtype)}; allowed: {', '.join(_TYPES)}.")
+        raise MessageError(f"array {_short(name)} has type {_short(dtype)}; allowed: {', '.join(_TYPES)}.")
     if len(shape) > _MOST_AXES or not all(type(length) is int and length >= 0 for length in shape):
-        raise ParcelError(f"array {_short(name)} has an impossible shape.")
+        raise MessageError(f"array {_short(name)} has an impossible shape.")
     return math.prod(shape) * _TYPES[dtype].itemsize
 
 
 def check_limit(size: int, limit: int) -> None:
-    """An error, if a parcel of this many bytes is too large."""
+    """An error, if a message of this many bytes is too large."""
     if size > limit:
-        raise ParcelError(f"the parcel is too large: its arrays have more than {limit} bytes.")
+        raise MessageError(f"the message is too large: its arrays have more than {limit} bytes.")
 
 
 def _number(name: str, value: object) -> Number:
     if len(_words("number's name", name)) > _LONGEST_NAME:
-        raise ParcelError(f"the name {_short(name)} of a number is too long.")
+        raise MessageError(f"the name {_short(name)} of a number is too long.")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
         return _words(name, value)
     if not isinstance(value, bool | int | float):
-        raise ParcelError(
+        raise MessageError(
             f"number {_short(name)} is a {type(value).__name__}; allowed: int, float, str, bool."
         )
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ParcelError(f"number {_short(name)} does not fit in 64 bits.")
+        raise MessageError(f"number {_short(name)} does not fit in 64 bits.")
     return value
 
 
 def _words(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_WORDS:
-        raise ParcelError(f"{_short(name)} must be a text of at most {_LONGEST_WORDS} characters.")
+        raise MessageError(f"{_short(name)} must be a text of at most {_LONGEST_WORDS} characters.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise ParcelError(f"{_short(name)} holds characters that cannot be sent.") from error
+        raise MessageError(f"{_short(name)} holds characters that cannot be sent.") from error
     return value
 
 
 def _shared(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
-    """Arrays are recognised by identity, for the parcels of one round hold the very same model."""
+    """Arrays are recognised by identity, for the messages of one round hold the very same model."""
     if id(array) not in shared:
         shared[id(array)] = _write(name, array)
         # While the array lives, no other can have its identity; so it lives as long as what stands for it.
@@ -185,7 +191,7 @@ def _write_small(name: str, array: NDArray[Any]) -> bytes:
 
 def _raw(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], bytes]:
     if len(_words("array's name", name)) > _LONGEST_NAME:
-        raise ParcelError(f"the name {_short(name)} of an array is too long.")
+        raise MessageError(f"the name {_short(name)} of an array is too long.")
     plain = np.asarray(array)
     size = declared_bytes(name, plain.dtype.name, plain.shape)
     little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
@@ -199,7 +205,7 @@ def _about(record: ConfigRecord) -> tuple[str, dict[str, Number]]:
     content = {name: _number(name, value) for name, value in record.items()}
     kind = content.pop("kind", None)
     if not isinstance(kind, str):
-        raise ParcelError("the message is not a parcel: it does not say its kind.")
+        raise MessageError("this is not a message of Unalike: it does not say its kind.")
     return kind, content
 
 
@@ -208,7 +214,9 @@ def _check_sizes(arrays: ArrayRecord, limit: int) -> None:
     total = 0
     for name, array in arrays.items():
         if array.stype != RAW:
-            raise ParcelError(f"array {_short(name)} is serialised as {_short(array.stype)}; allowed: {RAW}.")
+            raise MessageError(
+                f"array {_short(name)} is serialised as {_short(array.stype)}; allowed: {RAW}."
+            )
         total += _checked_bytes(name, array.dtype, tuple(array.shape), array.data)
         check_limit(total, limit)
 
@@ -216,14 +224,14 @@ def _check_sizes(arrays: ArrayRecord, limit: int) -> None:
 def _checked_bytes(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> int:
     size = declared_bytes(name, dtype, shape)
     if size != len(data):
-        raise ParcelError(f"array {_short(name)} has {len(data)} bytes, but its shape needs {size}.")
+        raise MessageError(f"array {_short(name)} has {len(data)} bytes, but its shape needs {size}.")
     return size
 
 
 def _read(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> NDArray[Any]:
     kind = _TYPES[dtype]
     if kind == np.bool_ and data.strip(b"\0\1"):
-        raise ParcelError(f"array {_short(name)} is of type bool, but holds other bytes than 0 and 1.")
+        raise MessageError(f"array {_short(name)} is of type bool, but holds other bytes than 0 and 1.")
     values = np.frombuffer(data, dtype=kind.newbyteorder("<")).reshape(shape)
     return values.astype(kind)  # a copy: what arrived is read-only
 
@@ -247,13 +255,13 @@ def _opened_small(name: str, value: object) -> tuple[str, tuple[int, ...], bytes
     except (ValueError, TypeError, RecursionError):
         dtype, shape = None, None
     if not isinstance(dtype, str) or not isinstance(shape, list) or len(name) > _LONGEST_NAME:
-        raise ParcelError(f"array {_short(name)} does not say its type and shape.")
+        raise MessageError(f"array {_short(name)} does not say its type and shape.")
     return dtype, tuple(shape), data
 
 
 def _at_most(what: str, count: int, most: int) -> None:
     if count > most:
-        raise ParcelError(f"the parcel has {count} {what}; at most {most} are allowed.")
+        raise MessageError(f"the message has {count} {what}; at most {most} are allowed.")
 
 
 def _short(words: object) -> str:

@@ -19,7 +19,7 @@ from .flower import environment
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _LARGEST_LOG = 10_000_000
-_COLOURS = re.compile(r"\x1b\[\d+m")
+_COLORS = re.compile(r"\x1b\[\d+m")
 
 
 class Follower:
@@ -87,7 +87,7 @@ class Child:
         """Why the process ended, as far as it said so: its last error, or else its last line."""
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - 10_000))
-            text = _COLOURS.sub("", file.read().decode(errors="replace"))
+            text = _COLORS.sub("", file.read().decode(errors="replace"))
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [number for number, line in enumerate(lines) if "ERROR" in line]
         told = lines[errors[-1] :][:3] if errors else lines[-1:]

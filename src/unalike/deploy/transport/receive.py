@@ -22,7 +22,7 @@ from flwr.supercore.inflatable.inflatable_utils import (
     inflate_object_from_contents,
 )
 
-from .messages import MOST_ARRAYS, ParcelError, check_limit, declared_bytes
+from .messages import MOST_ARRAYS, MessageError, check_limit, declared_bytes
 
 Fetch = Callable[[str], bytes]
 _SMALLEST_CHUNK = 65_536
@@ -41,7 +41,7 @@ class Arriving:
         self._fetched = self._declared = 0
 
     def advance(self, fetch: Fetch) -> Message | None:
-        """Fetch what is there; returns the message once it is complete. An unfit one is a ParcelError."""
+        """Fetch what is there; returns the message once it is complete. An unfit one is a MessageError."""
         try:
             while self._waiting:
                 self._take(self._waiting[0], fetch(self._waiting[0]))
@@ -49,7 +49,7 @@ class Arriving:
         except ObjectUnavailableError:
             return None
         except ObjectPullError as error:
-            raise ParcelError("the message was never sent completely.") from error
+            raise MessageError("the message was never sent completely.") from error
         return self._open()
 
     def _take(self, name: str, content: bytes) -> None:
@@ -67,9 +67,9 @@ class Arriving:
         try:
             message = inflate_object_from_contents(self.root, self._contents)
         except Exception as error:  # whatever a hostile message provokes, it is the message that is wrong
-            raise ParcelError(f"the message is malformed ({type(error).__name__}).") from error
+            raise MessageError(f"the message is malformed ({type(error).__name__}).") from error
         if not isinstance(message, Message):
-            raise ParcelError("the message is malformed (it is no message).")
+            raise MessageError("the message is malformed (it is no message).")
         message.metadata.__dict__["_message_id"] = self.root
         return message
 
@@ -79,7 +79,7 @@ def _from_the_top(tree: ObjectTree, most: int) -> Iterator[str]:
     while level:
         count += len(level)
         if count > most:
-            raise ParcelError(f"the message has more than {most} parts.")
+            raise MessageError(f"the message has more than {most} parts.")
         yield from (node.object_id for node in level)
         level = [child for node in level for child in node.children]
 
@@ -92,7 +92,7 @@ def _about_array(content: bytes) -> dict[str, Any]:
             return dict(about)
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    raise ParcelError("the message is malformed (an array does not say its type and shape).")
+    raise MessageError("the message is malformed (an array does not say its type and shape).")
 
 
 def _expanded(contents: Mapping[str, bytes]) -> int:
@@ -105,5 +105,5 @@ def _expanded(contents: Mapping[str, bytes]) -> int:
             try:
                 total += sum(lengths[index] for index in _about_array(content)["arraychunk_ids"])
             except (IndexError, TypeError) as error:
-                raise ParcelError("the message is malformed (an array names a missing chunk).") from error
+                raise MessageError("the message is malformed (an array names a missing chunk).") from error
     return total

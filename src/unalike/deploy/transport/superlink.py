@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Self
 
 from ...errors import ConfigError, RunError
 from ...runs.lock import locked
-from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_guests
+from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_allow_list
 from .certificates import AllowedNode
 from .flower import SUPPORTED, check_flower, own_address, split_address
 from .processes import Child, Follower, new_secret, private_folder
 
 if TYPE_CHECKING:
-    from .grid import Post
+    from .grid import MessageGrid
     from .wire import Endpoint
 
 LARGEST_REQUEST = 2**26
 _PATIENCE = 30.0
 
 
-class Link:
+class SuperLink:
     """The meeting point of a federation: Flower's SuperLink, at `address` ("host:port").
 
     `certificates` is the folder of `make_authority`, or None for plain HTTP. `allowed` are the nodes that may
@@ -58,7 +58,7 @@ class Link:
         self._largest = largest_request
         self._names: dict[int, str] = {}
         self._child: Child | None = None
-        self._posts: list[Post] = []
+        self._posts: list[MessageGrid] = []
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -104,14 +104,14 @@ class Link:
         self._invite(nodes)
         self._allowed = nodes
 
-    def open(self) -> Post:
+    def open(self) -> MessageGrid:
         """Start a run of Flower's and take the server's place in it; returns what sends and collects."""
         from .control import start_run
-        from .grid import Post
+        from .grid import MessageGrid
 
         with closing(self._endpoint.control()) as client:
             run = start_run(client)
-        post = Post(self._endpoint, run, None if self._allowed is None else lambda: self._names)
+        post = MessageGrid(self._endpoint, run, None if self._allowed is None else lambda: self._names)
         self._posts.append(post)
         return post
 
@@ -132,7 +132,9 @@ class Link:
             stop_runs(client)
 
     def _invite(self, nodes: Sequence[AllowedNode] | None) -> None:
-        write_guests(self._folder / GUESTS, None if nodes is None else [node.public_key for node in nodes])
+        write_allow_list(
+            self._folder / GUESTS, None if nodes is None else [node.public_key for node in nodes]
+        )
 
     def _launch(self) -> None:
         from .wire import Endpoint
@@ -150,8 +152,8 @@ class Link:
         place = ["--host", self._host, "--port", str(self._port), "--database", str(self._folder / "link.db")]
         task = ["--isolation", "process", "--superexec-auth-secret-file", str(self._folder / SECRET)]
         own = ["--disable-runtime-dependency-installation"]
-        guests = [] if self._allowed is None else ["--enable-supernode-auth"]
-        return ["superlink", *gate, *place, *task, *own, *guests, *self._trust()]
+        allow_list = [] if self._allowed is None else ["--enable-supernode-auth"]
+        return ["superlink", *gate, *place, *task, *own, *allow_list, *self._trust()]
 
     def _trust(self) -> list[str]:
         if self._certificates is None:

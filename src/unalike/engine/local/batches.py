@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from ...algorithms import LocalWork
 from ...core.random import bits
 from ...errors import ConfigError
+from ...typing import ClientIds, Int64s
 
 _SEGMENT_BITS = 24
 MOST_PLANNED = 1 << 26
 """Rows in the mini-batches of one round; planning takes about fifty bytes for each."""
-Jobs = int | NDArray[np.int64]
+Jobs = int | Int64s
 
 
 class Batches(NamedTuple):
@@ -30,7 +31,7 @@ class Batches(NamedTuple):
 
 
 def plan_batches(
-    work: LocalWork, sizes: NDArray[np.int64], clients: NDArray[np.int64], jobs: Jobs, seed: int, widest: int
+    work: LocalWork, sizes: Int64s, clients: ClientIds, jobs: Jobs, seed: int, widest: int
 ) -> Batches:
     """Mini-batches for a cohort with these numbers of rows, which depend on the round or on each client's
     job; `widest` bounds the batch where all rows are asked for."""
@@ -76,13 +77,13 @@ def rounded_up(n: int) -> int:
     return -(-n // unit) * unit
 
 
-def _steps(work: LocalWork, per_pass: NDArray[np.int64]) -> NDArray[np.int64]:
+def _steps(work: LocalWork, per_pass: Int64s) -> Int64s:
     if work.steps is not None:
         return np.where(per_pass > 0, work.steps, 0)
     return per_pass * (1 if work.epochs is None else work.epochs)
 
 
-def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ranks(lengths: Int64s) -> Int64s:
     """0, 1, ..., length - 1 for each length, one after the other."""
     total = int(lengths.sum())
     starts = np.cumsum(lengths) - lengths
@@ -91,12 +92,12 @@ def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _shuffled(
     work: LocalWork,
-    sizes: NDArray[np.int64],
-    clients: NDArray[np.int64],
-    turn: NDArray[np.int64],
+    sizes: Int64s,
+    clients: ClientIds,
+    turn: Int64s,
     job: Jobs,
     seed: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Int64s, Int64s, Int64s]:
     """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by
     `row`."""
     segment = np.repeat(np.arange(len(sizes)), sizes)

@@ -9,19 +9,19 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import LocalWork
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...timing import Step
-from ..base import OneProcess, Outcome, Report, Setting, Told, engine_registry, root_key
+from ...typing import Array, ClientIds, Float64s, Int64s
+from ..base import Messages, OneProcess, Outcome, Report, Setting, engine_registry, root_key
 from ..distributed import Visited
 from ..memories import Memories
 from .batches import plan_batches, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
-from .layout import Layout, deal
+from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
 from .program import Call, Rows, round_program, rounds_program, walk_program
@@ -53,21 +53,30 @@ class LocalEngine(OneProcess):
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
-        self._kept: dict[str, tuple[NDArray[np.int64], Judged]] = {}
+        self._kept: dict[str, tuple[Int64s, Judged]] = {}
 
     def place(self, state: Tree) -> Tree:
         """On every device: elsewhere its type would differ, and the program be compiled twice."""
         return jax.device_put(state, everywhere(self.mesh))
 
-    def run(self, step: Step, state: Tree, told: Told, memories: Memories) -> Outcome:
+    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
         setting = self.setting
         plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
-        own = told.own or setting.algorithm.decentralised
+        own = told.own or setting.algorithm.decentralized
         memory, _ = memories.gather(layout.arrange(step.clients))
         mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
-        home = layout.home.astype(np.int32) if setting.algorithm.keeps_uploads or mixing is not None else None
-        call = Call(mixing, home, self.key, None if home is None else step.clients.astype(np.int32))
+        slot_of_client = (
+            layout.slot_of_client.astype(np.int32)
+            if setting.algorithm.keeps_uploads or mixing is not None
+            else None
+        )
+        call = Call(
+            mixing,
+            slot_of_client,
+            self.key,
+            None if slot_of_client is None else step.clients.astype(np.int32),
+        )
         rows = Rows(placed.x, placed.y, placed.weights)
         program = round_program(
             setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own
@@ -80,13 +89,13 @@ class LocalEngine(OneProcess):
             )
         return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
 
-    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
         setting, algorithm = self.setting, self.setting.algorithm
         plan, layout, placed = self.plan(
             algorithm.work, step.number, step.clients, memories, step, room=power_of_two
         )
-        own = told.own or algorithm.decentralised
+        own = told.own or algorithm.decentralized
         memory, _ = memories.gather(layout.arrange(step.clients))
         program = walk_program(
             algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own, keep
@@ -102,7 +111,7 @@ class LocalEngine(OneProcess):
         return Visited(total, start, even, sums, uploads, weights, report)
 
     def run_stale(
-        self, steps: list[Step], state: Tree, told: Told, memories: Memories
+        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
     ) -> tuple[Tree, Tree, list[Report]]:
         """All the steps' clients as one cohort; then the server takes its steps in order."""
         setting = self.setting
@@ -126,13 +135,13 @@ class LocalEngine(OneProcess):
         parts = [slice(a, b) for a, b in pairwise([0, *ends.tolist()])]
         return state, messages, [{k: _Part(v, part) for k, v in values.items()} for part in parts]
 
-    def rounds_at_once(self, cohort: NDArray[np.int64], parameters: int) -> int:
+    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
         """As many rounds as take about a tenth of a second, if the host has nothing to do between them.
 
         The time is guessed from the arithmetic, not measured, so that a repeated run takes the same path.
         """
         algorithm = self.setting.algorithm
-        if algorithm.decentralised or algorithm.keeps_uploads or self.rows.gathered or self.setting.watch:
+        if algorithm.decentralized or algorithm.keeps_uploads or self.rows.gathered or self.setting.watch:
             return 1
         batches = plan_batches(
             algorithm.work, self.sizes[cohort], cohort, 0, self.setting.seed, self.capacity
@@ -163,12 +172,12 @@ class LocalEngine(OneProcess):
         memories: Memories,
         split: str,
         round: int,
-        clients: NDArray[np.int64] | None = None,
-    ) -> dict[str, NDArray[np.float64]]:
+        clients: ClientIds | None = None,
+    ) -> dict[str, Float64s]:
         """One flat pass over all rows for a shared model; a visit to each client where predictors differ."""
         setting = self.setting
         chosen = np.arange(len(setting.federation)) if clients is None else clients
-        if setting.algorithm.personalised or setting.algorithm.decentralised:
+        if setting.algorithm.personalized or setting.algorithm.decentralized:
             part: Split = getattr(setting.federation, split)
             return evaluate_everyone(self, message, memories, part, round, chosen)
         return evaluate_shared(setting, self.mesh, message, self._judged(split, chosen))
@@ -177,11 +186,11 @@ class LocalEngine(OneProcess):
         self,
         work: LocalWork,
         round: int,
-        clients: NDArray[np.int64],
+        clients: ClientIds,
         memories: Memories,
         step: Step | None = None,
-        load: NDArray[np.int64] | int = 0,
-        rounds: NDArray[np.int64] | None = None,
+        load: Int64s | int = 0,
+        rounds: Int64s | None = None,
         room: Callable[[int], int] | None = None,
     ) -> tuple[Plan, Layout, Placed]:
         """Who works on which core, on which rows, in which batches; `load` is work beside the batches,
@@ -194,7 +203,7 @@ class LocalEngine(OneProcess):
         numbers = self.numbers[clients]
         batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
         room = room or (rounded_up if rounds is None else power_of_two)
-        layout = deal(batches.steps + load, self.mesh.size, room)
+        layout = assign_to_cores(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
         weights = np.ones(len(clients)) if step is None or step.weights.ndim > 1 else step.weights
         plan = write_plan(
@@ -211,14 +220,14 @@ class LocalEngine(OneProcess):
         )
         return plan, layout, placed
 
-    def sent(self, told: Told, layout: Layout, clients: NDArray[np.int64]) -> Tree:
+    def sent(self, told: Messages, layout: Layout, clients: ClientIds) -> Tree:
         """Messages as the compiled program takes them: the one for all, or each client's in core order."""
-        if self.setting.algorithm.decentralised and not told.own:
+        if self.setting.algorithm.decentralized and not told.own:
             own = layout.arrange(clients)
             return jax.tree.map(lambda leaf: np.asarray(leaf)[own], told.message)
         return jax.tree.map(layout.arrange, told.message) if told.own else told.message
 
-    def _judged(self, name: str, clients: NDArray[np.int64]) -> Judged:
+    def _judged(self, name: str, clients: ClientIds) -> Judged:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
         if name not in self._kept or not np.array_equal(self._kept[name][0], clients):
             part: Split = getattr(self.setting.federation, name)
@@ -240,9 +249,9 @@ class _Collected:
 
     def __init__(self, values: jax.Array, layout: Layout, round: int | None = None) -> None:
         self._values, self._layout, self._round = values, layout, round
-        self._answer: NDArray[Any] | None = None
+        self._answer: Array | None = None
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         if self._answer is None:
             values = np.asarray(self._values)
             self._answer = self._layout.collect(values if self._round is None else values[self._round])
@@ -255,5 +264,5 @@ class _Part:
     def __init__(self, whole: _Collected, part: slice) -> None:
         self._whole, self._part = whole, part
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return self._whole.__array__(dtype)[self._part]

@@ -14,24 +14,24 @@ import jax
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm
 from ...core.pixels import as_floats
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
+from ...typing import Array, ClientIds, Float64s, Int64s
 from ..base import Setting
 from ..programs import cached_program
 from .batches import rounded_up
 from .devices import everywhere
-from .program import ALL, HERE
+from .program import PER_DEVICE, REPLICATED
 from .rows import whole
 
 BLOCK = 256
 """Rows evaluated at a time on each core."""
 
-Means = dict[str, NDArray[np.float64]]
+Means = dict[str, Float64s]
 
 
 class Judged(NamedTuple):
@@ -39,14 +39,14 @@ class Judged(NamedTuple):
 
     pieces: list[tuple[Any, Any, int]]
     """Inputs, labels and how many of the rows are real."""
-    sizes: NDArray[np.int64]
+    sizes: Int64s
 
 
-def judged_rows(split: Split, clients: NDArray[np.int64], mesh: Mesh) -> Judged:
+def judged_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
     """The rows of these clients in pieces of about 256 MiB, padded to whole blocks."""
     chosen = whole(split, clients)
     at_once = max(BLOCK, (256 << 20) // max(1, split.x[:1].nbytes))
-    place = NamedSharding(mesh, HERE)
+    place = NamedSharding(mesh, PER_DEVICE)
     pieces = []
     for first in range(0, len(chosen.rows), at_once):
         rows = chosen.rows[first : first + at_once]
@@ -69,21 +69,27 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[...
     """Compile `(message, x, y) -> {metric: one number per row}`, rows spread over devices."""
 
     def walk(message: Tree, x: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
-        cut = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
+        partition_clients = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
 
         def measure(block: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
             return task.measure(algorithm.predict(task, predictor, as_floats(block[0])), block[1])
 
-        values = lax.map(measure, cut)
+        values = lax.map(measure, partition_clients)
         return jax.tree.map(lambda v: v.reshape(-1), values)
 
     return jax.jit(
-        jax.shard_map(walk, mesh=mesh, in_specs=(ALL, HERE, HERE), out_specs=HERE, check_vma=False)
+        jax.shard_map(
+            walk,
+            mesh=mesh,
+            in_specs=(REPLICATED, PER_DEVICE, PER_DEVICE),
+            out_specs=PER_DEVICE,
+            check_vma=False,
+        )
     )
 
 
-def _per_client(values: list[dict[str, NDArray[Any]]], sizes: NDArray[np.int64], task: Task) -> Means:
+def _per_client(values: list[dict[str, Array]], sizes: Int64s, task: Task) -> Means:
     owners = np.repeat(np.arange(len(sizes)), sizes)
     answer: Means = {"samples": sizes.astype(np.float64)}
     for name in ("loss", *task.metrics):

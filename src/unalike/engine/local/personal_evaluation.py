@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm
 from ...core import pytrees
@@ -23,13 +22,14 @@ from ...core.pixels import as_floats
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
-from ..base import Told
+from ...typing import ClientIds
+from ..base import Messages
 from ..memories import Memories
 from ..programs import cached_program
 from .devices import everywhere
 from .evaluation import BLOCK, Means, unmeasured
 from .plan import Plan
-from .program import ALL, HERE, Rows, client_data, recall
+from .program import PER_DEVICE, REPLICATED, Rows, client_data, recall
 from .rows import Gathered
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def evaluate_everyone(
     memories: Memories,
     split: Split,
     round: int,
-    clients: NDArray[np.int64],
+    clients: ClientIds,
 ) -> Means:
     """Metrics of each client's own predictor on its rows, some hundred clients at a time."""
     if not len(split.y):
@@ -61,7 +61,7 @@ def _evaluate_some(
     memories: Memories,
     split: Split,
     round: int,
-    clients: NDArray[np.int64],
+    clients: ClientIds,
 ) -> Means:
     algorithm, task, mesh = engine.setting.algorithm, engine.setting.task, engine.mesh
     sizes = split.offsets[clients + 1] - split.offsets[clients]
@@ -69,10 +69,10 @@ def _evaluate_some(
     judge = Gathered(split, mesh.size).place(clients, layout)
     spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
     memory, _ = memories.gather(layout.arrange(clients))
-    told = engine.sent(Told(message), layout, clients)
+    told = engine.sent(Messages(message), layout, clients)
     program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity)
     totals = program(
-        told if algorithm.decentralised else jax.device_put(told, everywhere(mesh)),
+        told if algorithm.decentralized else jax.device_put(told, everywhere(mesh)),
         Rows(learn.x, learn.y, learn.weights),
         Rows(judge.x, judge.y, None),
         plan,
@@ -97,7 +97,7 @@ def visit_program(
         told: Tree, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Tree, key: Any, i: Any
     ) -> Tree:
         data = client_data(learn, plan, i, key, capacity)
-        message = pytrees.row(told, i) if algorithm.decentralised else told
+        message = pytrees.row(told, i) if algorithm.decentralized else told
         first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         own = recall(pytrees.row(memory, i), plan.read("fresh", i) > 0, first)
         predictor = algorithm.predictor(task, message, own, data, data.key)
@@ -105,16 +105,19 @@ def visit_program(
 
     def walk(told: Tree, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
         go: Callable[[Any], Tree] = partial(visit, told, learn, judge, plan, *rest)
-        zero = jax.tree.map(lambda s: jnp.zeros((plan.places, *s.shape), s.dtype), jax.eval_shape(go, 0))
+        zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
         def step(i: Any, totals: Tree) -> Tree:
             return jax.tree.map(lambda whole, one: whole.at[i].set(one), totals, go(i))
 
         return lax.fori_loop(0, plan.read("taken", 0), step, zero)
 
-    told, learn = HERE if algorithm.decentralised else ALL, HERE if gathered else ALL
-    places = (told, learn, HERE, HERE, HERE, HERE, ALL)
-    return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=places, out_specs=HERE, check_vma=False))
+    told, learn = (
+        PER_DEVICE if algorithm.decentralized else REPLICATED,
+        PER_DEVICE if gathered else REPLICATED,
+    )
+    slots = (told, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
+    return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=slots, out_specs=PER_DEVICE, check_vma=False))
 
 
 def _summed(

@@ -13,17 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from numpy.typing import NDArray
 
+from ...typing import Array, Float64s, Int64s
 from .batches import Batches
 from .layout import Layout
 
-WHOLE = ("client", "start", "size", "steps", "job", "fresh", "taken", "round")
+INT_COLUMNS = ("client", "start", "size", "steps", "job", "fresh", "taken", "round")
 """Whole numbers of each place; `taken` (places in use on this device) is the same for all of a device's
 places."""
-REAL = ("weight", "importance")
+FLOAT_COLUMNS = ("weight", "importance")
 """Real numbers of each place, kept bit by bit among the whole ones."""
-_COLUMN = {name: column for column, name in enumerate(WHOLE + REAL)}
+_COLUMN = {name: column for column, name in enumerate(INT_COLUMNS + FLOAT_COLUMNS)}
 
 
 class Plan(NamedTuple):
@@ -33,33 +33,33 @@ class Plan(NamedTuple):
     positions: Any
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many places there are."""
         return self.numbers.shape[0]
 
     def read(self, name: str, i: Any) -> jax.Array:
         """A number of the place `i`."""
         number = self.numbers[i, _COLUMN[name]]
-        return lax.bitcast_convert_type(number, jnp.float32) if name in REAL else number
+        return lax.bitcast_convert_type(number, jnp.float32) if name in FLOAT_COLUMNS else number
 
 
 def write_plan(
     layout: Layout,
     batches: Batches,
-    rounds: int | NDArray[np.int64],
-    weights: NDArray[np.float64],
-    importance: NDArray[np.float64],
-    **whole: NDArray[Any],
+    rounds: int | Int64s,
+    weights: Float64s,
+    importance: Float64s,
+    **whole: Array,
 ) -> Plan:
     """The plan of a cohort, in the order of the layout; `start` is in that order already."""
-    places = len(layout.place)
-    numbers = np.empty((places, len(_COLUMN)), np.int32)
+    slots = len(layout.place)
+    numbers = np.empty((slots, len(_COLUMN)), np.int32)
     columns = {"steps": batches.steps, **whole}
     for name, values in columns.items():
         numbers[:, _COLUMN[name]] = values if name == "start" else layout.arrange(values)
     for name, values in (("weight", weights), ("importance", importance)):
         numbers[:, _COLUMN[name]] = layout.arrange(values).astype(np.float32).view(np.int32)
-    numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, places // len(layout.taken))
+    numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, slots // len(layout.taken))
     numbers[:, _COLUMN["round"]] = rounds if isinstance(rounds, int) else layout.arrange(rounds)
     return Plan(numbers, layout.arrange(batches.positions))
 
@@ -67,10 +67,10 @@ def write_plan(
 def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
     """The plans of several rounds with a leading axis of length `rounds`, padded to one shape."""
     tall = max(plan.positions.shape[1] for plan in plans)
-    places = max(plan.places for plan in plans)
-    numbers = np.zeros((rounds, places, len(_COLUMN)), np.int32)
-    positions = np.full((rounds, places, tall, plans[0].positions.shape[2]), -1, np.int32)
+    slots = max(plan.slots for plan in plans)
+    numbers = np.zeros((rounds, slots, len(_COLUMN)), np.int32)
+    positions = np.full((rounds, slots, tall, plans[0].positions.shape[2]), -1, np.int32)
     for k, plan in enumerate(plans):
-        numbers[k, : plan.places] = plan.numbers
-        positions[k, : plan.places, : plan.positions.shape[1]] = plan.positions
+        numbers[k, : plan.slots] = plan.numbers
+        positions[k, : plan.slots, : plan.positions.shape[1]] = plan.positions
     return Plan(numbers, positions)

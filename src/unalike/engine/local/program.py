@@ -18,7 +18,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...aggregation.observed_updates import watched
-from ...algorithms import Algorithm, ClientData, Mixed, Reply
+from ...algorithms import Aggregate, Algorithm, ClientData, Reply
 from ...algorithms.base import as_promised
 from ...core import pytrees
 from ...core.pytrees import Tree
@@ -27,7 +27,7 @@ from ..programs import cached_program
 from .devices import AXIS
 from .plan import Plan
 
-HERE, ALL = PartitionSpec(AXIS), PartitionSpec()
+PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
 
 
 class Call(NamedTuple):
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
     mixing: Any
     """None, or the mixing matrix (receivers x cohort)."""
-    home: Any
+    slot_of_client: Any
     """Where each client of the cohort is in the layout, for algorithms that look at single uploads."""
     key: Any
     clients: Any = None
@@ -142,16 +142,16 @@ def make_walk(visit: Visit, keep: bool) -> Callable[..., Walk]:
     def walk(told: Tree, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
         go = partial(visit, told, rows, plan, key)
         message, _, shapes = visit.shapes(told, rows, plan, key, memory)
-        summed = not algorithm.decentralised
+        summed = not algorithm.decentralized
         start = Walk(
             zeros(shapes.upload) if summed else {},
             zeros(summed_up(message)) if own and summed else {},
             zeros(shapes.upload) if algorithm.sums_by_importance else {},
             Sums(*jnp.zeros(len(Sums._fields))),
             memory,
-            zeros(shapes.upload, plan.places) if keep else {},
-            jnp.zeros(plan.places) if keep else {},
-            zeros(reported(shapes), plan.places),
+            zeros(shapes.upload, plan.slots) if keep else {},
+            jnp.zeros(plan.slots) if keep else {},
+            zeros(reported(shapes), plan.slots),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
         total, begun, even, sums = lax.psum((done.total, done.start, done.even, jnp.stack(done.sums)), AXIS)
@@ -178,15 +178,17 @@ def settled(
     """The server's state after a cohort's work; with `own`, clients started from messages of their own."""
     asked, given, accepted, share = done.sums
     if call.mixing is None:
-        ratio = restored(asked, given)
+        ratio = reweight(asked, given)
         begun = done.start if own else pytrees.scale(given, told)
         total, start = pytrees.scale(ratio, done.total), pytrees.scale(ratio, begun)
     else:
         total, start = mix(call.mixing, done.uploads, done.accepted), None
         asked = call.mixing @ done.accepted
     weights = done.weights if algorithm.keeps_uploads else None
-    mixed = Mixed(total, start, asked, accepted, share, round, done.even, done.uploads, call.clients, weights)
-    return served(algorithm, task, state, mixed)
+    mixed = Aggregate(
+        total, start, asked, accepted, share, round, done.even, done.uploads, call.clients, weights
+    )
+    return step_unless_empty(algorithm, task, state, mixed)
 
 
 def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
@@ -197,7 +199,7 @@ def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
     step.
     """
     algorithm, task, own = visit.algorithm, visit.task, visit.own
-    keep = algorithm.keeps_uploads or algorithm.decentralised
+    keep = algorithm.keeps_uploads or algorithm.decentralized
     walk = make_walk(visit, keep)
 
     def round(
@@ -205,7 +207,9 @@ def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
     ) -> tuple[Tree, Tree, Tree]:
         done = walk(told, rows, plan, memory, call.key)
         kept = (done.uploads, done.weights, done.report["accepted"])
-        uploads, weights, accepted = in_cohort_order(kept, call.home) if keep else (None, None, None)
+        uploads, weights, accepted = (
+            in_cohort_order(kept, call.slot_of_client) if keep else (None, None, None)
+        )
         totals = Totals(done.total, done.start, done.even, done.sums, uploads, weights, accepted)
         new = settled(algorithm, task, state, told, totals, call, plan.read("round", 0), own)
         return new, done.memory, done.report
@@ -213,7 +217,7 @@ def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
     return round
 
 
-def served(algorithm: Algorithm, task: Task, state: Tree, mixed: Mixed) -> Tree:
+def step_unless_empty(algorithm: Algorithm, task: Task, state: Tree, mixed: Aggregate) -> Tree:
     """The server's state after a step; momentum must not move it when nothing was accepted."""
     return pytrees.where(
         mixed.accepted > 0, algorithm.aggregate(task, state, as_promised(algorithm, mixed)), state
@@ -231,9 +235,16 @@ def round_program(
     own: bool = False,
 ) -> Callable[..., Any]:
     """Compile one round."""
-    places = (ALL, HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
+    slots = (
+        REPLICATED,
+        PER_DEVICE if own else REPLICATED,
+        PER_DEVICE if gathered else REPLICATED,
+        PER_DEVICE,
+        PER_DEVICE,
+        REPLICATED,
+    )
     visit = Visit(algorithm, task, capacity, watch, own)
-    return compiled(make_round(visit), mesh, places, (ALL, HERE, HERE))
+    return compiled(make_round(visit), mesh, slots, (REPLICATED, PER_DEVICE, PER_DEVICE))
 
 
 @cached_program
@@ -248,10 +259,17 @@ def walk_program(
     keep: bool = False,
 ) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(told, rows, plan, memory, key) -> walk`."""
-    places = (HERE if own else ALL, HERE if gathered else ALL, HERE, HERE, ALL)
-    made: Any = Walk(ALL, ALL, ALL, ALL, HERE, HERE, HERE, HERE)  # type: ignore[arg-type]
+    slots = (
+        PER_DEVICE if own else REPLICATED,
+        PER_DEVICE if gathered else REPLICATED,
+        PER_DEVICE,
+        PER_DEVICE,
+        REPLICATED,
+    )
+    each: Any = (REPLICATED,) * 4 + (PER_DEVICE,) * 4
+    made: Any = Walk(*each)
     visit = Visit(algorithm, task, capacity, watch, own)
-    return compiled(make_walk(visit, keep), mesh, places, made)
+    return compiled(make_walk(visit, keep), mesh, slots, made)
 
 
 @cached_program
@@ -272,17 +290,17 @@ def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) 
 
         first = pytrees.row(plans, 0)
         reply = visit.shapes(algorithm.broadcast(task, state), rows, first, key, {})[2]
-        each = zeros(reported(reply), first.places)
+        each = zeros(reported(reply), first.slots)
         reports = zeros(each, plans.numbers.shape[0])
 
         def step(k: Any, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
             state, report = turn(carry[0], k)
-            return state, put(carry[1], k, report)
+            return state, set_row(carry[1], k, report)
 
         return lax.fori_loop(0, count[0], step, (state, reports))
 
     each = PartitionSpec(None, AXIS)
-    return compiled(rounds, mesh, (ALL, ALL, each, ALL, ALL), (ALL, each))
+    return compiled(rounds, mesh, (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED), (REPLICATED, each))
 
 
 def compiled(
@@ -294,15 +312,15 @@ def compiled(
     return jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
 
 
-def in_cohort_order(local: Tree, home: Any) -> Tree:
+def in_cohort_order(local: Tree, slot_of_client: Any) -> Tree:
     """What all devices hold for their places, brought together in the order of the cohort."""
-    return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[home], local)
+    return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[slot_of_client], local)
 
 
 def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
     """One weighted sum of uploads per row of the matrix, over the accepted ones, keeping each row's sum."""
     kept = matrix * accepted
-    kept = kept * restored(matrix.sum(1), kept.sum(1))[:, None]
+    kept = kept * reweight(matrix.sum(1), kept.sum(1))[:, None]
     return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
 
 
@@ -321,10 +339,10 @@ def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Rep
         pytrees.add_scaled(walk.start, given, message) if jax.tree.leaves(walk.start) else walk.start,
         pytrees.add_scaled(walk.even, share, upload) if jax.tree.leaves(walk.even) else walk.even,
         sums,
-        put(walk.memory, i, memory),
-        put(walk.uploads, i, upload) if keep else walk.uploads,
-        put(walk.weights, i, given) if keep else walk.weights,
-        put(walk.report, i, report),
+        set_row(walk.memory, i, memory),
+        set_row(walk.uploads, i, upload) if keep else walk.uploads,
+        set_row(walk.weights, i, given) if keep else walk.weights,
+        set_row(walk.report, i, report),
     )
 
 
@@ -333,14 +351,14 @@ def reported(reply: Reply) -> Tree:
     return {"accepted": jax.ShapeDtypeStruct((), jnp.float32), **reply.report}
 
 
-def restored(asked: jax.Array, given: jax.Array) -> jax.Array:
+def reweight(asked: jax.Array, given: jax.Array) -> jax.Array:
     """What brings the accepted weight back to the weight that was asked for."""
     return jnp.where(given != 0, asked / jnp.where(given != 0, given, 1.0), 0.0)
 
 
-def zeros(shapes: Tree, places: int | None = None) -> Tree:
+def zeros(shapes: Tree, slots: int | None = None) -> Tree:
     """Zeros of these shapes, with a leading axis if asked for."""
-    lead = () if places is None else (places,)
+    lead = () if slots is None else (slots,)
     return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
 
 
@@ -351,6 +369,6 @@ def summed_up(shapes: Tree) -> Tree:
     )
 
 
-def put(tree: Tree, i: Any, values: Tree) -> Tree:
+def set_row(tree: Tree, i: Any, values: Tree) -> Tree:
     """The tree with row `i` replaced."""
     return jax.tree.map(lambda whole, one: whole.at[i].set(one), tree, values)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...data.arrays import ALIGNMENT, aligned_empty
 from ...data.federation import Split
 from ...data.streams import Selection
+from ...typing import Array, ClientIds, Int64s
 from .batches import rounded_up
 from .devices import everywhere
 from .layout import Layout
@@ -42,7 +43,7 @@ class Resident:
         self._offsets = split.offsets
         self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
 
-    def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
         """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
         x, y = (rows.placed for rows in self._rows)
         return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
@@ -56,13 +57,13 @@ class Gathered:
     def __init__(self, split: Split, cores: int) -> None:
         self._split, self._cores = split, cores
 
-    def place(self, clients: NDArray[np.int64], layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
         """Copy the clients' rows, core by core, to one array of equal pieces."""
         chosen = selection or whole(self._split, clients)
         width = len(layout.place) // self._cores
         sizes = np.diff(chosen.offsets)
         starts = np.zeros(len(layout.place), np.int32)
-        pieces: list[NDArray[np.int64]] = []
+        pieces: list[Int64s] = []
         for core, count in enumerate(layout.taken):
             hand = layout.place[core * width : core * width + count]
             starts[core * width : core * width + count] = np.cumsum(sizes[hand]) - sizes[hand]
@@ -78,7 +79,7 @@ class Gathered:
 class OnDevices:
     """An array, and the same on all devices, which may be the very same memory."""
 
-    array: NDArray[Any]
+    array: Array
     placed: jax.Array
 
 
@@ -86,7 +87,7 @@ _PLACED: WeakValueDictionary[tuple[int, Mesh], OnDevices] = WeakValueDictionary(
 """By the array's identity, which it keeps for as long as the entry lives."""
 
 
-def on_devices(array: NDArray[Any], mesh: Mesh) -> OnDevices:
+def on_devices(array: Array, mesh: Mesh) -> OnDevices:
     """The array on all devices; trainings that go on at the same time share what lies there."""
     found = _PLACED.get((id(array), mesh))
     if found is None:
@@ -95,7 +96,7 @@ def on_devices(array: NDArray[Any], mesh: Mesh) -> OnDevices:
     return found
 
 
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
+def aligned(array: Array) -> Array:
     """The array, copied once if need be to where all devices of a CPU can share it instead of copying it
     each."""
     if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
@@ -105,7 +106,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def whole(split: Split, clients: NDArray[np.int64]) -> Selection:
+def whole(split: Split, clients: ClientIds) -> Selection:
     """All rows of these clients."""
     sizes = split.sizes[clients]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -113,5 +114,5 @@ def whole(split: Split, clients: NDArray[np.int64]) -> Selection:
     return Selection(rows, offsets)
 
 
-def _concatenated(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _concatenated(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -15,28 +15,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh
-from numpy.typing import NDArray
 
-from ...algorithms import Algorithm, Mixed
+from ...algorithms import Aggregate, Algorithm
 from ...core import pytrees
 from ...core.pytrees import Tree
 from ...models import Task
 from ...timing import Step
-from ..base import Told
+from ...typing import Float64s, Int64s
+from ..base import Messages
 from ..programs import cached_program
 from .layout import Layout
 from .plan import Plan
 from .program import (
-    ALL,
-    HERE,
+    PER_DEVICE,
+    REPLICATED,
     Rows,
     Visit,
     compiled,
     in_cohort_order,
     make_walk,
-    put,
-    restored,
-    served,
+    reweight,
+    set_row,
+    step_unless_empty,
     zeros,
 )
 
@@ -44,7 +44,7 @@ from .program import (
 class Order(NamedTuple):
     """The results in the order in which the server takes them."""
 
-    home: Any
+    slot_of_client: Any
     """Where each is in the layout."""
     weight: Any
     importance: Any
@@ -83,7 +83,8 @@ def make_stale(
     ) -> tuple[Tree, Tree, Tree, Tree]:
         done = walk(told, rows, plan, memory, key)
         sent, begun, accepted = (
-            in_cohort_order(part, order.home) for part in (done.uploads, told, done.report["accepted"])
+            in_cohort_order(part, order.slot_of_client)
+            for part in (done.uploads, told, done.report["accepted"])
         )
 
         def take(i: Any, server: Server) -> Server:
@@ -103,12 +104,12 @@ def make_stale(
             return lax.cond(order.last[i], lambda s: close(s, order.round[i]), lambda s: s, server)
 
         def close(server: Server, round: Any) -> Server:
-            ratio = restored(server.asked, server.given)
+            ratio = reweight(server.asked, server.given)
             total, start = pytrees.scale(ratio, server.total), pytrees.scale(ratio, server.start)
             asked, accepted, share = server.asked, server.accepted, server.share
-            mixed = Mixed(total, start, asked, accepted, share, round=round, by_importance=server.even)
-            new = served(algorithm, task, server.state, mixed)
-            messages = put(server.messages, server.steps, algorithm.broadcast(task, new))
+            mixed = Aggregate(total, start, asked, accepted, share, round=round, importance_sum=server.even)
+            new = step_unless_empty(algorithm, task, server.state, mixed)
+            messages = set_row(server.messages, server.steps, algorithm.broadcast(task, new))
             return opened(new, server.steps + 1, messages)
 
         def opened(state: Tree, count: Any, messages: Tree) -> Server:
@@ -120,7 +121,7 @@ def make_stale(
             return Server(state, upload, message, even, nothing, nothing, nothing, nothing, count, messages)
 
         told_later = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
-        first = opened(state, jnp.zeros((), jnp.int32), zeros(told_later, len(order.home)))
+        first = opened(state, jnp.zeros((), jnp.int32), zeros(told_later, len(order.slot_of_client)))
         end = lax.fori_loop(0, order.count[0], take, first)
         return end.state, end.messages, done.memory, done.report
 
@@ -132,8 +133,21 @@ def stale_program(
     algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Compile some steps in a row."""
-    given = (ALL, HERE, HERE if gathered else ALL, HERE, HERE, ALL, ALL)
-    return compiled(make_stale(algorithm, task, capacity, watch), mesh, given, (ALL, ALL, HERE, HERE))
+    given = (
+        REPLICATED,
+        PER_DEVICE,
+        PER_DEVICE if gathered else REPLICATED,
+        PER_DEVICE,
+        PER_DEVICE,
+        REPLICATED,
+        REPLICATED,
+    )
+    return compiled(
+        make_stale(algorithm, task, capacity, watch),
+        mesh,
+        given,
+        (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE),
+    )
 
 
 def power_of_two(n: int) -> int:
@@ -145,7 +159,7 @@ def power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def one_cohort(steps: list[Step]) -> tuple[Step, NDArray[np.int64]]:
+def one_cohort(steps: list[Step]) -> tuple[Step, Int64s]:
     """The clients of some steps as one, and where each step ends; no client is in two of them."""
     ends = np.cumsum([len(step.clients) for step in steps])
     if len(steps) == 1:
@@ -157,7 +171,7 @@ def one_cohort(steps: list[Step]) -> tuple[Step, NDArray[np.int64]]:
     return Step(steps[0].number, clients, versions, weights, jobs=np.concatenate(jobs)), ends
 
 
-def as_rows(told: Told, clients: int) -> Tree:
+def as_rows(told: Messages, clients: int) -> Tree:
     """One message for each client, also where they were all sent the same."""
     if told.own:
         return told.message
@@ -168,10 +182,10 @@ def as_rows(told: Told, clients: int) -> Tree:
 
 def in_order(
     whole: Step,
-    ends: NDArray[np.int64],
-    numbers: NDArray[np.int64],
+    ends: Int64s,
+    numbers: Int64s,
     layout: Layout,
-    importance: NDArray[np.float64],
+    importance: Float64s,
 ) -> Order:
     """The order in which the server takes results, padded to one of a few lengths."""
     count = len(whole.clients)
@@ -179,7 +193,7 @@ def in_order(
     last[ends - 1] = True
     room = (0, power_of_two(count) - count)
     return Order(
-        np.pad(layout.home.astype(np.int32), room),
+        np.pad(layout.slot_of_client.astype(np.int32), room),
         np.pad(whole.weights.astype(np.float32), room),
         np.pad(importance[whole.clients].astype(np.float32), room),
         np.pad(last, room),

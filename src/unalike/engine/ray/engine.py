@@ -14,16 +14,16 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.pytrees import Tree
 from ...errors import ConfigError
 from ...timing import Step
-from ..base import OneProcess, Setting, Told, engine_registry
+from ...typing import ClientIds
+from ..base import Messages, OneProcess, Setting, engine_registry
 from ..distributed import Distributed, Visited, joined
 from ..local.evaluation import Means, unmeasured
 from ..memories import Memories
-from ..shards import cut, parts_of
+from ..shards import partition_clients, parts_of
 from .memories import ShardedMemories
 from .pool import Call, Pool
 from .session import connect, library, room
@@ -40,7 +40,7 @@ class RayEngine(OneProcess, Distributed):
         _check("the number of workers", workers)
         ray = connect()
         count = _workers(workers, cores, room(ray, cores), len(setting.federation))
-        shares = cut(setting.algorithm.work, setting.federation.train.sizes, count)
+        shares = partition_clients(setting.algorithm.work, setting.federation.train.sizes, count)
         self.pool = Pool(ray, setting, shares, cores)
         self._last: tuple[Any, Any] = (None, None)
 
@@ -49,7 +49,7 @@ class RayEngine(OneProcess, Distributed):
         self.pool.begin(template)
         return ShardedMemories(template, clients, self.pool)
 
-    def visit(self, step: Step, told: Told, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
         """Every worker lets its own clients work."""
         parts = parts_of(step, told, self.pool.owner)
         shared = None if told.own else self._sent(told.message)
@@ -60,7 +60,7 @@ class RayEngine(OneProcess, Distributed):
             memories.admit(step.clients)
             for k, (_, remembered) in answers.items():
                 self.pool.note(k, remembered, len(parts[k][0]))
-        return joined([answers[k][0] for k in parts], [places for places, _ in parts.values()])
+        return joined([answers[k][0] for k in parts], [slots for slots, _ in parts.values()])
 
     def evaluate(
         self,
@@ -68,18 +68,18 @@ class RayEngine(OneProcess, Distributed):
         memories: Memories,
         split: str,
         round: int,
-        clients: NDArray[np.int64] | None = None,
+        clients: ClientIds | None = None,
     ) -> Means:
         """Every worker evaluates its own clients."""
         chosen = np.arange(len(self.pool.owner)) if clients is None else clients
         owner = self.pool.owner[chosen]
-        places = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
-        told = {k: self._told(message, k) for k in places}
-        calls = {k: _evaluate(told[k], split, round, chosen[place]) for k, place in places.items()}
+        slots = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
+        told = {k: self._told(message, k) for k in slots}
+        calls = {k: _evaluate(told[k], split, round, chosen[place]) for k, place in slots.items()}
         means = unmeasured(len(chosen), self.setting.task)
         for k, (found, *_) in self.pool.ask(calls).items():
             for name, values in found.items():
-                means.setdefault(name, np.full(len(chosen), np.nan))[places[k]] = values
+                means.setdefault(name, np.full(len(chosen), np.nan))[slots[k]] = values
         return means
 
     def events(self) -> list[dict[str, Any]]:
@@ -99,12 +99,12 @@ class RayEngine(OneProcess, Distributed):
 
     def _told(self, message: Tree, k: int) -> Any:
         """What worker k's clients have heard: the message, or where each has its own, theirs."""
-        if not self.setting.algorithm.decentralised:
+        if not self.setting.algorithm.decentralized:
             return self._sent(message)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[self.pool.shares[k]], message)
 
 
-def _visit(part: tuple[Step, Told], shared: Any, keep: bool) -> Call:
+def _visit(part: tuple[Step, Messages], shared: Any, keep: bool) -> Call:
     step, told = part
     message = told.message if shared is None else shared
 
@@ -115,7 +115,7 @@ def _visit(part: tuple[Step, Told], shared: Any, keep: bool) -> Call:
     return call
 
 
-def _evaluate(message: Any, split: str, round: int, clients: NDArray[np.int64]) -> Call:
+def _evaluate(message: Any, split: str, round: int, clients: ClientIds) -> Call:
     return lambda actor: [actor.evaluate.remote(message, split, round, clients)]
 
 
@@ -137,10 +137,10 @@ def _check(what: str, number: Any) -> None:
         raise ConfigError(f"{what} must be a whole number from 1, but is {number!r}: ray:WORKERS,CORES.")
 
 
-def _workers(asked: int | None, cores: int, places: int, clients: int) -> int:
+def _workers(asked: int | None, cores: int, slots: int, clients: int) -> int:
     """How many workers there are: as many as fit, but not more than clients."""
-    if places < (asked or 1):
+    if slots < (asked or 1):
         raise ConfigError(
-            f"the Ray cluster has room for {places} workers with {cores} cores each, not for {asked or 1}."
+            f"the Ray cluster has room for {slots} workers with {cores} cores each, not for {asked or 1}."
         )
-    return min(asked or places, clients)
+    return min(asked or slots, clients)

@@ -11,9 +11,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.pytrees import Tree
+from ...typing import Array, Bools, ClientIds, Int64s
 from ..memories import Memories
 from .pool import Pool
 
@@ -26,36 +26,36 @@ class ShardedMemories(Memories):
         self._template, self._pool = template, pool
         self._arrays = []  # nothing is here
 
-    def admit(self, clients: NDArray[np.int64]) -> None:
+    def admit(self, clients: ClientIds) -> None:
         """These clients remember something now."""
         if self:
             self._admit(clients)
 
-    def gather(self, clients: NDArray[np.int64]) -> tuple[Tree, NDArray[np.bool_]]:
+    def gather(self, clients: ClientIds) -> tuple[Tree, Bools]:
         """Fetched from the workers."""
         fresh = self.fresh(clients)
         leaves = [np.zeros((len(clients), *shape.shape), shape.dtype) for shape in self._shapes]
         known = np.flatnonzero(~fresh) if self else np.zeros(0, np.int64)
-        places = _by_worker(self._pool, known, clients)
-        answers = self._pool.ask({k: _remembered(clients[place]) for k, place in places.items()})
+        slots = _by_worker(self._pool, known, clients)
+        answers = self._pool.ask({k: _remembered(clients[place]) for k, place in slots.items()})
         for k, ((_, found), *_) in answers.items():
             for leaf, part in zip(leaves, jax.tree.leaves(found), strict=True):
-                leaf[places[k]] = part
+                leaf[slots[k]] = part
         return jax.tree.unflatten(self._structure, leaves), fresh
 
-    def scatter(self, clients: NDArray[np.int64], memories: Tree) -> None:
+    def scatter(self, clients: ClientIds, memories: Tree) -> None:
         """Sent to the workers."""
         if not self:
             return
         pool = self._pool
-        places = _by_worker(pool, np.arange(len(clients)), clients)
-        parts = {k: pool.ray.put(_some(clients, memories, place)) for k, place in places.items()}
+        slots = _by_worker(pool, np.arange(len(clients)), clients)
+        parts = {k: pool.ray.put(_some(clients, memories, place)) for k, place in slots.items()}
         pool.ask({k: _remember(part) for k, part in parts.items()})
         for k, part in parts.items():
-            pool.note(k, part, len(places[k]))
+            pool.note(k, part, len(slots[k]))
         self._admit(clients)
 
-    def tensors(self) -> dict[str, NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Everything, fetched from the workers, as one machine would save it."""
         if not self:
             return {}
@@ -63,7 +63,7 @@ class ShardedMemories(Memories):
         inside = self.gather(seen[np.argsort(self._slots[seen])])[0]
         return {"slots": self._slots, **{str(i): leaf for i, leaf in enumerate(jax.tree.leaves(inside))}}
 
-    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, tensors: Mapping[str, Array]) -> None:
         """Sent to the workers, who forget what they remembered."""
         whole = Memories(self._template, len(self._slots))
         whole.restore(tensors)
@@ -75,21 +75,17 @@ class ShardedMemories(Memories):
             self.scatter(in_order, whole.gather(in_order)[0])
 
 
-def _by_worker(
-    pool: Pool, places: NDArray[np.int64], clients: NDArray[np.int64]
-) -> dict[int, NDArray[np.int64]]:
+def _by_worker(pool: Pool, slots: Int64s, clients: ClientIds) -> dict[int, Int64s]:
     """Which of these places belong to clients of which worker."""
-    owner = pool.owner[clients[places]]
-    return {int(k): places[owner == k] for k in np.unique(owner)}
+    owner = pool.owner[clients[slots]]
+    return {int(k): slots[owner == k] for k in np.unique(owner)}
 
 
-def _some(
-    clients: NDArray[np.int64], memories: Tree, places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], Tree]:
-    return clients[places], jax.tree.map(lambda leaf: np.asarray(leaf)[places], memories)
+def _some(clients: ClientIds, memories: Tree, slots: Int64s) -> tuple[Int64s, Tree]:
+    return clients[slots], jax.tree.map(lambda leaf: np.asarray(leaf)[slots], memories)
 
 
-def _remembered(clients: NDArray[np.int64]) -> Any:
+def _remembered(clients: ClientIds) -> Any:
     return lambda actor: [actor.remembered.remote(clients)]
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.pytrees import Tree
 from ...errors import RunError, UnalikeError
+from ...typing import Int64s
 from ..base import Setting
 from ..debug import ClientError
 from .idle import dismiss, give, take, waiting
@@ -38,7 +38,7 @@ _OPEN: WeakSet[Pool] = WeakSet()
 class Pool:
     """Actors, each with its share of the clients and `cores` cores."""
 
-    def __init__(self, ray: Any, setting: Setting, shares: list[NDArray[np.int64]], cores: int) -> None:
+    def __init__(self, ray: Any, setting: Setting, shares: list[Int64s], cores: int) -> None:
         self.ray, self.setting, self.shares, self.cores = ray, setting, shares, cores
         self.owner = np.repeat(np.arange(len(shares)), [len(share) for share in shares])
         self.owner = self.owner[np.argsort(np.concatenate(shares))]

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...data.federation import Federation, Split
 from ...data.splitting import PARTS
 from ...errors import DataError
+from ...typing import Array, ClientIds
 from ..base import Part, Setting
 from ..local.rows import aligned
 
@@ -30,7 +30,7 @@ class OnDisk(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
-    def open(self) -> NDArray[Any]:
+    def open(self) -> Array:
         """The array, mapped from this machine's file of that name."""
         size = self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
         if not os.path.isfile(self.path) or os.path.getsize(self.path) < size:
@@ -41,7 +41,7 @@ class OnDisk(NamedTuple):
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape).view(np.ndarray)
 
 
-class Parcel(NamedTuple):
+class WireMessage(NamedTuple):
     """What a worker is sent of the federation."""
 
     federation: Federation
@@ -51,7 +51,7 @@ class Parcel(NamedTuple):
     """Which clients are the worker's, and what they are in the whole."""
 
 
-def on_disk(array: NDArray[Any]) -> OnDisk | None:
+def on_disk(array: Array) -> OnDisk | None:
     """The file of which the array is a map, if it is one that only reads.
 
     >>> on_disk(np.zeros(3)) is None
@@ -66,17 +66,17 @@ def on_disk(array: NDArray[Any]) -> OnDisk | None:
     return OnDisk(os.path.abspath(str(whole.filename)), int(whole.offset), array.shape, array.dtype)
 
 
-def pack(setting: Setting, clients: NDArray[np.int64]) -> Parcel:
+def pack(setting: Setting, clients: ClientIds) -> WireMessage:
     """What the worker of some clients is sent."""
     whole = setting.federation
     part = Part(clients, whole.importance[clients], int(whole.train.sizes.max()))
     rows = replace(whole, given_importance=None)  # the part knows; a shard's shares would mean nothing
     if on_disk(rows.train.x) is None:
-        return Parcel(rows.subset(clients), False, part)
-    return Parcel(_each_array(rows, lambda array: on_disk(array) or array), True, part)
+        return WireMessage(rows.subset(clients), False, part)
+    return WireMessage(_each_array(rows, lambda array: on_disk(array) or array), True, part)
 
 
-def unpack(setting: Setting, parcel: Parcel) -> Setting:
+def unpack(setting: Setting, parcel: WireMessage) -> Setting:
     """The setting of a worker's clients, with rows in its own memory; `setting` lacks only the federation."""
     federation, everyone, (numbers, importance, largest) = parcel
     if everyone:
@@ -86,7 +86,7 @@ def unpack(setting: Setting, parcel: Parcel) -> Setting:
     return setting._replace(federation=_each_array(federation, owned), part=part)
 
 
-def owned(array: NDArray[Any]) -> NDArray[Any]:
+def owned(array: Array) -> Array:
     """The array in this process' own memory, where XLA can use it in place; the store's copy can go."""
     return aligned(array if array.flags.owndata else np.array(array))
 

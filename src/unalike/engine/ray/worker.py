@@ -12,20 +12,19 @@ from functools import lru_cache
 from typing import Any
 
 import jax
-import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm
 from ...core.pytrees import Tree
 from ...models import Task
 from ...timing import Step
-from ..base import Setting, Told
+from ...typing import ClientIds, Float64s, Int64s
+from ..base import Messages, Setting
 from ..distributed import Visited
 from ..memories import Memories
 from ..shards import Shard
-from .rows import Parcel, unpack
+from .rows import WireMessage, unpack
 
-Remembered = tuple[NDArray[np.int64], Tree]
+Remembered = tuple[Int64s, Tree]
 """Clients, by their numbers in the whole federation, and their memories along a leading axis."""
 SHARED = ("enable_x64", "default_prng_impl", "threefry_partitionable")
 """Settings of JAX on which answers depend: workers have those of the process that sends them work."""
@@ -34,7 +33,7 @@ SHARED = ("enable_x64", "default_prng_impl", "threefry_partitionable")
 class Worker:
     """Holds a shard; Ray makes an actor of it."""
 
-    def begin(self, setting: Setting, nouns: bytes, parcel: Parcel, template: Tree) -> None:
+    def begin(self, setting: Setting, nouns: bytes, parcel: WireMessage, template: Tree) -> None:
         """Take the rows; nobody remembers anything yet."""
         task, algorithm = thawed(nouns)
         self.shard = Shard(unpack(setting._replace(task=task, algorithm=algorithm), parcel), template)
@@ -52,16 +51,14 @@ class Worker:
 
     def visit(self, step: Step, message: Tree, own: bool, keep: bool) -> tuple[Visited, Remembered]:
         """Let clients work; also what they remember now, which outlives this process in Ray's store."""
-        done = self.shard.visit(step, Told(message, own), keep)
+        done = self.shard.visit(step, Messages(message, own), keep)
         return done, self.remembered(step.clients)
 
-    def evaluate(
-        self, message: Tree, split: str, round: int, clients: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
+    def evaluate(self, message: Tree, split: str, round: int, clients: ClientIds) -> dict[str, Float64s]:
         """Metrics of some clients."""
         return self.shard.evaluate(message, split, round, clients)
 
-    def remembered(self, clients: NDArray[np.int64]) -> Remembered:
+    def remembered(self, clients: ClientIds) -> Remembered:
         """What some clients remember."""
         return self.shard.remembered(clients)
 

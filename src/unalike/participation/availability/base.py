@@ -9,17 +9,15 @@ A server does not choose who is available: a phone has to be idle, charging and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import generator
 from ...core.registry import Registry
 from ...errors import ConfigError
-from ..base import Floats, Numbers
+from ...typing import Array, Bools, ClientIds, Float64s
 
-Presence = NDArray[np.bool_]
+Presence = Bools
 
 
 class Availability:
@@ -35,11 +33,11 @@ class Availability:
     array([5, 5])
     """
 
-    active: Floats
+    active: Float64s
     """How often each client is there in the long run (pi)."""
-    correlation: Floats
+    correlation: Float64s
     """The correlation between two rounds that follow each other, for each client (lambda)."""
-    groups: Numbers | None = None
+    groups: ClientIds | None = None
     """The group of each client, where clients come in groups."""
     group_names: tuple[str, ...] = ()
 
@@ -54,11 +52,11 @@ class Availability:
                 f"this availability speaks of {len(self.active)} clients, but the federation has {clients}."
             )
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run meets the same clients."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ..base import Floats
+from ...typing import Float64s
 
 
-def transition_matrix(active: float, correlation: float) -> Floats:
+def transition_matrix(active: float, correlation: float) -> Float64s:
     """The 2 x 2 matrix of one client, away first.
 
     >>> transition_matrix(0.75, 0.2)
@@ -34,7 +34,7 @@ def transition_matrix(active: float, correlation: float) -> Floats:
     return np.array([[1 - arrive, arrive], [leave, 1 - leave]])
 
 
-def from_transitions(stay_away: ArrayLike, stay_active: ArrayLike) -> tuple[Floats, Floats]:
+def from_transitions(stay_away: ArrayLike, stay_active: ArrayLike) -> tuple[Float64s, Float64s]:
     """Availability and correlation, from the probabilities of staying away and of staying there.
 
     >>> from_transitions(0.4, 0.8)
@@ -52,7 +52,7 @@ def from_transitions(stay_away: ArrayLike, stay_active: ArrayLike) -> tuple[Floa
     return np.asarray((1 - away) / (2 - away - there)), np.asarray(away + there - 1)
 
 
-def mean_run(active: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floats]:
+def mean_run(active: ArrayLike, correlation: ArrayLike) -> tuple[Float64s, Float64s]:
     """How many rounds a client stays there, and how many it stays away, on average.
 
     >>> mean_run(0.1, 0.9)
@@ -64,7 +64,7 @@ def mean_run(active: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floats]
     return np.asarray(there), np.asarray(away)
 
 
-def lowest_correlation(active: ArrayLike) -> Floats:
+def lowest_correlation(active: ArrayLike) -> Float64s:
     """How strongly a client can alternate: max(1 - 1/pi, 1 - 1/(1 - pi)), written without dividing by zero.
 
     >>> lowest_correlation([0.0, 0.5, 0.8])
@@ -75,7 +75,7 @@ def lowest_correlation(active: ArrayLike) -> Floats:
     return 0.0 - rarer / commoner
 
 
-def feasible(active: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floats]:
+def feasible(active: ArrayLike, correlation: ArrayLike) -> tuple[Float64s, Float64s]:
     """Both numbers of every client, checked; a correlation that no chain has becomes the lowest possible one.
 
     >>> feasible([1.0, 0.5], 0.9)
@@ -91,7 +91,7 @@ def feasible(active: ArrayLike, correlation: ArrayLike) -> tuple[Floats, Floats]
     return pi, np.maximum(given, lowest)
 
 
-def _warn_below(correlation: Floats, lowest: Floats) -> None:
+def _warn_below(correlation: Float64s, lowest: Float64s) -> None:
     below = np.flatnonzero(correlation < lowest - 1e-12)
     if len(below):
         worst = below[0]
@@ -102,7 +102,7 @@ def _warn_below(correlation: Floats, lowest: Floats) -> None:
         )
 
 
-def _same_shape(first: ArrayLike, second: ArrayLike, names: str) -> tuple[Floats, Floats]:
+def _same_shape(first: ArrayLike, second: ArrayLike, names: str) -> tuple[Float64s, Float64s]:
     try:
         one, two = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))
     except (TypeError, ValueError):
@@ -110,7 +110,7 @@ def _same_shape(first: ArrayLike, second: ArrayLike, names: str) -> tuple[Floats
     return one, two
 
 
-def _require(values: Floats, allowed: ArrayLike, sentence: str) -> None:
+def _require(values: Float64s, allowed: ArrayLike, sentence: str) -> None:
     wrong = np.flatnonzero(~np.asarray(allowed))
     if len(wrong):
         whose = f" for client {wrong[0]}" if values.ndim else ""

@@ -12,14 +12,13 @@ does not swing the client is a two-state chain with just this correlation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.random import generator
 from ...errors import ConfigError
-from ..base import Floats, Numbers
+from ...typing import Array, ClientIds, Float64s
 from .base import Availability, Presence, availability_registry
 
 
@@ -49,9 +48,9 @@ class Diurnal(Availability):
         self._day = np.clip((most + least) / 2 + (most - least) / 2 * swing, least, most)
         self.active = np.full(len(self.zones), (least + most) / 2)
         self.correlation = np.full(len(self.zones), self._autocorrelation())
-        self._luck: Floats | None = None
+        self._luck: Float64s | None = None
 
-    def chances(self, round: int) -> Floats:
+    def chances(self, round: int) -> Float64s:
         """The chance of each client to be there in this round."""
         return self._day[(round + self.zones) % len(self._day)]
 
@@ -70,10 +69,10 @@ class Diurnal(Availability):
         variance = mean * (1 - mean)
         return float((both.mean() - mean**2) / variance) if variance > 0 else 0.0
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {} if self._luck is None else {"luck": self._luck.copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         luck = state.get("luck")
         if luck is not None and luck.shape != self.zones.shape:
             raise ConfigError(
@@ -107,7 +106,7 @@ def _check(period: float, least: float, most: float, correlation: float) -> None
         raise ConfigError(f"correlation must be at least 0 and below 1, but is {correlation}.")
 
 
-def _checked_zones(zones: ArrayLike) -> Numbers:
+def _checked_zones(zones: ArrayLike) -> ClientIds:
     given = np.asarray(zones)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
         raise ConfigError("zones must be one whole number of rounds per client.")

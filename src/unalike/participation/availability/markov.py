@@ -7,13 +7,12 @@ per round. Clients of a cluster may share one chain: they come and go together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ..base import Floats, Numbers
+from ...typing import Array, ClientIds, Float64s
 from .base import Availability, Presence, availability_registry
 from .chain import feasible
 
@@ -56,10 +55,10 @@ class Markov(Availability):
         self._there = rng.random(len(chance)) < chance
         return self._there[self._chain]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {} if self._there is None else {"there": self._there.copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         there = state.get("there")
         if there is not None and there.shape != self._first.shape:
             raise ConfigError(
@@ -74,7 +73,7 @@ def markov(active: float = 0.5, correlation: float = 0.9, *, clients: int) -> Ma
     return Markov(active, correlation, clients=clients)
 
 
-def _per_client(active: Floats, correlation: Floats, clients: int | None) -> tuple[Floats, Floats]:
+def _per_client(active: Float64s, correlation: Float64s, clients: int | None) -> tuple[Float64s, Float64s]:
     if clients is None and not active.ndim:
         raise ConfigError("active and correlation are single numbers; say for how many clients.")
     shape = active.shape if clients is None else (clients,)
@@ -86,18 +85,18 @@ def _per_client(active: Floats, correlation: Floats, clients: int | None) -> tup
     return np.broadcast_to(active, shape).copy(), np.broadcast_to(correlation, shape).copy()
 
 
-def _checked_groups(groups: ArrayLike) -> Numbers:
+def _checked_groups(groups: ArrayLike) -> ClientIds:
     given = np.asarray(groups)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given) or given.min() < 0:
         raise ConfigError("groups must be one whole number from 0 on per client.")
     return given.astype(np.int64)
 
 
-def _numbered(groups: Numbers | None) -> tuple[str, ...]:
+def _numbered(groups: ClientIds | None) -> tuple[str, ...]:
     return () if groups is None else tuple(f"group {number}" for number in range(groups.max() + 1))
 
 
-def _chains(active: Floats, correlation: Floats, groups: Numbers | None) -> tuple[Numbers, Numbers]:
+def _chains(active: Float64s, correlation: Float64s, groups: ClientIds | None) -> tuple[ClientIds, ClientIds]:
     """A client that stands for each chain, and the chain of each client."""
     if groups is None:
         alone = np.arange(len(active))

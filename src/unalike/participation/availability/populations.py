@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.random import generator
 from ...errors import ConfigError
-from ..base import Numbers
+from ...typing import ClientIds
 from .base import availability_registry
 from .markov import Markov
 
@@ -54,7 +54,7 @@ def clusters(count: int = 10, *, clients: int) -> Markov:
 
 
 def _population(
-    group: Numbers, names: tuple[str, ...], gap: float, correlation: float, noise: float, seed: int
+    group: ClientIds, names: tuple[str, ...], gap: float, correlation: float, noise: float, seed: int
 ) -> Markov:
     if not 0 <= gap < 0.5:
         raise ConfigError(f"gap must be at least 0 and below 0.5, but is {gap}.")

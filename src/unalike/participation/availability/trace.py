@@ -14,7 +14,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError, unknown
-from ..base import Floats, Numbers
+from ...typing import ClientIds, Float64s
 from .base import Availability, Presence, availability_registry
 from .trace_files import checked_presence, read_trace
 
@@ -35,13 +35,15 @@ class Trace(Availability):
         self._take(rounds, clients, (there.shape[0], there.shape[1]), after)
 
     @classmethod
-    def listed(cls, rounds: Numbers, clients: Numbers, shape: tuple[int, int], after: str = "stop") -> Trace:
+    def listed(
+        cls, rounds: ClientIds, clients: ClientIds, shape: tuple[int, int], after: str = "stop"
+    ) -> Trace:
         """From pairs of a round and a client who is there in it; `shape` is (rounds, clients)."""
         trace = cls.__new__(cls)
         trace._take(rounds, clients, shape, after)
         return trace
 
-    def _take(self, rounds: Numbers, clients: Numbers, shape: tuple[int, int], after: str) -> None:
+    def _take(self, rounds: ClientIds, clients: ClientIds, shape: tuple[int, int], after: str) -> None:
         if after not in AFTER:
             raise unknown("ending of a trace", str(after), AFTER)
         self.after = after
@@ -70,7 +72,7 @@ class Trace(Availability):
         there[self._there.indices[start:stop]] = True
         return there
 
-    def _counted_correlation(self) -> Floats:
+    def _counted_correlation(self) -> Float64s:
         moments = np.arange(self.rounds if self.after == "repeat" else self.rounds - 1)
         before, now = self._there[moments], self._there[(moments + 1) % self.rounds]
         was, stayed = before.sum(axis=0), before.multiply(now).sum(axis=0)

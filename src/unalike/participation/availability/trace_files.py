@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.text_files import read_text
 from ...errors import ConfigError
-from ..base import Numbers
+from ...typing import Bools, ClientIds
 
 HEADER = "round,client"
 NOBODY = -1
@@ -27,7 +27,7 @@ Where = Callable[[int], str]
 """The place of an entry, in words."""
 
 
-def read_trace(path: Path, clients: int) -> tuple[Numbers, Numbers, int]:
+def read_trace(path: Path, clients: int) -> tuple[ClientIds, ClientIds, int]:
     """Rounds and clients of all who are there, and the number of rounds."""
     text = read_text(path, "trace", f"the header {HEADER} and lines such as 0,3")
     read = _from_json if path.suffix == ".json" else _from_csv
@@ -55,7 +55,7 @@ def _lines(round: int, row: list[int]) -> list[str]:
     return [f"{round},{client}" for client in row] or [f"{round},"]
 
 
-def checked_presence(presence: ArrayLike) -> NDArray[np.bool_]:
+def checked_presence(presence: ArrayLike) -> Bools:
     """The same table, if it holds true and false for rounds (rows) and clients (columns)."""
     there = np.asarray(presence)
     if there.ndim != 2 or there.dtype != np.bool_ or not there.size:
@@ -66,7 +66,7 @@ def checked_presence(presence: ArrayLike) -> NDArray[np.bool_]:
     return there
 
 
-def _from_csv(text: str, name: str, clients: int) -> tuple[Numbers, Numbers, Where]:
+def _from_csv(text: str, name: str, clients: int) -> tuple[ClientIds, ClientIds, Where]:
     header, _, body = text.replace(" ", "").partition("\n")
     if header != HEADER:
         raise ConfigError(f"line 1 of {name} must be the header {HEADER}, but is {header[:40]!r}.")
@@ -84,7 +84,7 @@ def _from_csv(text: str, name: str, clients: int) -> tuple[Numbers, Numbers, Whe
     return table[:, 0], table[:, 1], lambda row: f"line {row + 2} of {name}"
 
 
-def _from_json(text: str, name: str, clients: int) -> tuple[Numbers, Numbers, Where]:
+def _from_json(text: str, name: str, clients: int) -> tuple[ClientIds, ClientIds, Where]:
     rows = _parsed(text, name)
     for round, row in enumerate(rows):
         _check_row(round, row, name, clients)
@@ -116,7 +116,7 @@ def _check_row(round: int, row: Any, name: str, clients: int) -> None:
         )
 
 
-def _check_clients(who: Numbers, clients: int, where: Where) -> None:
+def _check_clients(who: ClientIds, clients: int, where: Where) -> None:
     wrong = np.flatnonzero(who >= clients)
     if len(wrong):
         raise ConfigError(
@@ -124,7 +124,7 @@ def _check_clients(who: Numbers, clients: int, where: Where) -> None:
         )
 
 
-def _check_rounds(rounds: Numbers, where: Where) -> None:
+def _check_rounds(rounds: ClientIds, where: Where) -> None:
     numbers, first = np.unique(rounds, return_index=True)
     gap = np.flatnonzero(numbers != np.arange(len(numbers)))
     if len(gap):
@@ -135,7 +135,7 @@ def _check_rounds(rounds: Numbers, where: Where) -> None:
         )
 
 
-def _check_distinct(rounds: Numbers, who: Numbers, clients: int, where: Where) -> None:
+def _check_distinct(rounds: ClientIds, who: ClientIds, clients: int, where: Where) -> None:
     place = rounds * (clients + 1) + (who - NOBODY)
     order = np.argsort(place, kind="stable")
     twice = order[1:][np.diff(place[order]) == 0]

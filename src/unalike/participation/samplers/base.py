@@ -15,7 +15,8 @@ import numpy as np
 
 from ...core.random import generator
 from ...core.registry import Registry
-from ..base import Cohort, Floats, Participation, Turn, check_per_round
+from ...typing import Float64s
+from ..base import Cohort, Participation, RoundContext, check_per_round
 from .statistics import WeightStatistics
 
 T = TypeVar("T")
@@ -37,15 +38,15 @@ class Sampler(Participation):
     False
     """
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         """Some clients and their weights; `importance` is what the weights should be on average."""
         raise NotImplementedError(f"{type(self).__name__} does not say how clients are drawn.")
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         """The exact moments of the weights."""
         raise NotImplementedError(f"{type(self).__name__} does not know its weights' moments.")
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         return self.draw(turn.importance, turn.rng)
 
 
@@ -59,7 +60,7 @@ class SizedSampler(Sampler):
         check_per_round(self.per_round, clients)
 
 
-def check_draw(who: Participation, importance: Floats, seed: int) -> None:
+def check_draw(who: Participation, importance: Float64s, seed: int) -> None:
     """Raise if a sampler cannot draw by these importances: some find that out only when they draw."""
     remembers = type(who).state is not Participation.state
     if isinstance(who, Sampler) and type(who).draw is not Sampler.draw and not who.asks and not remembers:

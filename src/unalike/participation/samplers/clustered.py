@@ -14,16 +14,16 @@ stretches. Groups by class need an oracle. `clustered_similarity.py` groups clie
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.random import bits
 from ...errors import ConfigError
-from ..base import Cohort, Floats, Numbers, Turn
+from ...typing import Array, ClientIds, Float64s
+from ..base import Cohort, RoundContext
 from .base import Once, SizedSampler, counted, sampler_registry
-from .distributions import Line, integer_sizes
+from .distributions import ClusterDistributions, integer_sizes
 from .statistics import WeightStatistics
 
 EQUAL = 1e-9
@@ -38,7 +38,7 @@ class Clustered(SizedSampler):
     """The clients' numbers of samples; where importance is in proportion to them, nothing is rounded."""
     seed: int = 0
     """Of the order of clients that are equal otherwise."""
-    _line: Once[Line] = field(init=False, repr=False, compare=False)
+    _line: Once[ClusterDistributions] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._renew()
@@ -51,18 +51,18 @@ class Clustered(SizedSampler):
         super().check(clients, rounds)
         check_length("sizes", self.sizes, clients)
 
-    def line(self, importance: Floats) -> Line:
+    def line(self, importance: Float64s) -> ClusterDistributions:
         """The distributions for these importances."""
         raise NotImplementedError(f"{type(self).__name__} does not say how clients are grouped.")
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         return counted(self._line(importance).draw(rng), 1 / self.per_round)
 
-    def matrix(self, importance: Floats) -> Floats:
+    def matrix(self, importance: Float64s) -> Float64s:
         """The distributions, one per row."""
         return self._line(importance).matrix()
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         return self._line(importance).statistics(importance)
 
 
@@ -76,7 +76,7 @@ class ClusteredBySize(Clustered):
            [0.4, 0. , 0.6]])
     """
 
-    def line(self, importance: Floats) -> Line:
+    def line(self, importance: Float64s) -> ClusterDistributions:
         """Clients from the largest to the smallest, equal ones in random order.
 
         In the order of their numbers, which are often sorted by class, groups would know the classes.
@@ -84,7 +84,7 @@ class ClusteredBySize(Clustered):
         amounts = self.per_round * integer_sizes(importance, self.per_round, self.sizes)
         order = np.lexsort((bits(self.seed, "size ties", np.arange(len(amounts))), -importance))
         order = order[amounts[order] > 0]
-        return Line(order, amounts[order], self.per_round, len(importance))
+        return ClusterDistributions(order, amounts[order], self.per_round, len(importance))
 
 
 @sampler_registry.add("target")
@@ -92,20 +92,20 @@ class ClusteredBySize(Clustered):
 class Target(Clustered):
     """One client of each class, known from an oracle; needs m classes of equal importance."""
 
-    labels: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    labels: Array | None = field(default=None, repr=False, compare=False)
     """The class of each client."""
 
     def check(self, clients: int, rounds: int) -> None:
         super().check(clients, rounds)
         check_length("labels", self._labels(), clients)
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         if turn.chosen_from is None:
             return self.draw(turn.importance, turn.rng)
         here = replace(self, sizes=None, labels=self._labels()[turn.clients])
         return here.draw(turn.importance, turn.rng)
 
-    def line(self, importance: Floats) -> Line:
+    def line(self, importance: Float64s) -> ClusterDistributions:
         """The clients of the first class, then of the second, and so on."""
         amounts = self.per_round * integer_sizes(importance, self.per_round, self.sizes)
         length = int(amounts.sum()) // self.per_round
@@ -115,9 +115,9 @@ class Target(Clustered):
             amounts[members[np.argmax(amounts[members])]] += length - amounts[members].sum()
             order.append(members[amounts[members] > 0])
         clients = np.concatenate(order)
-        return Line(clients, amounts[clients], self.per_round, len(importance))
+        return ClusterDistributions(clients, amounts[clients], self.per_round, len(importance))
 
-    def _classes(self, importance: Floats) -> list[Numbers]:
+    def _classes(self, importance: Float64s) -> list[ClientIds]:
         """The clients of each class, if all classes are equally important."""
         labels, m = self._labels(), self.per_round
         check_length("labels", labels, len(importance))
@@ -133,7 +133,7 @@ class Target(Clustered):
             raise ConfigError(f"target sampling needs classes of importance 1/{m} each, but {found}.")
         return [np.flatnonzero(which == k) for k in range(m)]
 
-    def _labels(self) -> NDArray[Any]:
+    def _labels(self) -> Array:
         if self.labels is None:
             raise ConfigError("target sampling needs the class of each client, as labels.")
         return np.asarray(self.labels)

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import bits
 from ...errors import ConfigError, unknown
-from ..base import Cohort, Floats, Numbers, Turn
+from ...typing import Array, Bools, ClientIds, Float64s
+from ..base import Cohort, RoundContext
 from .base import counted, sampler_registry
 from .clustered import Clustered
-from .distributions import Line, integer_sizes
+from .distributions import ClusterDistributions, integer_sizes
 from .similarity import (
     FINE,
     LINKAGES,
@@ -71,7 +70,7 @@ class LastUpdates:
         self.spoilt = 0
         """How many updates were not finite and count as zero."""
 
-    def learn(self, clients: Numbers, updates: NDArray[Any]) -> None:
+    def learn(self, clients: ClientIds, updates: Array) -> None:
         """Replace the updates of some clients."""
         if not len(clients):
             return
@@ -85,21 +84,21 @@ class LastUpdates:
         self.distances[rows], self.distances[:, rows] = found, found.T
         self.shown = before if self.lags else self.distances
 
-    def among(self, clients: Numbers) -> Floats:
+    def among(self, clients: ClientIds) -> Float64s:
         """The distances between clients (one round ago, for a memory that lags)."""
         rows = self._rows(clients)
         rows = np.where(rows < len(self.shown), rows, 0)
         return self.shown[np.ix_(rows, rows)]
 
-    def heard(self, clients: Numbers) -> NDArray[np.bool_]:
+    def heard(self, clients: ClientIds) -> Bools:
         """Whether each of these is among those that are compared."""
         rows = self._rows(clients)
         return (rows > 0) & (rows < len(self.shown))
 
-    def _rows(self, clients: Numbers) -> Numbers:
+    def _rows(self, clients: ClientIds) -> ClientIds:
         return np.array([self.row.get(client, 0) for client in clients.tolist()], np.int64)
 
-    def _make_room(self, clients: Numbers, width: int) -> Numbers:
+    def _make_room(self, clients: ClientIds, width: int) -> ClientIds:
         """Rows for these clients, new ones where they have none."""
         if self.row and width != self.updates.shape[1]:
             raise ConfigError(f"updates have {width} numbers, but earlier ones {self.updates.shape[1]}.")
@@ -111,7 +110,7 @@ class LastUpdates:
         self.distances = np.pad(self.distances, (0, more))  # a copy: the older one may still be shown
         return self._rows(clients)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Everything, as arrays; distances too, since to compare all updates again would take long."""
         return {
             "clients": np.array(list(self.row), np.int64),
@@ -121,7 +120,7 @@ class LastUpdates:
             **({"shown": self.shown} if self.lags else {}),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
         self.forget()
         if "clients" in state:
@@ -171,7 +170,7 @@ class ClusteredBySimilarity(Clustered):
             )
         self.restore({})
 
-    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, NDArray[Any]]) -> None:
+    def observe(self, round: int, cohort: Cohort, reports: Mapping[str, Array]) -> None:
         updates = np.asarray(reports.get("update", ()))
         if updates.ndim != 2 or len(updates) != len(cohort.clients):
             wanted = f"one update for each of the {len(cohort.clients)} clients, as a row of `update`"
@@ -181,24 +180,26 @@ class ClusteredBySimilarity(Clustered):
         self.memory.learn(cohort.clients, updates)
         self._renew()
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         if turn.chosen_from is None:
             return self.draw(turn.importance, turn.rng)
         return counted(self.line(turn.importance, turn.clients).draw(turn.rng), 1 / self.per_round)
 
-    def line(self, importance: Floats, clients: Numbers | None = None) -> Line:
+    def line(self, importance: Float64s, clients: ClientIds | None = None) -> ClusterDistributions:
         """The distributions by what is known now; `clients` says whose importances these are (None: all)."""
         order, amounts, groups = self._cut(importance, clients)
         line = fill(groups, amounts, self.per_round)
         return replace(line, clients=order[line.clients])
 
-    def groups(self, importance: Floats) -> list[Numbers]:
+    def groups(self, importance: Float64s) -> list[ClientIds]:
         """The groups of similar clients, heaviest first (what clients hold beside whole distributions)."""
         order, amounts, groups = self._cut(importance, None)
         rest = split_oversized(amounts, self.per_round)[1]
         return [np.sort(order[group]) for group in by_mass(groups, rest)]
 
-    def _cut(self, importance: Floats, clients: Numbers | None) -> tuple[Numbers, Numbers, list[Numbers]]:
+    def _cut(
+        self, importance: Float64s, clients: ClientIds | None
+    ) -> tuple[ClientIds, ClientIds, list[ClientIds]]:
         """Positions in a random order, their amounts, and their groups.
 
         The order decides between equals, as clients never heard of are; their numbers may be sorted by class.
@@ -214,7 +215,7 @@ class ClusteredBySimilarity(Clustered):
         tree = similarity_tree(self.memory.among(who[order]), self.linkage)
         return order, amounts, constrained_cut(tree, rest, limit)
 
-    def _groups_of_many(self, who: Numbers, rest: Numbers, limit: int) -> list[Numbers]:
+    def _groups_of_many(self, who: ClientIds, rest: ClientIds, limit: int) -> list[ClientIds]:
         """The same where clients never heard of, who are all alike, are one leaf of the tree together."""
         heard = self.memory.heard(who)
         known, strangers = np.flatnonzero(heard), np.flatnonzero(~heard)
@@ -232,9 +233,9 @@ class ClusteredBySimilarity(Clustered):
             groups += cut_into(members, rest[members], limit)
         return groups
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return self.memory.state()
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         self.memory.restore(state)
         self._renew()

@@ -23,7 +23,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ..base import Floats, Numbers
+from ...typing import ClientIds, Float64s
 from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 LONGEST = 2**62
@@ -31,20 +31,20 @@ LONGEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ClusterDistributions:
     """Pieces of clients in a row, cut into stretches; each stretch is a distribution.
 
-    >>> line = Line(np.array([0, 1, 2]), np.array([6, 3, 3]), stretches=2, population=3)
+    >>> line = ClusterDistributions(np.array([0, 1, 2]), np.array([6, 3, 3]), distributions=2, population=3)
     >>> line.matrix()
     array([[1. , 0. , 0. ],
            [0. , 0.5, 0.5]])
     """
 
-    clients: Numbers
+    clients: ClientIds
     """The client that each piece belongs to."""
-    amounts: Numbers
+    amounts: ClientIds
     """How long each piece is; positive whole numbers."""
-    stretches: int
+    distributions: int
     """How many distributions there are (m)."""
     population: int
     """How many clients there are, with or without a piece."""
@@ -52,50 +52,50 @@ class Line:
     def __post_init__(self) -> None:
         if len(self.clients) != len(self.amounts) or not len(self.amounts) or self.amounts.min() <= 0:
             raise ConfigError("every piece of a line needs a client and a positive length.")
-        if self.stretches < 1 or self.ends[-1] % self.stretches:
+        if self.distributions < 1 or self.ends[-1] % self.distributions:
             raise ConfigError(
-                f"a line of length {self.ends[-1]} cannot be cut into {self.stretches} equal stretches."
+                f"a line of length {self.ends[-1]} cannot be cut into {self.distributions} equal stretches."
             )
 
     @cached_property
-    def ends(self) -> Numbers:
+    def ends(self) -> ClientIds:
         """Where each piece ends."""
         return np.cumsum(self.amounts)
 
     @property
     def length(self) -> int:
         """How long a stretch is."""
-        return int(self.ends[-1]) // self.stretches
+        return int(self.ends[-1]) // self.distributions
 
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> ClientIds:
         """One client from each stretch; the same client may come from several."""
-        starts = self.length * np.arange(self.stretches)
-        points = starts + rng.integers(self.length, size=self.stretches)
+        starts = self.length * np.arange(self.distributions)
+        points = starts + rng.integers(self.length, size=self.distributions)
         return self.clients[np.searchsorted(self.ends, points, side="right")]
 
     def table(self) -> Any:
         """How long each client (column) is within each stretch (row); a sparse matrix of whole numbers."""
-        borders = self.length * np.arange(1, self.stretches + 1)
+        borders = self.length * np.arange(1, self.distributions + 1)
         piece, stretch, amounts = overlaps(self.ends, borders)
-        shape = (self.stretches, self.population)
+        shape = (self.distributions, self.population)
         return scipy.sparse.coo_array((amounts, (stretch, self.clients[piece])), shape=shape).tocsr()
 
-    def matrix(self) -> Floats:
+    def matrix(self) -> Float64s:
         """All distributions, one per row (r)."""
         return self.table().toarray() / self.length
 
-    def check(self, sizes: Numbers) -> None:
+    def check(self, sizes: ClientIds) -> None:
         """Raise unless every client's pieces are in proportion to its size, in whole numbers."""
         held = np.zeros(self.population, np.int64)
         np.add.at(held, self.clients, self.amounts)
-        wanted = self.stretches * sizes
+        wanted = self.distributions * sizes
         if int(sizes.sum()) != self.length or not np.array_equal(held, wanted):
             bad = int(np.argmax(held != wanted))
             raise ConfigError(f"client {bad} holds {held[bad]} of the line, but should hold {wanted[bad]}.")
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         """The exact moments of the weights count/m."""
-        shares, m, n = self.table() / self.length, self.stretches, self.population
+        shares, m, n = self.table() / self.length, self.distributions, self.population
         r, clients = shares.data, shares.indices
         with np.errstate(divide="ignore"):
             absent = np.exp(np.bincount(clients, np.log1p(-r), n))
@@ -111,7 +111,7 @@ class Line:
         )
 
 
-def overlaps(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def overlaps(first: ClientIds, second: ClientIds) -> tuple[ClientIds, ClientIds, ClientIds]:
     """Two ways of cutting a segment, laid on each other: which part of each every bit is in, and its length.
 
     >>> overlaps(np.array([3, 5]), np.array([1, 5]))
@@ -124,7 +124,7 @@ def overlaps(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers
     return one, other, ends - starts
 
 
-def integer_sizes(importance: Floats, draws: int, sizes: ArrayLike | None = None) -> Numbers:
+def integer_sizes(importance: Float64s, draws: int, sizes: ArrayLike | None = None) -> ClientIds:
     """Whole numbers in proportion to importance, small enough for a line of that many stretches.
 
     They are the clients' sizes where importance is proportional to those; otherwise importance is counted in
@@ -139,7 +139,7 @@ def integer_sizes(importance: Floats, draws: int, sizes: ArrayLike | None = None
     return np.rint(importance / importance.sum() * about).astype(np.int64)
 
 
-def _clients_variance(shares: Any, absent: Floats) -> float:
+def _clients_variance(shares: Any, absent: Float64s) -> float:
     """Of the number of distinct clients; only within a stretch is one client absent because of another."""
     together = np.outer(absent, absent)
     for start, stop in pairwise(shares.indptr):
@@ -151,7 +151,7 @@ def _clients_variance(shares: Any, absent: Floats) -> float:
     return distinct_variance(absent, together)
 
 
-def _proportional(sizes: Floats, importance: Floats, draws: int) -> bool:
+def _proportional(sizes: Float64s, importance: Float64s, draws: int) -> bool:
     total = float(sizes.sum(dtype=np.float64))
     if sizes.shape != importance.shape or not 0 < total * draws <= LONGEST:
         return False

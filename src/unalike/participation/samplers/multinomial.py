@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..base import Cohort, Floats
+from ...typing import Float64s
+from ..base import Cohort
 from .base import Once, SizedSampler, counted, sampler_registry
 from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
@@ -20,14 +21,14 @@ from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 class Multinomial(SizedSampler):
     """In proportion to importance, with replacement; weights count/m, unbiased, summing to one."""
 
-    _cumulative: Once[Floats] = field(default_factory=lambda: Once(np.cumsum), repr=False, compare=False)
+    _cumulative: Once[Float64s] = field(default_factory=lambda: Once(np.cumsum), repr=False, compare=False)
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         cumulative = self._cumulative(importance)
         points = rng.random(self.per_round) * cumulative[-1]
         return counted(np.searchsorted(cumulative, points, side="right"), 1 / self.per_round)
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         p, m = importance, self.per_round
         absent = (1 - p) ** m
         few = len(p) <= MOST_PAIRS

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ConfigError
-from ..base import Cohort, Floats, Turn, check_per_round
+from ...typing import Array, Float64s
+from ..base import Cohort, RoundContext, check_per_round
 from .base import Sampler, sampler_registry
 from .multinomial import Multinomial
 
@@ -54,7 +53,7 @@ class PowerOfChoice(Sampler):
             raise ConfigError(f"{self.candidates} candidates cannot be drawn from {clients} clients.")
         self._picks, self._place = np.zeros(0), 0
 
-    def cohort(self, turn: Turn) -> Cohort:
+    def cohort(self, turn: RoundContext) -> Cohort:
         by_loss = self.window if self.window == 1 else self.window // 2
         if self._place == 0:
             self._picks = np.zeros(0)
@@ -74,7 +73,7 @@ class PowerOfChoice(Sampler):
             self._place = 0
         return cohort
 
-    def _by_loss(self, turn: Turn) -> Cohort:
+    def _by_loss(self, turn: RoundContext) -> Cohort:
         possible = int((turn.importance > 0).sum())
         count = min(self.candidates or 2 * self.per_round, possible)
         drawn = turn.rng.choice(len(turn.importance), count, replace=False, p=turn.importance)
@@ -83,14 +82,14 @@ class PowerOfChoice(Sampler):
         best = np.sort(drawn[np.argsort(-losses, kind="stable")[: self.per_round]])
         return Cohort(best, np.full(len(best), 1 / len(best)))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {"picks": self._picks.copy(), "place": np.array(self._place)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         self._picks, self._place = np.array(state["picks"]), int(state["place"])
 
 
-def feasible_window(importance: Floats, picks: Floats, per_round: int, window: int) -> int:
+def feasible_window(importance: Float64s, picks: Float64s, per_round: int, window: int) -> int:
     """The shortest window, at least as long as asked for, in which no client was picked too often already.
 
     >>> feasible_window(np.array([0.5, 0.5]), np.array([3, 0]), 1, 4)
@@ -103,7 +102,9 @@ def feasible_window(importance: Floats, picks: Floats, per_round: int, window: i
     return max(window, int(np.ceil(needed - 1e-9)))
 
 
-def repair_weights(importance: Floats, picks: Floats, per_round: int, window: int, rounds: int) -> Floats:
+def repair_weights(
+    importance: Float64s, picks: Float64s, per_round: int, window: int, rounds: int
+) -> Float64s:
     """What clients must weigh in each of the window's repair rounds; sums to one.
 
     >>> repair_weights(np.array([0.5, 0.5]), np.array([1, 0]), 1, 2, 1)

@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from ...errors import ConfigError
-from ..base import Floats
+from ...typing import Float64s
 from .statistics import WeightStatistics
 
 SPACING = 0.25
@@ -39,11 +39,11 @@ MOST_CELLS = 2_000_000
 """Points are taken in batches, so that tables of clients x points x draws stay this small."""
 
 
-def renormalised_statistics(importance: Floats, per_round: int) -> WeightStatistics:
+def renormalized_statistics(importance: Float64s, per_round: int) -> WeightStatistics:
     """Mean and variance of renormalised weights, to about ten digits; covariances where cohorts are few.
 
     >>> equal = np.full(100, 0.01)
-    >>> renormalised_statistics(equal, 10).unbiased
+    >>> renormalized_statistics(equal, 10).unbiased
     True
     """
     n, m = len(importance), min(per_round, len(importance))
@@ -62,7 +62,7 @@ def renormalised_statistics(importance: Floats, per_round: int) -> WeightStatist
     )
 
 
-def _moments(importance: Floats, m: int) -> tuple[Floats, Floats]:
+def _moments(importance: Float64s, m: int) -> tuple[Float64s, Float64s]:
     """The means and mean squares of all weights."""
     n = len(importance)
     many = n > MANY and m < LARGEST_SHARE * n
@@ -82,7 +82,7 @@ def _moments(importance: Floats, m: int) -> tuple[Floats, Floats]:
     return mean, square
 
 
-def _without_importance(importance: Floats, m: int) -> tuple[float, float]:
+def _without_importance(importance: Float64s, m: int) -> tuple[float, float]:
     """The chances that nobody in a cohort has any importance, so that nothing happens in the round, and that
     a given client without importance is in such a cohort."""
     n, zeros = len(importance), int((importance <= 0).sum())
@@ -101,7 +101,7 @@ def _few_cohorts(n: int, m: int) -> bool:
     return _log_choose(n, m) < 20 and comb(n, m) <= MOST_COHORTS
 
 
-def enumerated_covariance(importance: Floats, per_round: int) -> Floats:
+def enumerated_covariance(importance: Float64s, per_round: int) -> Float64s:
     """The covariances of renormalised weights, by enumerating all cohorts."""
     n = len(importance)
     cohorts = np.array(list(combinations(range(n), per_round)), np.int64)
@@ -112,7 +112,7 @@ def enumerated_covariance(importance: Floats, per_round: int) -> Floats:
     return np.cov(weights, rowvar=False, bias=True).reshape(n, n)
 
 
-def _points(importance: Floats, m: int) -> Floats:
+def _points(importance: Float64s, m: int) -> Float64s:
     """From where exp(-t s) is one for the largest sum s of a cohort to where it is nothing for the least."""
     ordered = np.sort(importance)
     least = max(float(ordered[:m].sum()), float(ordered[ordered > 0][0]))
@@ -120,7 +120,7 @@ def _points(importance: Floats, m: int) -> Floats:
     return np.exp(np.arange(np.log(1e-13 / most), np.log(40 / least), SPACING))
 
 
-def _laplace(importance: Floats, m: int, t: Floats) -> Floats:
+def _laplace(importance: Float64s, m: int, t: Float64s) -> Float64s:
     """The mean over all cohorts of exp(-t s) 1{i in S}, for each client and each t."""
     n, share = len(importance), m / len(importance)
     heads = share * np.exp(-importance[:, None] * t)
@@ -134,7 +134,7 @@ def _laplace(importance: Floats, m: int, t: Floats) -> Floats:
     return means / scipy.stats.binom.pmf(m, n, share)
 
 
-def _laplace_of_many(importance: Floats, m: int, t: float) -> Floats:
+def _laplace_of_many(importance: Float64s, m: int, t: float) -> Float64s:
     """The same at one t: the product of all factors, divided by each client's own."""
     n, share = len(importance), m / len(importance)
     heads = share * np.exp(-importance * t)
@@ -147,7 +147,7 @@ def _laplace_of_many(importance: Floats, m: int, t: float) -> Floats:
     return (heads * quotient / scipy.stats.binom.pmf(m, n, share))[:, None]
 
 
-def _product(heads: Floats, tail: float, m: int) -> Floats:
+def _product(heads: Float64s, tail: float, m: int) -> Float64s:
     """The first m coefficients of prod_j (tail + head_j y), by pairs of pairs; all terms are positive."""
     parts = np.stack([np.full(len(heads), tail), heads], axis=1)[:, :m]
     while len(parts) > 1:
@@ -165,7 +165,7 @@ def _product(heads: Floats, tail: float, m: int) -> Floats:
     return np.pad(parts[0], (0, m - parts.shape[1]))
 
 
-def _running_products(heads: Floats, share: float, m: int) -> Floats:
+def _running_products(heads: Float64s, share: float, m: int) -> Float64s:
     """The first m coefficients of the product of all factors before each client's."""
     products = np.zeros((*heads.shape, m))
     products[0, :, 0] = 1.0
@@ -174,7 +174,7 @@ def _running_products(heads: Floats, share: float, m: int) -> Floats:
     return products
 
 
-def _times(coefficients: Floats, head: Floats, share: float) -> Floats:
+def _times(coefficients: Float64s, head: Float64s, share: float) -> Float64s:
     product = (1 - share) * coefficients
     product[:, 1:] += head[:, None] * coefficients[:, :-1]
     return product

@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from ...errors import ConfigError, unknown
-from ..base import Floats, Numbers
-from .distributions import Line, overlaps
+from ...typing import Bools, ClientIds, Float32s, Float64s
+from .distributions import ClusterDistributions, overlaps
 
-Updates = NDArray[np.float32]
+Updates = Float32s
 LINKAGES = ("rows", "condensed")
 FINE = 10**9
 """A group may exceed its stretch by one part in so many, so that rounded importances do not split groups that
@@ -31,7 +30,7 @@ BLOCK = 2**23
 """So many numbers are compared at a time, to bound the memory."""
 
 
-def angles(some: Floats, others: Floats) -> Floats:
+def angles(some: Float64s, others: Float64s) -> Float64s:
     """The angles between vectors; exactly zero for equal ones, and undefined for zeros.
 
     >>> angles(np.array([[1.0, 0.0]]), np.array([[0.0, 2.0], [3.0, 0.0]]))
@@ -41,17 +40,17 @@ def angles(some: Floats, others: Floats) -> Floats:
     return 2 * np.arcsin(np.minimum(chords / 2, 1.0))
 
 
-def squared_distances(some: Floats, others: Floats) -> Floats:
+def squared_distances(some: Float64s, others: Float64s) -> Float64s:
     """Sums of squared differences."""
     return scipy.spatial.distance.cdist(some, others, "sqeuclidean")
 
 
-def absolute_distances(some: Floats, others: Floats) -> Floats:
+def absolute_distances(some: Float64s, others: Float64s) -> Float64s:
     """Sums of absolute differences."""
     return scipy.spatial.distance.cdist(some, others, "cityblock")
 
 
-MEASURES: dict[str, Callable[[Floats, Floats], Floats]] = {
+MEASURES: dict[str, Callable[[Float64s, Float64s], Float64s]] = {
     "arccos": angles,
     "l2": squared_distances,
     "l1": absolute_distances,
@@ -65,7 +64,7 @@ def check_measure(measure: str) -> str:
     return measure.lower()
 
 
-def distance_rows(measure: str, updates: Updates, rows: Numbers, angle_to_zero: float = 0.0) -> Floats:
+def distance_rows(measure: str, updates: Updates, rows: ClientIds, angle_to_zero: float = 0.0) -> Float64s:
     """How far the updates of some rows are from all updates.
 
     A zero vector (a client never heard of) has no angle to others; `angle_to_zero` takes its place.
@@ -82,7 +81,7 @@ def distance_rows(measure: str, updates: Updates, rows: Numbers, angle_to_zero: 
     return found
 
 
-def distances(measure: str, updates: Updates, angle_to_zero: float = 0.0) -> Floats:
+def distances(measure: str, updates: Updates, angle_to_zero: float = 0.0) -> Float64s:
     """How far all updates are from each other.
 
     >>> distances("L1", np.array([[0, 0], [1, 2]], np.float32))
@@ -92,7 +91,7 @@ def distances(measure: str, updates: Updates, angle_to_zero: float = 0.0) -> Flo
     return distance_rows(measure, updates, np.arange(len(updates)), angle_to_zero)
 
 
-def similarity_tree(matrix: Floats, kind: str = "rows") -> Floats:
+def similarity_tree(matrix: Float64s, kind: str = "rows") -> Float64s:
     """Ward's tree, in SciPy's form: of a distance matrix' `rows` as vectors, or of the distances as such."""
     if kind not in LINKAGES:
         raise unknown("linkage", kind, LINKAGES)
@@ -103,7 +102,7 @@ def similarity_tree(matrix: Floats, kind: str = "rows") -> Floats:
     return scipy.cluster.hierarchy.linkage(pairs, "ward")
 
 
-def row_squares(matrix: Floats, copies: Floats) -> Floats:
+def row_squares(matrix: Float64s, copies: Float64s) -> Float64s:
     """The squared distances between the rows of a distance matrix whose columns stand for so many clients."""
     rows = (matrix - matrix.mean(axis=0)) * np.sqrt(copies)
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -112,7 +111,7 @@ def row_squares(matrix: Floats, copies: Floats) -> Floats:
     return np.maximum(squares, 0.0)
 
 
-def ward_tree(squares: Floats, sizes: Numbers) -> Floats:
+def ward_tree(squares: Float64s, sizes: ClientIds) -> Float64s:
     """Ward's tree, in SciPy's form, of leaves that stand for several clients at the same place.
 
     `squares` are the squared distances between places, which are overwritten. Nearest neighbours are followed
@@ -144,7 +143,7 @@ def ward_tree(squares: Floats, sizes: Numbers) -> Floats:
     return _in_order(merges, n)
 
 
-def _join(squares: Floats, weight: Floats, alive: NDArray[np.bool_], a: int, b: int) -> None:
+def _join(squares: Float64s, weight: Float64s, alive: Bools, a: int, b: int) -> None:
     """The second becomes the two together, by the formula of Lance and Williams; the first is gone."""
     both = weight[a] + weight[b]
     apart = squares[a, b]
@@ -159,7 +158,7 @@ def _join(squares: Floats, weight: Floats, alive: NDArray[np.bool_], a: int, b: 
     weight[b] = both
 
 
-def _in_order(merges: list[tuple[int, int, float]], n: int) -> Floats:
+def _in_order(merges: list[tuple[int, int, float]], n: int) -> Float64s:
     """Merges from the lowest to the highest, with the numbers that SciPy gives to what was merged."""
     name, count, tree = list(range(n)), dict.fromkeys(range(n), 1), np.zeros((len(merges), 4))
     leader = list(range(n))
@@ -179,8 +178,8 @@ def _in_order(merges: list[tuple[int, int, float]], n: int) -> Floats:
     return tree
 
 
-def cut_into(members: Numbers, amounts: Numbers, limit: int) -> list[Numbers]:
-    """Neighbours in a list, as many together as do not exceed a limit.
+def cut_into(members: ClientIds, amounts: ClientIds, limit: int) -> list[ClientIds]:
+    """Neighbors in a list, as many together as do not exceed a limit.
 
     >>> cut_into(np.array([4, 5, 6]), np.array([2, 2, 3]), limit=4)
     [array([4, 5]), array([6])]
@@ -194,7 +193,7 @@ def cut_into(members: Numbers, amounts: Numbers, limit: int) -> list[Numbers]:
     return groups
 
 
-def constrained_cut(tree: Floats, amounts: Numbers, limit: int) -> list[Numbers]:
+def constrained_cut(tree: Float64s, amounts: ClientIds, limit: int) -> list[ClientIds]:
     """The largest subtrees whose leaves together do not exceed a limit, without those that weigh nothing.
 
     >>> tree = similarity_tree(np.abs(np.subtract.outer([0, 1, 8, 9], [0, 1, 8, 9])).astype(float))
@@ -220,17 +219,17 @@ def constrained_cut(tree: Floats, amounts: Numbers, limit: int) -> list[Numbers]
     return [group for group in groups if amounts[group].any()]
 
 
-def by_mass(groups: Sequence[Numbers], amounts: Numbers) -> list[Numbers]:
+def by_mass(groups: Sequence[ClientIds], amounts: ClientIds) -> list[ClientIds]:
     """Groups from the heaviest to the lightest; of equal ones, that of the smallest client first."""
     return sorted(groups, key=lambda group: (-int(amounts[group].sum()), int(group.min())))
 
 
-def split_oversized(amounts: Numbers, draws: int) -> tuple[Numbers, Numbers]:
+def split_oversized(amounts: ClientIds, draws: int) -> tuple[ClientIds, ClientIds]:
     """How many whole stretches each client owns, and what it holds beside them."""
     return np.divmod(amounts, int(amounts.sum()) // draws)
 
 
-def fill(groups: Sequence[Numbers], amounts: Numbers, draws: int) -> Line:
+def fill(groups: Sequence[ClientIds], amounts: ClientIds, draws: int) -> ClusterDistributions:
     """The line: whole stretches of single clients, then one per heaviest group, filled up with the others.
 
     `amounts` are m times the clients' sizes; `groups` were cut from what clients hold beside whole stretches.
@@ -254,10 +253,10 @@ def fill(groups: Sequence[Numbers], amounts: Numbers, draws: int) -> Line:
     pieces = np.concatenate([np.full(len(owners), length), held[_joined(first)], parts])
     order = np.argsort(place, kind="stable")
     order = order[pieces[order] > 0]
-    return Line(clients[order], pieces[order], draws, len(amounts))
+    return ClusterDistributions(clients[order], pieces[order], draws, len(amounts))
 
 
-def _fit(groups: Sequence[Numbers], rest: Numbers, length: int) -> tuple[Numbers, Numbers, Numbers]:
+def _fit(groups: Sequence[ClientIds], rest: ClientIds, length: int) -> tuple[ClientIds, ClientIds, ClientIds]:
     """What clients hold in their group's stretch, what spills over, and the room left in each stretch."""
     masses = np.array([rest[group].sum() for group in groups], np.int64)
     largest = np.array([group[rest[group].argmax()] for group in groups], np.int64)
@@ -266,10 +265,10 @@ def _fit(groups: Sequence[Numbers], rest: Numbers, length: int) -> tuple[Numbers
     return rest - spilt, spilt, np.maximum(length - masses, 0)
 
 
-def _joined(groups: Sequence[Numbers]) -> Numbers:
+def _joined(groups: Sequence[ClientIds]) -> ClientIds:
     return np.concatenate([np.zeros(0, np.int64), *groups])
 
 
-def _unit(vectors: Floats) -> Floats:
+def _unit(vectors: Float64s) -> Float64s:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)

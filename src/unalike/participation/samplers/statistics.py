@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats
+from ...typing import Float64s
 
 MOST_PAIRS = 2000
 """Up to so many clients, statistics that need all pairs are computed."""
@@ -29,16 +29,16 @@ MOST_PAIRS = 2000
 class WeightStatistics:
     """Exact moments of the aggregation weights of one round."""
 
-    importance: Floats
+    importance: Float64s
     """What each client should weigh on average (p)."""
-    mean: Floats
-    variance: Floats
-    inclusion: Floats
+    mean: Float64s
+    variance: Float64s
+    inclusion: Float64s
     """The probability that a client takes part at all."""
     variance_of_sum: float
     alpha: float | None = None
     """Cov[i, j] = -alpha p_i p_j for all pairs, where one number says it all."""
-    pairwise: Callable[[], Floats] | None = None
+    pairwise: Callable[[], Float64s] | None = None
     """The matrix of covariances (its diagonal is not used), where no alpha does."""
     largest_gamma: float | None = None
     """A bound that takes the place of gamma where there is no alpha."""
@@ -56,7 +56,7 @@ class WeightStatistics:
         return float(self.variance.sum())
 
     @property
-    def gammas(self) -> Floats | None:
+    def gammas(self) -> Float64s | None:
         """gamma_i = Var[omega_i] + alpha p_i^2, where there is an alpha."""
         return None if self.alpha is None else self.variance + self.alpha * self.importance**2
 
@@ -70,7 +70,7 @@ class WeightStatistics:
         """The mean number of distinct clients."""
         return float(self.inclusion.sum())
 
-    def covariance(self) -> Floats:
+    def covariance(self) -> Float64s:
         """All variances and covariances, as a matrix."""
         if self.alpha is not None:
             matrix = -self.alpha * np.outer(self.importance, self.importance)
@@ -81,13 +81,13 @@ class WeightStatistics:
         np.fill_diagonal(matrix, self.variance)
         return matrix
 
-    def second_moment(self, x: Floats) -> float:
+    def second_moment(self, x: Float64s) -> float:
         """E ||sum_i omega_i x_i||^2 for the rows x_i, from all pairs."""
         moments = self.covariance() + np.outer(self.mean, self.mean)
         return float(np.einsum("id,ij,jd->", x, moments, x))
 
 
-def distinct_variance(absent: Floats, absent_together: Floats) -> float:
+def distinct_variance(absent: Float64s, absent_together: Float64s) -> float:
     """The variance of the number of distinct clients, from P(i absent) and the matrix P(i and j absent)."""
     joint = absent_together - np.outer(absent, absent)
     np.fill_diagonal(joint, absent * (1 - absent))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Cohort, Floats, Numbers
+from ...typing import ClientIds, Float64s
+from ..base import Cohort
 from .base import Sampler, SizedSampler, counted, sampler_registry
-from .renormalized import renormalised_statistics
+from .renormalized import renormalized_statistics
 from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 
@@ -23,10 +24,10 @@ from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 class Full(Sampler):
     """Every client, every round, weighted by importance."""
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         return Cohort(np.arange(len(importance)), importance)
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         zeros, ones = np.zeros(len(importance)), np.ones(len(importance))
         return WeightStatistics(importance, importance, zeros, ones, 0.0, alpha=0.0, clients_variance=0.0)
 
@@ -36,12 +37,12 @@ class Full(Sampler):
 class Uniform(SizedSampler):
     """Uniformly without replacement; weights n/m * importance, unbiased, not summing to one."""
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         clients = without_replacement(len(importance), self.per_round, rng)
         weights = importance[clients] * (len(importance) / len(clients))
         return Cohort(clients[weights > 0], weights[weights > 0])
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         n, m = len(importance), min(self.per_round, len(importance))
         alpha = (n - m) / (m * (n - 1)) if n > 1 else 0.0
         squares, counted = float(importance @ importance), importance > 0
@@ -62,13 +63,13 @@ class Uniform(SizedSampler):
 class UniformWithReplacement(SizedSampler):
     """Uniformly with replacement; weights count * n/m * importance, unbiased, not summing to one."""
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         n, m = len(importance), self.per_round
         clients, counts, _ = counted(rng.integers(n, size=m), n / m)
         weights = counts * importance[clients]
         return Cohort(clients[weights > 0], weights[weights > 0])
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         n, m = len(importance), self.per_round
         squares = float(importance @ importance)
         drawn = int((importance > 0).sum())
@@ -90,11 +91,11 @@ class UniformWithReplacement(SizedSampler):
 class OriginalFedAvg(SizedSampler):
     """Uniformly without replacement; absent clients count as the old model, so steps are m/n as long."""
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         clients = without_replacement(len(importance), self.per_round, rng)
         return Cohort(clients, importance[clients])
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         n, m = len(importance), min(self.per_round, len(importance))
         share = m / n
         unbiased = Uniform(per_round=m).statistics(importance)
@@ -111,21 +112,21 @@ class OriginalFedAvg(SizedSampler):
 
 @sampler_registry.add("fedavg-renormalised")
 @dataclass(frozen=True, kw_only=True)
-class Renormalised(SizedSampler):
+class Renormalized(SizedSampler):
     """Uniformly without replacement; weights by importance within the cohort (the usual, biased practice)."""
 
-    def draw(self, importance: Floats, rng: np.random.Generator) -> Cohort:
+    def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         clients = without_replacement(len(importance), self.per_round, rng)
         weights = importance[clients]
         if weights.sum() == 0:
             return Cohort(clients[:0], weights[:0])
         return Cohort(clients, weights / weights.sum())
 
-    def statistics(self, importance: Floats) -> WeightStatistics:
+    def statistics(self, importance: Float64s) -> WeightStatistics:
         """Mean and variance by quadrature, to about ten digits; covariances have no closed form."""
-        return renormalised_statistics(importance, min(self.per_round, len(importance)))
+        return renormalized_statistics(importance, min(self.per_round, len(importance)))
 
 
-def without_replacement(clients: int, count: int, rng: np.random.Generator) -> Numbers:
+def without_replacement(clients: int, count: int, rng: np.random.Generator) -> ClientIds:
     """Distinct clients, in increasing order; all of them if there are not so many."""
     return np.sort(rng.choice(clients, min(count, clients), replace=False)).astype(np.int64)

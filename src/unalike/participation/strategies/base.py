@@ -10,31 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.registry import Registry
 from ...errors import ConfigError
-from ..base import Floats, Turn, check_per_round
+from ...typing import Array, Bools, Float64s
+from ..base import RoundContext, check_per_round
 from ..beliefs import Beliefs
 
 strategy_registry: Registry[Strategy] = Registry("participation")
 
 
 @dataclass(frozen=True)
-class Situation:
+class AvailabilityContext:
     """One round with some clients away."""
 
-    turn: Turn
-    here: NDArray[np.bool_]
+    turn: RoundContext
+    here: Bools
     """Whether each client is there."""
     beliefs: Beliefs
     """What is believed of each client's availability."""
 
     @property
-    def fair_weights(self) -> Floats:
+    def fair_weights(self) -> Float64s:
         """alpha_k / pi_k, the weights that are right on average."""
         return self.turn.importance / np.maximum(self.beliefs.active, 1e-12)
 
@@ -45,27 +44,27 @@ class Strategy:
     asks: tuple[str, ...] = ()
     """What it asks the clients that are there, such as `loss`."""
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         """A weight for every client, used if it is there; zero excludes it."""
         raise NotImplementedError(f"{type(self).__name__} does not say how clients weigh.")
 
     def check(self, clients: int, rounds: int) -> None:
         """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run goes on alike."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
 
 
 @strategy_registry.add("fedavg")
 @dataclass(frozen=True)
-class WhoIsThere(Strategy):
+class AvailableOnly(Strategy):
     """Whoever is there, by importance and normalised (the usual practice; favours clients often there)."""
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         alpha = situation.turn.importance
         return alpha / max(float(alpha[situation.here].sum()), 1e-300)
 
@@ -81,7 +80,7 @@ class Unbiased(Strategy):
     def __post_init__(self) -> None:
         check_largest(self.largest_weight)
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         return np.minimum(situation.fair_weights, self.largest_weight)
 
 
@@ -96,7 +95,7 @@ class MoreAvailable(Strategy):
         if not 0 <= self.least < 1:
             raise ConfigError(f"least must be at least 0 and below 1, but is {self.least}.")
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         return np.where(situation.beliefs.active > self.least, situation.fair_weights, 0.0)
 
 
@@ -105,7 +104,7 @@ class MoreAvailable(Strategy):
 class AdaFed(Strategy):
     """Importance divided by availability, normalised over whoever is there (Tan et al., 2022)."""
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         fair = situation.fair_weights
         total = float(fair[situation.here].sum())
         return fair / total if total > 0 else fair
@@ -120,13 +119,13 @@ class F3ast(Strategy):
     """How many clients at most; 45 % of them when not given."""
     rounds: int = 200
     """The rates forget over about so many rounds."""
-    _rates: Floats = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
+    _rates: Float64s = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
 
     def check(self, clients: int, rounds: int) -> None:
         check_per_round(self._most(clients), clients)
         self._rates = np.zeros(0)
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         alpha, here = situation.turn.importance, situation.here
         rates = self._rates if len(self._rates) else situation.beliefs.active.copy()
         weights = alpha / np.maximum(rates, 1e-12)
@@ -139,10 +138,10 @@ class F3ast(Strategy):
     def _most(self, clients: int) -> int:
         return max(1, round(0.45 * clients)) if self.per_round is None else self.per_round
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {"rates": self._rates}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         self._rates = np.array(state["rates"])
 
 

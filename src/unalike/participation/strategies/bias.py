@@ -11,7 +11,7 @@ Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Clie
     bias error <= kappa^2 chi2(alpha || p) Gamma      and      bias error <= 4 kappa^2 TV(alpha, p)^2 Gamma'.
 
 Gamma = max_k F_k(w*) - F_k* and Gamma' = max_k F_k(w_B*) - F_k* say how unlike the clients are. The
-optimisation error has a bound of its own, see :mod:`.optimisation_error`.
+optimisation error has a bound of its own, see :mod:`.optimization_error`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ..base import Floats
+from ...typing import Float64s
 
 
-def biased_importance(active: ArrayLike, weights: ArrayLike) -> Floats:
+def biased_importance(active: ArrayLike, weights: ArrayLike) -> Float64s:
     """What each client really counts (p), given how often it is there and its weight when it is.
 
     >>> biased_importance([0.9, 0.1], [0.5, 0.5])
@@ -82,9 +82,9 @@ def bias_bound_by_variation(
     return 4 * condition**2 * total_variation(importance, biased) ** 2 * heterogeneity
 
 
-def total_bound(optimisation_error: float, bias_error: float, condition: float) -> float:
+def total_bound(optimization_error: float, bias_error: float, condition: float) -> float:
     """The error of the target is at most 2 kappa^2 times the sum of both errors."""
-    return 2 * condition**2 * (optimisation_error + bias_error)
+    return 2 * condition**2 * (optimization_error + bias_error)
 
 
 def _times(factor: float, divergence: float) -> float:
@@ -92,7 +92,7 @@ def _times(factor: float, divergence: float) -> float:
     return 0.0 if factor == 0 else factor * divergence
 
 
-def _pair(importance: ArrayLike, biased: ArrayLike) -> tuple[Floats, Floats]:
+def _pair(importance: ArrayLike, biased: ArrayLike) -> tuple[Float64s, Float64s]:
     alpha, p = np.asarray(importance, np.float64), np.asarray(biased, np.float64)
     if alpha.shape != p.shape:
         raise ConfigError(f"importances of {alpha.size} and {p.size} clients cannot be compared.")

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ConfigError, unknown
-from ..base import Floats, Numbers
-from .base import Situation, Strategy, check_largest, check_positive, strategy_registry
+from ...typing import Array, Bools, ClientIds, Float64s
+from .base import AvailabilityContext, Strategy, check_largest, check_positive, strategy_registry
 from .bias import biased_importance, total_variation
 
 MINIMA = ("zero", "running")
@@ -32,14 +31,14 @@ ROUNDING = 1e-12
 class Units(NamedTuple):
     """What is kept or left out together: clients, or whole clusters of them."""
 
-    mass: Floats
+    mass: Float64s
     """Importance of each unit."""
-    gap: Floats
+    gap: Float64s
     """Importance times loss gap, summed over each unit's clients."""
 
 
 def estimated_error(
-    weights: Floats, active: Floats, importance: Floats, gaps: Floats, bias_weight: float
+    weights: Float64s, active: Float64s, importance: Float64s, gaps: Float64s, bias_weight: float
 ) -> float:
     """The error of weights q, term by term as it is defined; `bias_weight` is kappa^2."""
     biased = biased_importance(active, weights)
@@ -54,13 +53,13 @@ def kept_error(mass: float, gap: float, bias_weight: float, largest_gap: float) 
 
 
 def prune(
-    kept: NDArray[np.bool_],
-    order: Numbers,
+    kept: Bools,
+    order: ClientIds,
     units: Units,
     largest_gap: float,
     bias_weight: float,
     threshold: float = 0.0,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Leave out units in this order where the error falls by more than the threshold; never all of them."""
     kept = kept.copy()
     mass, gap = float(units.mass[kept].sum()), float(units.gap[kept].sum())
@@ -91,9 +90,9 @@ class CAFed(Strategy):
     threshold: float = 0.0
     """The least decrease of the error that justifies leaving a client out."""
     largest_weight: float = np.inf
-    minima: Floats | None = field(default=None, kw_only=True)
+    minima: Float64s | None = field(default=None, kw_only=True)
     """Each client's smallest loss, where it is known, instead of `minimum`."""
-    groups: Numbers | None = field(default=None, kw_only=True)
+    groups: ClientIds | None = field(default=None, kw_only=True)
     """The cluster of each client, where clusters must be kept or left out as a whole."""
     loss_noise: float = field(default=0.0, kw_only=True)
     """Standard deviation of noise that clients add to the loss they tell."""
@@ -116,19 +115,19 @@ class CAFed(Strategy):
                 raise ConfigError(f"{name} speaks of {len(given)} clients, but there are {clients}.")
         self._losses = self._least = np.zeros(0)
 
-    def weights(self, situation: Situation) -> Floats:
+    def weights(self, situation: AvailabilityContext) -> Float64s:
         self._hear(situation)
         if not len(self._losses):
             return np.minimum(situation.fair_weights, self.largest_weight)
         kept = self._kept(situation)
         return np.where(kept, np.minimum(situation.fair_weights, self.largest_weight), 0.0)
 
-    def gaps(self) -> Floats:
+    def gaps(self) -> Float64s:
         """How far each client's loss is estimated to be above its smallest."""
         least = self._least if self.minima is None else self.minima
         return np.maximum(self._losses - least, 0.0)
 
-    def _hear(self, situation: Situation) -> None:
+    def _hear(self, situation: AvailabilityContext) -> None:
         """Take in the losses of the clients that are there; others get their mean at first."""
         there = np.flatnonzero(situation.here)
         if not len(there):
@@ -146,7 +145,7 @@ class CAFed(Strategy):
         if self.minimum == "running":
             self._least = np.minimum(self._least, self._losses)
 
-    def _kept(self, situation: Situation) -> NDArray[np.bool_]:
+    def _kept(self, situation: AvailabilityContext) -> Bools:
         """The clients that are kept, after both passes."""
         beliefs, gaps = situation.beliefs, self.gaps()
         importance = situation.turn.importance / situation.turn.importance.sum()
@@ -161,8 +160,8 @@ class CAFed(Strategy):
             kept = prune(kept, order, units, float(gaps.max()), self.bias_weight, self.threshold)
         return kept[unit]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {"losses": self._losses.copy(), "least": self._least.copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         self._losses, self._least = np.array(state["losses"]), np.array(state["least"])

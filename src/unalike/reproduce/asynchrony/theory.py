@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...participation import Multinomial, Uniform
 from ...theory.asynchrony.objective import (
@@ -41,13 +40,13 @@ from ...timing import (
     FedFix,
     FixedTimes,
     Policy,
-    Schedule,
+    Timeline,
     WaitForAll,
     plan_schedule,
 )
+from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
 
-Floats = NDArray[np.float64]
 F80 = "spread:80"
 RATES = {10: 21.2806, 20: 41.3080, 50: 101.6107}
 """Aggregations per unit of time of asynchronous FedAvg."""
@@ -116,7 +115,7 @@ def weight_claims() -> Iterator[Claim]:
         yield at_most("AS-1", f"largest |q - p|, {name}, corrected, in closed form", exact, 1e-12)
     for name in ("async", "FedFix-0.5", "FedBuff-5", "FedBuff-3"):
         schedule = plan_schedule(policy(name), Clients(shares), until=1000)
-        counted = Schedule(schedule.steps[len(schedule.steps) // 4 :], 10).expected_weights
+        counted = Timeline(schedule.steps[len(schedule.steps) // 4 :], 10).expected_weights
         yield at_most(
             "AS-1", f"the same, {name}, counted up to T = 1000", [_largest_gap(counted, shares)], 1e-3
         )
@@ -131,14 +130,14 @@ def weight_claims() -> Iterator[Claim]:
         )
 
 
-def _largest_gap(expected: Floats | None, importance: Floats) -> float:
+def _largest_gap(expected: Float64s | None, importance: Float64s) -> float:
     return math.inf if expected is None else float(np.abs(expected - importance).max())
 
 
-def _window_gaps(schedule: Schedule, length: int, importance: Floats) -> list[float]:
+def _window_gaps(schedule: Timeline, length: int, importance: Float64s) -> list[float]:
     """The largest |q - p| in each window after the first."""
     starts = range(length, len(schedule.steps) - length + 1)
-    windows = (Schedule(schedule.steps[n : n + length], schedule.clients) for n in starts)
+    windows = (Timeline(schedule.steps[n : n + length], schedule.clients) for n in starts)
     return [float(np.abs(part.expected_weights - importance).max()) for part in windows]
 
 
@@ -199,7 +198,7 @@ def count_claims() -> Iterator[Claim]:
         yield matches("AS-5", f"aggregations in T = 37, {name}, counted", counted, formula, 0)
 
 
-def _steady_rate(schedule: Schedule) -> float:
+def _steady_rate(schedule: Timeline) -> float:
     """Results per unit of time after the first quarter."""
     first = len(schedule.steps) // 4
     results = sum(len(step.clients) for step in schedule.steps[first + 1 :])
@@ -359,7 +358,7 @@ def moment_claims() -> Iterator[Claim]:
         yield matches("AS-11", f"chi-square of {name}, identical, {count} clients", bias, published, 1e-3)
 
 
-def _lemma(known: Constants, weights: Floats, expected: Floats, x: Floats) -> float:
+def _lemma(known: Constants, weights: Float64s, expected: Float64s, x: Float64s) -> float:
     """The right-hand side, with gamma_i = E[omega_i^2] - alpha q_i^2 and E[omega_i^2] = d_i q_i."""
     alpha = known.alpha or 0.0
     gammas = weights * expected - alpha * expected**2
@@ -367,7 +366,7 @@ def _lemma(known: Constants, weights: Floats, expected: Floats, x: Floats) -> fl
     return float(gammas @ (x**2).sum(axis=1) + alpha * middle @ middle)
 
 
-def _independent_moment(chance: Floats, weights: Floats, x: Floats) -> float:
+def _independent_moment(chance: Float64s, weights: Float64s, x: Float64s) -> float:
     """The left-hand side over all sets of clients that may be ready, each with its own chance."""
     total = 0.0
     for ready in product((0.0, 1.0), repeat=len(chance)):

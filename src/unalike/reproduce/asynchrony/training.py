@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...core.pytrees import largest_difference
@@ -22,10 +21,10 @@ from ...theory.asynchrony.planner import aggregations
 from ...timing import Asynchronous, Clients, Synchronous, Timing
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
 from .theory import F80, policy
 
-Floats = NDArray[np.float64]
 BATCH = 64
 HOPELESS = 1e6
 """A loss from which on a run counts as diverged."""
@@ -33,7 +32,7 @@ COMPARED = ("wait-for-all", "FedFix-0.5", "FedBuff-10", "async")
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """A federation, a model, and how much clients do in a job."""
 
     federation: Federation
@@ -54,29 +53,29 @@ class Pair:
     """Asynchronous training with identical and with corrected weights: every client's loss, and what the
     identical ones minimise."""
 
-    identical: Floats
-    corrected: Floats
-    minimised: Surrogate
+    identical: Float64s
+    corrected: Float64s
+    minimized: Surrogate
 
     @property
     def gap(self) -> float:
         """By how much correcting weights lowers the true objective."""
-        return self.minimised.losses(self.identical)[0] - self.minimised.losses(self.corrected)[0]
+        return self.minimized.losses(self.identical)[0] - self.minimized.losses(self.corrected)[0]
 
     @property
     def orders(self) -> tuple[bool, bool, bool]:
         """Corrected weights have the lower true objective, identical ones the lower surrogate, and corrected
         ones the lower deviation between clients."""
         (true, other), (true_corrected, other_corrected) = (
-            self.minimised.losses(losses) for losses in (self.identical, self.corrected)
+            self.minimized.losses(losses) for losses in (self.identical, self.corrected)
         )
-        uneven, even = (self.minimised.deviations(losses)[0] for losses in (self.identical, self.corrected))
+        uneven, even = (self.minimized.deviations(losses)[0] for losses in (self.identical, self.corrected))
         return true_corrected < true, other < other_corrected, even < uneven
 
 
 def clouds(
     partition: str, clients: int, rows: int, seed: int, hidden: int = 0, local_steps: int = 1
-) -> Lesson:
+) -> Problem:
     """Gaussian classes, so many rows for each client; logistic regression, or a hidden layer."""
     federation = load(
         "gaussians:10,32,3",
@@ -89,22 +88,22 @@ def clouds(
     return lesson_of(federation, hidden, local_steps)
 
 
-def digits(partition: str, seed: int) -> Lesson:
+def digits(partition: str, seed: int) -> Problem:
     """Ten thousand images of MNIST at ten clients, logistic regression."""
     return lesson_of(
         load("mnist", partition=partition, clients=10, samples=10_000, seed=seed, test_fraction=0.0)
     )
 
 
-def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Lesson:
+def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Problem:
     """Clients that count the same, judged on their training rows."""
     federation = replace(federation.with_importance("equal"), test=federation.train)
     shape = federation.input_shape
     model = mlp(hidden, input_shape=shape, outputs=10) if hidden else linear(input_shape=shape, outputs=10)
-    return Lesson(federation, Task.classification(model, classes=10), local_steps)
+    return Problem(federation, Task.classification(model, classes=10), local_steps)
 
 
-def learn(lesson: Lesson, timing: Timing, algorithm: FedAvg, until: float, seed: int) -> Run:
+def learn(lesson: Problem, timing: Timing, algorithm: FedAvg, until: float, seed: int) -> Run:
     """Train up to a time; everyone takes part."""
     steps = aggregations(timing, Clients(lesson.federation.importance, seed), until)
     return train(
@@ -112,7 +111,7 @@ def learn(lesson: Lesson, timing: Timing, algorithm: FedAvg, until: float, seed:
     )
 
 
-def losses_of(run: Run) -> Floats:
+def losses_of(run: Run) -> Float64s:
     """Every client's loss in the end; infinite if training diverged."""
     losses = run.record.client_metrics()["test_loss"]
     return np.where(np.isfinite(losses) & (losses < HOPELESS), losses, np.inf)
@@ -121,7 +120,7 @@ def losses_of(run: Run) -> Floats:
 # Weights ----------------------------------------------------------------------------------------------------
 
 
-def pair(lesson: Lesson, learning_rate: float, until: float, seed: int) -> Pair:
+def pair(lesson: Problem, learning_rate: float, until: float, seed: int) -> Pair:
     """Asynchronous training with both kinds of weights, the same batches and the same learning rate."""
     weights = ("identical", "corrected")
     policies = [Asynchronous(hardware=F80, weights=kind) for kind in weights]
@@ -170,7 +169,7 @@ def _means(pairs: Sequence[Pair], place: int) -> str:
     """Means of what is compared, identical and corrected."""
     values = []
     for kind in ("identical", "corrected"):
-        found = [(p.minimised, getattr(p, kind)) for p in pairs]
+        found = [(p.minimized, getattr(p, kind)) for p in pairs]
         each = [(*m.losses(losses), m.deviations(losses)[0])[place] for m, losses in found]
         values.append(f"{np.mean(each):.4f}")
     return f"{values[0]} identical, {values[1]} corrected"
@@ -179,11 +178,13 @@ def _means(pairs: Sequence[Pair], place: int) -> str:
 # Policies ---------------------------------------------------------------------------------------------------
 
 
-Table = Mapping[str, Floats]
+Table = Mapping[str, Float64s]
 """Mean losses over clients by policy: (seeds, learning rates)."""
 
 
-def race(lessons: Sequence[Lesson], names: Sequence[str], rates: Sequence[float], until: float = 20) -> Table:
+def race(
+    lessons: Sequence[Problem], names: Sequence[str], rates: Sequence[float], until: float = 20
+) -> Table:
     """Every policy with every learning rate on every lesson; the lesson's place is the seed."""
     return {
         name: np.array(

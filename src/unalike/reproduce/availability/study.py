@@ -18,7 +18,7 @@ from ...data.sources.files import local
 from ...participation import availability_registry
 from ..study import Claim, at_least, at_most, study_registry
 from .theory import theory_claims
-from .training import Curve, Lesson, Rates, learn, lesson_of, mean_of, population, taught
+from .training import Curve, Problem, Rates, learn, lesson_of, mean_of, population, taught
 
 BIAS_WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEADY, LARGE = Rates(0.3, 2.0), Rates(1.0, 4.0)
@@ -48,7 +48,7 @@ def lesson_claims(quick: bool) -> Iterator[Claim]:
 
 
 def over_seeds(
-    lessons: list[Lesson], name: str, rates: Rates, rounds: int, correlation: float = 0.9
+    lessons: list[Problem], name: str, rates: Rates, rounds: int, correlation: float = 0.9
 ) -> list[Curve]:
     """A strategy on every lesson; the lesson's place is the seed."""
     return [
@@ -57,7 +57,7 @@ def over_seeds(
     ]
 
 
-def limit_claims(lesson: Lesson, rounds: int) -> Iterator[Claim]:
+def limit_claims(lesson: Problem, rounds: int) -> Iterator[Claim]:
     """A large weight of the bias is the unbiased strategy."""
     pair = [learn(lesson, name, STEADY, rounds, 0).run for name in ("ca-fed:1e6", "unbiased")]
     gap = largest_difference(pair[0].state["params"], pair[1].state["params"])
@@ -67,7 +67,7 @@ def limit_claims(lesson: Lesson, rounds: int) -> Iterator[Claim]:
     yield at_most("A6", "and gives the same weights in every round", [differs], 0.0)
 
 
-def exclusion_claims(alike: list[Lesson], unlike: list[Lesson], rounds: int) -> Iterator[Claim]:
+def exclusion_claims(alike: list[Problem], unlike: list[Problem], rounds: int) -> Iterator[Claim]:
     """How many clients are left out, and from which group."""
     groups = population().groups
     assert groups is not None
@@ -131,7 +131,7 @@ def cluster_claims(rounds: int, quick: bool) -> Iterator[Claim]:
     )
 
 
-def step_claims(alike: list[Lesson], rounds: int, quick: bool) -> Iterator[Claim]:
+def step_claims(alike: list[Problem], rounds: int, quick: bool) -> Iterator[Claim]:
     """With large steps, leaving clients out calms training."""
     names = ("more-available", "ca-fed:0.1", "unbiased")
     deviations = [mean_of(over_seeds(alike, name, LARGE, rounds), "deviation") for name in names]
@@ -146,7 +146,7 @@ def step_claims(alike: list[Lesson], rounds: int, quick: bool) -> Iterator[Claim
     )
 
 
-def correlation_claims(unlike: list[Lesson], rounds: int, quick: bool) -> Iterator[Claim]:
+def correlation_claims(unlike: list[Problem], rounds: int, quick: bool) -> Iterator[Claim]:
     """Correlation itself hurts: the same availability, with and without runs."""
     runs, independent = (
         mean_of(over_seeds(unlike, "unbiased", STEADY, rounds, nu), "time_average") for nu in (0.9, 0.0)
@@ -161,7 +161,7 @@ def correlation_claims(unlike: list[Lesson], rounds: int, quick: bool) -> Iterat
     )
 
 
-def tradeoff_claims(alike: list[Lesson], unlike: list[Lesson], rounds: int, quick: bool) -> Iterator[Claim]:
+def tradeoff_claims(alike: list[Problem], unlike: list[Problem], rounds: int, quick: bool) -> Iterator[Claim]:
     """Leaving clients out is quick where they are alike and costs accuracy where they are not."""
     at = min(20, rounds) - 1
     rates = (STEADY,) if quick else (STEADY, Rates(0.3, 8.0), LARGE)
@@ -195,7 +195,7 @@ def tradeoff_claims(alike: list[Lesson], unlike: list[Lesson], rounds: int, quic
     )
 
 
-def traffic_claims(lesson: Lesson) -> Iterator[Claim]:
+def traffic_claims(lesson: Problem) -> Iterator[Claim]:
     """Everyone who is there sends one number; only those who are used send a model."""
     run = learn(lesson, "ca-fed:0.1", STEADY, 20, 0).run
     metrics, parameters = run.metrics(), size(run.message)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...participation import (
+    AvailabilityContext,
     Estimated,
     Known,
     Markov,
-    Situation,
-    Turn,
+    RoundContext,
     Unbiased,
     availability_registry,
     strategy_registry,
@@ -31,9 +30,8 @@ from ...participation.strategies.bias import (
 )
 from ...participation.strategies.ca_fed import estimated_error, kept_error
 from ...theory.availability.mixing_rate import joint_chain, second_modulus
+from ...typing import Bools, Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
-
-Floats = NDArray[np.float64]
 
 
 def theory_claims(quick: bool) -> Iterator[Claim]:
@@ -70,7 +68,7 @@ def _round_trip(active: float, correlation: float) -> float:
     return float(max(abs(again[0] - active), abs(again[1] - correlation)))
 
 
-def _trace_claims(trace: NDArray[np.bool_], groups: NDArray[np.int64] | None, rounds: int) -> Iterator[Claim]:
+def _trace_claims(trace: Bools, groups: Int64s | None, rounds: int) -> Iterator[Claim]:
     assert groups is not None
     share = 2e-2 if rounds >= 100_000 else 6e-2
     for group, published in enumerate((0.9, 0.1, 0.1)):
@@ -78,8 +76,8 @@ def _trace_claims(trace: NDArray[np.bool_], groups: NDArray[np.int64] | None, ro
         name = ("often there", "rarely there", "rarely there, in runs")[group]
         yield matches("A1", f"availability of clients {name}", seen, published, share * published)
     runs = trace[:, groups == 2].astype(float)
-    centred = runs - runs.mean(axis=0)
-    correlation = float(((centred[1:] * centred[:-1]).mean(axis=0) / runs.var(axis=0)).mean())
+    centered = runs - runs.mean(axis=0)
+    correlation = float(((centered[1:] * centered[:-1]).mean(axis=0) / runs.var(axis=0)).mean())
     yield matches("A1", "their correlation between rounds", correlation, 0.9, share * 0.9)
     starts = (np.diff(runs, axis=0, prepend=0) == 1).sum()
     length = float(runs.sum() / starts)
@@ -130,25 +128,25 @@ def _inequalities(rng: np.random.Generator) -> dict[str, float]:
     n, d = int(rng.integers(2, 8)), int(rng.integers(1, 4))
     factors = rng.normal(size=(n, d, d))
     hessians = np.einsum("kij,klj->kil", factors, factors) + rng.uniform(0.1, 1) * np.eye(d)
-    centres = rng.normal(size=(n, d)) * rng.uniform(0.1, 3)
+    centers = rng.normal(size=(n, d)) * rng.uniform(0.1, 3)
     alpha, active = rng.dirichlet(np.ones(n)), rng.uniform(0.05, 1, n)
     p = biased_importance(active, rng.uniform(0.05, 1, n))
 
-    def losses(w: Floats) -> Floats:
-        gap = w - centres
+    def losses(w: Float64s) -> Float64s:
+        gap = w - centers
         return 0.5 * np.einsum("ki,kij,kj->k", gap, hessians, gap)
 
-    def best(weights: Floats) -> Floats:
+    def best(weights: Float64s) -> Float64s:
         total = np.einsum("k,kij->ij", weights, hessians)
-        return np.linalg.solve(total, np.einsum("k,kij,kj->i", weights, hessians, centres))
+        return np.linalg.solve(total, np.einsum("k,kij,kj->i", weights, hessians, centers))
 
     values = np.linalg.eigvalsh(hessians)
     condition = float(values.max() / values.min())
     w, fair, biased = rng.normal(size=d) * 3, best(alpha), best(p)
     bias = float(alpha @ (losses(biased) - losses(fair)))
-    optimisation = float(p @ (losses(w) - losses(biased)))
+    optimization = float(p @ (losses(w) - losses(biased)))
     return {
-        "2.23": float(alpha @ (losses(w) - losses(fair))) / total_bound(optimisation, bias, condition),
+        "2.23": float(alpha @ (losses(w) - losses(fair))) / total_bound(optimization, bias, condition),
         "2.24": bias / bias_bound(alpha, p, condition, float(losses(fair).max())),
         "2.28": bias / bias_bound_by_variation(alpha, p, condition, float(losses(biased).max())),
     }
@@ -157,17 +155,17 @@ def _inequalities(rng: np.random.Generator) -> dict[str, float]:
 def limit_claims(rounds: int) -> Iterator[Claim]:
     """With fixed weights, descent ends at the minimiser of what weights and availability make of F."""
     n, step = 6, 0.02
-    centres, alpha = np.linspace(-1, 1, n), np.full(n, 1 / n)
+    centers, alpha = np.linspace(-1, 1, n), np.full(n, 1 / n)
     active, correlation = np.array([0.9, 0.9, 0.9, 0.2, 0.2, 0.2]), np.full(n, 0.5)
     trace = simulate(Markov(active, correlation), rounds)
-    span = float(np.ptp(centres))
+    span = float(np.ptp(centers))
     for words, weights in (("equal", alpha), ("alpha / pi", alpha / active)):
         w, total, counted = 0.0, 0.0, 0
         for t, here in enumerate(trace):
-            w += step * float((weights * here) @ (centres - w))
+            w += step * float((weights * here) @ (centers - w))
             if t >= rounds // 10:
                 total, counted = total + w, counted + 1
-        goal = float(biased_importance(active, weights) @ centres)
+        goal = float(biased_importance(active, weights) @ centers)
         yield at_most(
             "A5",
             f"distance to the minimiser of the biased objective, weights {words} (of the clients' spread)",
@@ -175,7 +173,7 @@ def limit_claims(rounds: int) -> Iterator[Claim]:
             0.03 if rounds < 100_000 else 0.01,
         )
         if words == "equal":
-            distance = abs(total / counted - float(alpha @ centres)) / span
+            distance = abs(total / counted - float(alpha @ centers)) / span
             yield at_least(
                 "A5", "distance to the minimiser of the target, the same weights", [distance], 0.05
             )
@@ -241,12 +239,14 @@ def share_claims(rounds: int) -> Iterator[Claim]:
     yield at_most("A13", "the same with FedAvg", [float(shares["fedavg"][1:].sum())], 0.5)
 
 
-def group_shares(name: str, rounds: int) -> Floats:
+def group_shares(name: str, rounds: int) -> Float64s:
     """How the weight that a strategy gives is shared by the three groups."""
     chains = availability_registry.make("groups", clients=100, seed=0)
     chosen = Unbiased() if name == "unbiased" else strategy_registry.make(name, per_round=None, rounds=rounds)
     beliefs, total = Known(chains.active, chains.correlation), np.zeros(100)
     for t, here in enumerate(simulate(chains, rounds)):
-        total += chosen.weights(Situation(Turn(t, np.full(100, 0.01)), here, beliefs)) * here
+        total += (
+            chosen.weights(AvailabilityContext(RoundContext(t, np.full(100, 0.01)), here, beliefs)) * here
+        )
     assert chains.groups is not None
     return np.bincount(chains.groups, total) / total.sum()

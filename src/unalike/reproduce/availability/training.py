@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...core.random import generator
@@ -29,8 +28,8 @@ from ...participation import (
 )
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Float64s, Int64s
 
-Floats = NDArray[np.float64]
 CLIENTS, ROWS, TESTED, FEATURES, CLASSES = 100, 60, 40, 60, 10
 SCALES = np.arange(1, FEATURES + 1) ** -0.6
 """The inputs' spread, as in LEAF's synthetic data."""
@@ -38,12 +37,12 @@ RIDGE = 1e-2
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """A federation, its linear model, and what each client could reach alone."""
 
     federation: Federation
     task: Task
-    minima: Floats
+    minima: Float64s
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Rates:
 class Curve:
     """The accuracy after every round, and the run behind it."""
 
-    accuracy: Floats
+    accuracy: Float64s
     run: Run
 
     @property
@@ -76,14 +75,14 @@ class Curve:
         """Standard deviation over the second half, in percentage points."""
         return 100 * float(self.accuracy[len(self.accuracy) // 2 :].std())
 
-    def excluded(self, groups: NDArray[np.int64]) -> Floats:
+    def excluded(self, groups: Int64s) -> Float64s:
         """The mean number of excluded clients a round, by group."""
         rounds = list(self.run.record.groups("excluded").values())
         counts = [np.bincount(groups[clients], minlength=int(groups.max()) + 1) for clients in rounds]
         return np.mean(counts, axis=0)
 
 
-def taught(deviation: float, seed: int) -> Lesson:
+def taught(deviation: float, seed: int) -> Problem:
     """Clients with inputs of their own and teachers `deviation` around a common one; 0 makes all alike."""
     rng = generator(seed, "teacher")
     common = rng.normal(size=(CLASSES, FEATURES))
@@ -97,11 +96,11 @@ def taught(deviation: float, seed: int) -> Lesson:
     return lesson_of(Federation.from_clients(clients, classes=CLASSES))
 
 
-def lesson_of(federation: Federation) -> Lesson:
+def lesson_of(federation: Federation) -> Problem:
     """A federation with a ridge-regularised linear softmax model."""
     model = linear(input_shape=federation.input_shape, outputs=federation.classes or 1)
     task = Task.classification(model, federation.classes or 1, RIDGE)
-    return Lesson(federation, task, local_minima(federation, task))
+    return Problem(federation, task, local_minima(federation, task))
 
 
 def population(correlation: float = 0.9, clients: int = CLIENTS, seed: int = 0) -> Availability:
@@ -109,13 +108,13 @@ def population(correlation: float = 0.9, clients: int = CLIENTS, seed: int = 0) 
     return availability_registry.make(f"groups:0.4,{correlation},0.01", clients=clients, seed=seed)
 
 
-def strategy(name: str, lesson: Lesson, rounds: int) -> Strategy:
+def strategy(name: str, lesson: Problem, rounds: int) -> Strategy:
     """A strategy that knows what clients could reach alone."""
     return strategy_registry.make(name, minima=lesson.minima, per_round=None, rounds=rounds)
 
 
 def learn(
-    lesson: Lesson,
+    lesson: Problem,
     name: str,
     rates: Rates,
     rounds: int,

@@ -112,10 +112,10 @@ def _gap_after_death(federation: Federation, name: str, undisturbed: Run) -> flo
 
 
 def _between_nodes(federation: Federation, here: Trained) -> list[Claim]:
-    from ...deploy.local_deployment import rehearsal, rehearsed
+    from ...deploy.local_deployment import local_deployment, train_deployed
 
-    with tempfile.TemporaryDirectory() as name, rehearsal(federation, Path(name) / "certs") as link:
-        train = partial(rehearsed, link, clients=CLIENTS)
+    with tempfile.TemporaryDirectory() as name, local_deployment(federation, Path(name) / "certs") as link:
+        train = partial(train_deployed, link, clients=CLIENTS)
         there = {method: train(described(method), out=Path(name) / method) for method in here}
         claims = _same("F", "between Flower nodes with TLS", here, there)
         resumed = [_gap_after_resume(train, method, there[method], Path(name)) for method in here]

@@ -24,8 +24,8 @@ from ...models import Task, linear, mlp
 from ...runs import bottom_decile
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Float64s
 
-Floats = NDArray[np.float64]
 BATCH = 128
 NOISE, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 """Points and weights for means over standard normal noise."""
@@ -39,7 +39,7 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """Clients, a model and how long they train."""
 
     federation: Federation
@@ -66,7 +66,7 @@ class Lesson:
         }
         return train(self.federation, self.task, algorithm, **settings)
 
-    def held_out(self) -> Lesson:
+    def held_out(self) -> Problem:
         """The same with a quarter of the training rows kept for choosing settings."""
         return replace(self, federation=self.federation.with_split(0.0, 0.25, seed=1))
 
@@ -81,7 +81,7 @@ def synthetic(
     spread: float = 1.0,
     rounds: int = 200,
     test_rows: int = 300,
-) -> Lesson:
+) -> Problem:
     """A mixture of linear models; `spread` scales them. Every client has so many test rows of its own."""
     truth = draw_mixture(components, dimension, alpha, rule, clients, seed)
     truth = truth._replace(models=spread * truth.models)
@@ -91,20 +91,20 @@ def synthetic(
     federation = Federation.from_owners(truth.x, truth.y, truth.owners, clients=clients, classes=2)
     test = _fresh_rows(truth, test_rows, rule, rng)
     task = Task.classification(linear(input_shape=(dimension,), outputs=2), 2)
-    return Lesson(replace(federation, test=test), task, rounds, truth)
+    return Problem(replace(federation, test=test), task, rounds, truth)
 
 
-def small_synthetic(seed: int, **options: Any) -> Lesson:
+def small_synthetic(seed: int, **options: Any) -> Problem:
     """A hundred clients in thirty dimensions, with labels as sharp as in a hundred and fifty."""
     return synthetic(seed, **{"clients": 100, "dimension": 30, "spread": 2.5, "rounds": 60, **options})
 
 
-def digits(seed: int, rounds: int = 200) -> Lesson:
+def digits(seed: int, rounds: int = 200) -> Problem:
     """Forty clients with 8x8 digits, labels dealt in three groups; one hidden layer."""
     return pictures(load("digits", partition="dirichlet-groups:0.4,3", clients=40, seed=seed), 32, rounds)
 
 
-def mnist(seed: int, rounds: int = 100) -> Lesson | None:
+def mnist(seed: int, rounds: int = 100) -> Problem | None:
     """The same with 20,000 images of MNIST, where they are there."""
     if local("mnist.npz") is None:
         return None
@@ -112,10 +112,10 @@ def mnist(seed: int, rounds: int = 100) -> Lesson | None:
     return pictures(load("mnist", seed=seed, **options), 32, rounds)
 
 
-def pictures(federation: Federation, hidden: int, rounds: int) -> Lesson:
+def pictures(federation: Federation, hidden: int, rounds: int) -> Problem:
     """A hidden layer for images of ten classes."""
     model = mlp(hidden, input_shape=federation.input_shape, outputs=10)
-    return Lesson(federation, Task.classification(model, 10), rounds)
+    return Problem(federation, Task.classification(model, 10), rounds)
 
 
 def score(run: Run, split: str = "test") -> Score:
@@ -124,7 +124,7 @@ def score(run: Run, split: str = "test") -> Score:
     return score_of(found["accuracy"], run.setting.federation)
 
 
-def score_of(accuracy: Floats, federation: Federation) -> Score:
+def score_of(accuracy: Float64s, federation: Federation) -> Score:
     """The mean over clients, weighted by their training rows as the paper does, and their bottom decile."""
     seen = np.isfinite(accuracy)
     rows = federation.train.sizes[seen]
@@ -132,7 +132,7 @@ def score_of(accuracy: Floats, federation: Federation) -> Score:
     return Score(float(np.average(found, weights=rows)), bottom_decile(found))
 
 
-def best_possible(lesson: Lesson) -> Score:
+def best_possible(lesson: Problem) -> Score:
     """The predictor that knows the truth: the mean over components and noise."""
     truth, test = lesson.truth, lesson.federation.test
     assert truth is not None
@@ -148,7 +148,7 @@ def best_possible(lesson: Lesson) -> Score:
 
 
 def tuned(
-    lesson: Lesson,
+    lesson: Problem,
     made: Callable[[float], Algorithm],
     grid: tuple[float, ...],
     rounds: int,
@@ -169,7 +169,7 @@ def _fresh_rows(truth: Mixture, each: int, rule: str, rng: np.random.Generator) 
     return Split(x, _labels(x, z, truth.models, rule, rng), each * np.arange(clients + 1, dtype=np.int64))
 
 
-def _labels(x: Any, z: Any, models: Floats, rule: str, rng: np.random.Generator) -> NDArray[np.int32]:
+def _labels(x: Any, z: Any, models: Float64s, rule: str, rng: np.random.Generator) -> NDArray[np.int32]:
     raw = np.take_along_axis(x @ models.T, z[:, None], axis=1)[:, 0]
     noise = rng.standard_normal(len(raw))
     if rule == "threshold":

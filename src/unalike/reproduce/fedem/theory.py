@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import matrix_normal
 
@@ -32,9 +31,9 @@ from ...topology import consensus_distance, contraction, graph_of, mixing_of
 from ...topology.gossip import Gossip
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
 
-Floats = NDArray[np.float64]
 DIMENSION, CLIENTS = 10, 20
 EXACT, SINGLE = 1e-8, 1e-5
 """Tolerances of double precision, and of single precision after some steps."""
@@ -69,7 +68,7 @@ def logistic_task(federation: Federation) -> Task:
     return Task.classification(linear(input_shape=federation.input_shape, outputs=2), 2)
 
 
-def scores(components: Tree) -> Floats:
+def scores(components: Tree) -> Float64s:
     """The rows of weights whose difference decides between two classes, intercepts last."""
     rows = [
         np.append(np.asarray(one["w"][1] - one["w"][0]), np.asarray(one["b"][1] - one["b"][0]))
@@ -90,13 +89,13 @@ def fedem(rate: float = 1.0, steps: int = 1, batch: int = 0, **options: Any) -> 
     return FedEM(work=work, optimizer=Optimizer("sgd", rate), **options)
 
 
-def shares_of(run: Run) -> Floats:
+def shares_of(run: Run) -> Float64s:
     """Everyone's mixture weights."""
     memory, _ = run.memories.gather(np.arange(len(run.setting.federation)))
     return np.asarray(memory["weights"], np.float64)
 
 
-def drawn(seed: int) -> tuple[MixtureProblem, Floats, Floats, Floats]:
+def drawn(seed: int) -> tuple[MixtureProblem, Float64s, Float64s, Float64s]:
     """A problem, and components, weights and chances at random."""
     problem, rng = MixtureProblem.of(small(seed), Logistic()), np.random.default_rng(seed)
     theta = rng.normal(size=(3, DIMENSION + 1))
@@ -104,7 +103,7 @@ def drawn(seed: int) -> tuple[MixtureProblem, Floats, Floats, Floats]:
     return problem, theta, rng.dirichlet(np.ones(3), CLIENTS), chances
 
 
-def slope_of(problem: MixtureProblem, theta: Floats, weights: Floats) -> Floats:
+def slope_of(problem: MixtureProblem, theta: Float64s, weights: Float64s) -> Float64s:
     """The gradient of f in the components: (1/n) sum_i q[i, m] grad loss(theta_m; i)."""
     chances = problem.posterior(theta, weights)
     errors = expit(problem.x @ theta.T) - problem.y[:, None]
@@ -146,7 +145,7 @@ def sign_claims(seeds: range) -> Iterator[Claim]:
     yield at_least("R14", "error of the opposite sign", printed, 1e-3, note="erratum: as printed")
 
 
-def _gap(problem: MixtureProblem, theta: Floats, weights: Floats, q: Floats) -> float:
+def _gap(problem: MixtureProblem, theta: Float64s, weights: Float64s, q: Float64s) -> float:
     shares = problem.sizes / problem.sizes.sum()
     return float(shares @ problem.evidence_gaps(theta, weights, q))
 
@@ -225,7 +224,7 @@ def _clustered_gap() -> float:
     return worst
 
 
-def _averaged(federation: Federation, task: Task, start: Tree, members: NDArray[np.int64]) -> Tree:
+def _averaged(federation: Federation, task: Task, start: Tree, members: Int64s) -> Tree:
     """FedAvg of some clients, who count as much as they do among all; everyone else stays."""
     if not len(members):
         return start
@@ -432,7 +431,7 @@ def convergence_claims(quick: bool) -> Iterator[Claim]:
     yield at_most("R16", "mean |grad f|^2 of the second half over that of the first", last_rise, 1.0)
 
 
-def _squared_slopes(run: Run, problem: MixtureProblem) -> Floats:
+def _squared_slopes(run: Run, problem: MixtureProblem) -> Float64s:
     """|grad f|^2 after every round, with the mixture weights that fit the components of that round best
     after as many EM steps as there were rounds."""
     weights, squares = np.full((CLIENTS, 3), 1 / 3), []

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...advice.mixtures import entropy, mixture_weights, recovery
 from ...algorithms import FedEM, LocalWork, Optimizer, algorithm_registry
@@ -26,10 +25,20 @@ from ...topology.gossip import Gossip
 from ...training.run import Run
 from ..personalization.training import fedem_real_claims
 from ..study import Claim, at_least, at_most
-from .data import BATCH, Lesson, Score, best_possible, digits, mnist, score, small_synthetic, synthetic, tuned
+from .data import (
+    BATCH,
+    Problem,
+    Score,
+    best_possible,
+    digits,
+    mnist,
+    score,
+    small_synthetic,
+    synthetic,
+    tuned,
+)
 from .theory import scores
 
-Floats = NDArray[np.float64]
 TUNING_SEED = 100
 GRIDS = {
     "fedem": (1.5, 4.0, 10.0, 25.0),
@@ -65,7 +74,7 @@ def lesson_claims(quick: bool) -> Iterator[Claim]:
     yield from fedem_real_claims()
 
 
-def chosen_rates(lesson: Lesson, rounds: int) -> dict[str, float]:
+def chosen_rates(lesson: Problem, rounds: int) -> dict[str, float]:
     """A learning rate for every method, by held-out rows."""
     names = ("fedem", "fedavg", "local")
     made = {name: partial(lesson.algorithm, name, rounds=rounds) for name in names}
@@ -76,12 +85,12 @@ def chosen_rates(lesson: Lesson, rounds: int) -> dict[str, float]:
     return {**rates, "tune": max(ends, key=lambda rate: ends[rate])}
 
 
-def fine_tuned(lesson: Lesson, state: Any, rate: float) -> Run:
+def fine_tuned(lesson: Problem, state: Any, rate: float) -> Run:
     """FedAvg+: one pass over each client's rows from FedAvg's model."""
     return lesson.learn(lesson.algorithm("fedavg+", rate, schedule="constant"), 0, initial=state)
 
 
-def compared(lesson: Lesson, rates: dict[str, float]) -> dict[str, Run]:
+def compared(lesson: Problem, rates: dict[str, float]) -> dict[str, Run]:
     """FedEM and the baselines that every table has."""
     runs = {name: lesson.learn(lesson.algorithm(name, rates[name])) for name in ("fedem", "fedavg", "local")}
     return {**runs, "fedavg+": fine_tuned(lesson, runs["fedavg"].state, rates["tune"])}
@@ -139,12 +148,12 @@ def synthetic_claims() -> Iterator[Claim]:
     yield from mocha_claims(lesson, found)
 
 
-def other_baselines(lesson: Lesson, rate: float) -> dict[str, Score]:
+def other_baselines(lesson: Problem, rate: float) -> dict[str, Score]:
     """Those that are there, with FedAvg's learning rate and their own defaults."""
     return {name: score(lesson.learn(lesson.algorithm(name, rate))) for name in OTHERS}
 
 
-def table_claims(lesson: Lesson, found: dict[str, Score], note: str) -> Iterator[Claim]:
+def table_claims(lesson: Problem, found: dict[str, Score], note: str) -> Iterator[Claim]:
     """R1 and R2: averages and bottom deciles."""
     published = {"fedem": 74.7, "fedavg": 68.2, "fedavg+": 68.9, "local": 65.7, **OTHERS}
     best = best_possible(lesson).mean
@@ -165,7 +174,7 @@ def table_claims(lesson: Lesson, found: dict[str, Score], note: str) -> Iterator
     )
 
 
-def component_claims(tuning: Lesson, lesson: Lesson, found: dict[str, Score]) -> Iterator[Claim]:
+def component_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R4: two components help, three are right, more change little; each number has its own rate."""
     by_count, rates = {}, {}
     for m in (2, 4):
@@ -182,7 +191,7 @@ def component_claims(tuning: Lesson, lesson: Lesson, found: dict[str, Score]) ->
     yield at_most("R4", "4 components and 3 differ by", [abs(by_count[4] - three)], 1)
 
 
-def best_start(lesson: Lesson, rate: float, components: int, starts: int = 2) -> Run:
+def best_start(lesson: Problem, rate: float, components: int, starts: int = 2) -> Run:
     """The run with the lowest training loss, because some starts end with two components merged."""
     algorithm = lesson.algorithm("fedem", rate, components=components)
     runs = [lesson.learn(algorithm, seed=seed) for seed in range(1, starts + 1)]
@@ -190,7 +199,7 @@ def best_start(lesson: Lesson, rate: float, components: int, starts: int = 2) ->
     return min(runs, key=lambda run: float(np.average(run.evaluate("train")["loss"], weights=sizes)))
 
 
-def short_claims(lesson: Lesson, found: dict[str, Score], rate: float) -> Iterator[Claim]:
+def short_claims(lesson: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
     """R5: a third of the rounds, which costs as much as one model."""
     short = lesson.rounds // 3
     ours = score(lesson.learn(lesson.algorithm("fedem", rate, short), short)).mean
@@ -202,7 +211,7 @@ def short_claims(lesson: Lesson, found: dict[str, Score], rate: float) -> Iterat
     yield at_least("R5", f"{words} has clusters", [clusters], 3, published=4.1, hard=False, note=note)
 
 
-def gossip_claims(tuning: Lesson, lesson: Lesson, found: dict[str, Score]) -> Iterator[Claim]:
+def gossip_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R6: without a server, on a random graph with Metropolis weights, for half as many rounds."""
     half = lesson.rounds // 2
 
@@ -220,7 +229,7 @@ def gossip_claims(tuning: Lesson, lesson: Lesson, found: dict[str, Score]) -> It
     yield at_most("R6", "disagreement of clients' models, of their length", [apart], 0.01)
 
 
-def sampling_claims(lesson: Lesson, found: dict[str, Score], rate: float) -> Iterator[Claim]:
+def sampling_claims(lesson: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
     """R7: a fifth of the clients takes part in each of twice as many rounds."""
     rounds, few = 2 * lesson.rounds, len(lesson.federation) // 5
     algorithm = lesson.algorithm("fedem", rate, rounds, refresh=1)
@@ -229,7 +238,7 @@ def sampling_claims(lesson: Lesson, found: dict[str, Score], rate: float) -> Ite
     yield at_most("R7", f"what 20 % sampling loses, {rounds} rounds, points", [lost], 1, published=0.0)
 
 
-def mocha_claims(lesson: Lesson, found: dict[str, Score]) -> Iterator[Claim]:
+def mocha_claims(lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R12: a relation between linear models, learned; its lambda is chosen on held-out rows."""
     if "mocha" not in algorithm_registry:
         return
@@ -247,7 +256,7 @@ def mocha_claims(lesson: Lesson, found: dict[str, Score]) -> Iterator[Claim]:
 # Clients that come later ----------------------------------------------------------------------------------
 
 
-def newcomer_claims(lesson: Lesson, rates: dict[str, float]) -> Iterator[Claim]:
+def newcomer_claims(lesson: Problem, rates: dict[str, float]) -> Iterator[Claim]:
     """R8 to R10: a fifth of the clients joins after training, and only fits mixture weights."""
     clients = np.arange(len(lesson.federation))
     old, new = (
@@ -270,7 +279,7 @@ def newcomer_claims(lesson: Lesson, rates: dict[str, float]) -> Iterator[Claim]:
     yield from entropy_claims(new, ours)
 
 
-def entropy_claims(new: Lesson, ours: Run) -> Iterator[Claim]:
+def entropy_claims(new: Problem, ours: Run) -> Iterator[Claim]:
     """R10: newcomers look more mixed after one EM step, and as mixed as the others after twenty."""
     problem = MixtureProblem.of(new.federation, Logistic())
     theta, equal = scores(ours.message), np.full((len(new.federation), 3), 1 / 3)
@@ -290,7 +299,7 @@ def entropy_claims(new: Lesson, ours: Run) -> Iterator[Claim]:
     )
 
 
-def _joined(new: Lesson, run: Run, rate: float, steps: int) -> float:
+def _joined(new: Problem, run: Run, rate: float, steps: int) -> float:
     """The accuracy of clients that never took part, after so many EM steps on their weights."""
     algorithm = new.algorithm("fedem", rate, em_steps=steps)
     return score(new.learn(algorithm, 0, initial=run.state)).mean
@@ -330,7 +339,7 @@ def cluster_claims() -> Iterator[Claim]:
         )
 
 
-def picture_claims(name: str, lesson: Lesson, rates: dict[str, float] | None = None) -> Iterator[Claim]:
+def picture_claims(name: str, lesson: Problem, rates: dict[str, float] | None = None) -> Iterator[Claim]:
     """Real images in place of CIFAR-10: labels dealt in three groups, so clients are mixtures of three."""
     if rates is None:
         made = {kind: partial(lesson.algorithm, kind) for kind in PICTURE_GRIDS}

@@ -23,6 +23,7 @@ from ...data.sources.quadratic import Quadratics, quadratic_truth, weighted_opti
 from ...engine.local.batches import plan_batches
 from ...models import Batch, Task, linear, mlp
 from ...training.train import train
+from ...typing import Float64s
 from ..study import Claim, at_least, at_most, study_registry
 
 RATE, STEPS = 0.05, 10
@@ -121,7 +122,7 @@ def _quadratic(seed: int) -> tuple[Federation, Task, Quadratics]:
     return federation, task, quadratic_truth(**SHAPE, clients=8, seed=seed)  # type: ignore[arg-type]
 
 
-def drifted_optimum(truth: Quadratics, rate: float, steps: int) -> NDArray[np.float64]:
+def drifted_optimum(truth: Quadratics, rate: float, steps: int) -> Float64s:
     """Where FedAvg with full-batch local steps ends: each client counts with I - (I - rate H)^steps instead
     of H."""
     identity = np.eye(truth.hessians.shape[1])

@@ -13,14 +13,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import generator
 from ...data import Federation
 from ...data.allocation import proportions
 from ...data.federation import Split
+from ...typing import Float32s, Int64s
 
-Ints = NDArray[np.int64]
 CLASSES, DIMENSION = 10, 32
 FEWEST = 10
 """Clients with fewer training rows are left out."""
@@ -29,19 +28,19 @@ FEWEST = 10
 class Cloud(NamedTuple):
     """Rows with their class and mode; the first `train` of them are for training."""
 
-    x: NDArray[np.float32]
-    classes: Ints
-    modes: Ints
+    x: Float32s
+    classes: Int64s
+    modes: Int64s
     train: int
 
 
 def cloud(modes: int, spread: float, train: int, test: int, seed: int) -> Cloud:
     """Gaussian modes of classes, centres N(0, spread^2), noise N(0, 1)."""
     rng = generator(seed, "cloud")
-    centres = spread * rng.normal(size=(CLASSES, modes, DIMENSION))
+    centers = spread * rng.normal(size=(CLASSES, modes, DIMENSION))
     classes = rng.integers(0, CLASSES, train + test)
     which = rng.integers(0, modes, train + test)
-    x = centres[classes, which] + rng.normal(size=(train + test, DIMENSION))
+    x = centers[classes, which] + rng.normal(size=(train + test, DIMENSION))
     return Cloud(x.astype(np.float32), classes, which, train)
 
 
@@ -75,7 +74,7 @@ def personal_labels(
     return _federation(drawn, names[owners, drawn.classes, drawn.modes], owners)
 
 
-def _dealt(drawn: Cloud, alpha: float, clients: int, seed: int, time: int = 0) -> Ints:
+def _dealt(drawn: Cloud, alpha: float, clients: int, seed: int, time: int = 0) -> Int64s:
     """The client of every row: one Dirichlet draw per label, the same for training and test rows."""
     rng = generator(seed, "deal", time)
     shares = proportions(alpha, CLASSES, clients, rng).cumsum(axis=1)
@@ -83,7 +82,7 @@ def _dealt(drawn: Cloud, alpha: float, clients: int, seed: int, time: int = 0) -
     return np.minimum((draws[:, None] > shares[drawn.classes]).sum(axis=1), clients - 1)
 
 
-def _federation(drawn: Cloud, labels: Ints, owners: Ints, fewest: int = FEWEST) -> Federation:
+def _federation(drawn: Cloud, labels: Int64s, owners: Int64s, fewest: int = FEWEST) -> Federation:
     """Clients with enough training rows and at least one test row (all of them for `fewest` = 0)."""
     number = int(owners.max()) + 1
     parts = [slice(0, drawn.train), slice(drawn.train, None)]
@@ -94,7 +93,7 @@ def _federation(drawn: Cloud, labels: Ints, owners: Ints, fewest: int = FEWEST) 
     return whole if stay.all() else whole.subset(np.flatnonzero(stay))
 
 
-def _split(x: NDArray[np.float32], y: Ints, owners: Ints, clients: int) -> Split:
+def _split(x: Float32s, y: Int64s, owners: Int64s, clients: int) -> Split:
     order = np.argsort(owners, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=clients))]).astype(np.int64)
     return Split(x[order], y[order].astype(np.int32), offsets)

@@ -7,21 +7,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...data import Federation
 from ...data.federation import Split
-from ...memorization import GRID, Personal, fit_protonn, interpolate, memorise
+from ...memorization import GRID, Personal, fit_protonn, interpolate, memorize
 from ...memorization.interpolation_weight import middle_of_best
 from ...memorization.shift import drift, live, unequal_hardware
 from ...runs.statistics import bottom_decile
 from ...training.train import train
+from ...typing import Float64s
 from ..study import Claim
 from .data import two_laws
-from .training import FULL, QUICK, Lesson, Scale, gain, global_model, percent, shared_scores, skewed
+from .training import FULL, QUICK, Problem, Scale, gain, global_model, percent, shared_scores, skewed
 
-Floats = NDArray[np.float64]
 SEEDS = (21, 22, 23)
 ALPHAS = (0.1, 0.3, 0.5, 1.0)
 
@@ -38,7 +37,7 @@ def memory_claims(quick: bool) -> Iterator[Claim]:
     yield from share_claims(memories)
     yield from heterogeneity_claims((0.1, 0.3, 1.0) if quick else ALPHAS, seeds[:2], scale)
     yield from capacity_claims(memories)
-    yield from neighbour_claims(memories)
+    yield from neighbor_claims(memories)
     yield from kernel_claims(memories)
     yield from size_claims(memories)
     yield from quality_claims(lessons[0], 6 if quick else 12)
@@ -71,7 +70,7 @@ def in_order(id: str, claim: str, values: Sequence[float], slack: float = 0.0, *
 # What memory adds -------------------------------------------------------------------------------------------
 
 
-def gain_claims(lessons: Sequence[Lesson], quick: bool) -> Iterator[Claim]:
+def gain_claims(lessons: Sequence[Problem], quick: bool) -> Iterator[Claim]:
     """New clients gain, and do about as well as old ones."""
     gains = [gain(lesson.new) for lesson in lessons]
     words = "points that memory adds for new clients, Dirichlet(0.3)"
@@ -115,7 +114,7 @@ def capacity_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
     )
 
 
-def neighbour_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
+def neighbor_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
     """The number of neighbours hardly matters, unless it is one."""
     numbers = (1, 7, 8, 10, 12, 14)
     one, *rest = _mean_over(memories, lambda memory: [percent(memory.changed(k=k).tune()) for k in numbers])
@@ -138,7 +137,7 @@ def kernel_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
         yield average("K6", f"points of sigma = 1 over sigma = 0.01, {kernel}", [rest[0] - small], 2)
 
 
-def _mean_over(memories: Sequence[Personal], measure: Any) -> Floats:
+def _mean_over(memories: Sequence[Personal], measure: Any) -> Float64s:
     return np.mean([measure(memory) for memory in memories], axis=0)
 
 
@@ -162,13 +161,13 @@ def size_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
     yield average("K7", words, [related], 0, published="positive", hard=False)
 
 
-def _sizes_and_shares(memory: Personal, part: float) -> tuple[Floats, Floats]:
+def _sizes_and_shares(memory: Personal, part: float) -> tuple[Float64s, Float64s]:
     smaller = memory.with_capacity(part).tune()
     sizes = np.array([len(store) for store in smaller.stores], float)
     return sizes[sizes >= 5], smaller.shares[sizes >= 5]
 
 
-def quality_claims(lesson: Lesson, checkpoints: int) -> Iterator[Claim]:
+def quality_claims(lesson: Problem, checkpoints: int) -> Iterator[Claim]:
     """Memory is as good as the representation: linear in the global model's accuracy."""
     work = LocalWork(steps=1800 // checkpoints, batch_size=32)
     algorithm = FedAvg(work=work, optimizer=Optimizer("sgd", 0.03))
@@ -182,7 +181,7 @@ def quality_claims(lesson: Lesson, checkpoints: int) -> Iterator[Claim]:
         keep_history=True,
     )
     models = [run.history.state(n)["params"] for n in range(1, checkpoints + 1)]
-    memories = [memorise((lesson.task, params), lesson.fresh) for params in models]
+    memories = [memorize((lesson.task, params), lesson.fresh) for params in models]
     common = [percent(global_model(memory)) for memory in memories]
     for words, found in (
         ("memory alone", [percent(memory.changed(shares=1.0)) for memory in memories]),
@@ -216,7 +215,7 @@ def hardware_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
 # When data change -------------------------------------------------------------------------------------------
 
 
-def shift_claims(lessons: Sequence[Lesson], scale: Scale) -> Iterator[Claim]:
+def shift_claims(lessons: Sequence[Problem], scale: Scale) -> Iterator[Claim]:
     """A fixed memory stays bad, one that forgets recovers first, one that only grows recovers late."""
     curves = [_curves(lesson, scale) for lesson in lessons]
     mean = {name: 100 * np.mean([curve[name] for curve in curves], axis=0) for name in curves[0]}
@@ -242,7 +241,7 @@ WATCHED = (0, 49, 50, 55, 69, 99)
 """Steps at which the curves are looked at; data change at 50."""
 
 
-def _curves(lesson: Lesson, scale: Scale) -> dict[str, Floats]:
+def _curves(lesson: Problem, scale: Scale) -> dict[str, Float64s]:
     laws = two_laws(0.3, lesson.seed, clients=scale.clients, train=scale.train, test=scale.test)
     drifting = drift((lesson.task, lesson.run.message), *laws, seed=lesson.seed)
     names = ("fixed", "fifo", "concat")
@@ -252,7 +251,7 @@ def _curves(lesson: Lesson, scale: Scale) -> dict[str, Floats]:
 # Who gains, and at what price -------------------------------------------------------------------------------
 
 
-def fairness_claims(lessons: Sequence[Lesson]) -> Iterator[Claim]:
+def fairness_claims(lessons: Sequence[Problem]) -> Iterator[Claim]:
     """The worst-off gain too."""
 
     def decile(memory: Personal) -> float:

@@ -12,7 +12,7 @@ from ...algorithms import FedAvg, FedEM, LocalWork, Optimizer
 from ...algorithms.knnper import KNNPer
 from ...data import load
 from ...data.sources.files import local
-from ...memorization import Bound, Personal, memorise
+from ...memorization import Bound, Personal, memorize
 from ...memorization.shift import overall
 from ...models import Task, mlp
 from ..study import Claim, at_most, matches
@@ -21,7 +21,7 @@ from .training import (
     FULL,
     QUICK,
     TUNING_RATES,
-    Lesson,
+    Problem,
     global_model,
     head_percent,
     local_percent,
@@ -43,7 +43,7 @@ def rival_claims(quick: bool) -> Iterator[Claim]:
     yield from digit_claims(quick)
 
 
-def personal_claims(lessons: Sequence[Lesson], quick: bool) -> Iterator[Claim]:
+def personal_claims(lessons: Sequence[Problem], quick: bool) -> Iterator[Claim]:
     """Where labels mean different things to different clients."""
     rates = TUNING_RATES[1:3] if quick else TUNING_RATES
     common = float(np.mean([percent(global_model(lesson.remembered)) for lesson in lessons]))
@@ -60,7 +60,7 @@ def personal_claims(lessons: Sequence[Lesson], quick: bool) -> Iterator[Claim]:
         yield from head_claims(lessons, common, memory, tuned)
 
 
-def head_claims(lessons: Sequence[Lesson], common: float, memory: float, tuned: float) -> Iterator[Claim]:
+def head_claims(lessons: Sequence[Problem], common: float, memory: float, tuned: float) -> Iterator[Claim]:
     """Tuning the last layer alone, and tuning everything for long."""
     head = float(np.mean([head_percent(lesson, 10) for lesson in lessons]))
     words = "global model, head tuned for ten epochs, kNN-Per"
@@ -74,7 +74,7 @@ def head_claims(lessons: Sequence[Lesson], common: float, memory: float, tuned: 
     yield average("K12", words, [longer], 0, hard=False, note=note)
 
 
-def traffic_claims(lesson: Lesson) -> Iterator[Claim]:
+def traffic_claims(lesson: Problem) -> Iterator[Claim]:
     """Nothing more is sent than in FedAvg."""
     runs = [lesson.run, lesson.train(_remembering(lesson), 2)]
     for name in ("bytes_up", "bytes_down"):
@@ -83,11 +83,11 @@ def traffic_claims(lesson: Lesson) -> Iterator[Claim]:
         yield at_most("K14", f"{name.replace('_', ' ')} beyond FedAvg's", [more], 0)
 
 
-def _remembering(lesson: Lesson) -> KNNPer:
+def _remembering(lesson: Problem) -> KNNPer:
     return KNNPer(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer)
 
 
-def exact_claims(lesson: Lesson) -> Iterator[Claim]:
+def exact_claims(lesson: Problem) -> Iterator[Claim]:
     """What is an identity: no memory, one neighbour, duplicates, and the compiled method."""
     memory = lesson.remembered
     plain = lesson.run.evaluate()
@@ -134,7 +134,7 @@ def digit_claims(quick: bool) -> Iterator[Claim]:
         model = mlp(64, 32, input_shape=federation.input_shape, outputs=10)
         work, optimizer = LocalWork(epochs=1 if real else 5, batch_size=32), Optimizer("sgd", 0.1)
         task, rounds = Task.classification(model, 10), 20 if quick else 50
-        lesson = Lesson(federation, task, FedAvg(work=work, optimizer=optimizer), rounds, SEEDS[0])
+        lesson = Problem(federation, task, FedAvg(work=work, optimizer=optimizer), rounds, SEEDS[0])
         scores = [percent(global_model(lesson.new)), percent(lesson.new)]
         words = f"global model, kNN-Per: accuracy of new clients, {name}, {partition}"
         yield in_order("K1", words, scores, published=f"{published} (CIFAR-10)", hard=False)
@@ -142,10 +142,10 @@ def digit_claims(quick: bool) -> Iterator[Claim]:
             yield from _against_fedem(lesson, f"{name}, {partition}")
 
 
-def _against_fedem(lesson: Lesson, words: str) -> Iterator[Claim]:
+def _against_fedem(lesson: Problem, words: str) -> Iterator[Claim]:
     method = FedEM(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer, components=3)
     run = lesson.train(method)
     ratio = run.metrics()["bytes_up"][1:].sum() / lesson.run.metrics()["bytes_up"][1:].sum()
     note = f"FedEM with three components sends {ratio:.1f} times as much"
-    scores = [100 * overall(run.evaluate()), percent(memorise(lesson.run))]
+    scores = [100 * overall(run.evaluate()), percent(memorize(lesson.run))]
     yield in_order("K18", f"FedEM, kNN-Per: accuracy of old clients, {words}", scores, hard=False, note=note)

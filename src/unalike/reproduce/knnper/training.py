@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm, FedAvg, FedAvgPlus, Local, LocalWork, Optimizer
 from ...core.pytrees import Tree
 from ...data import Federation
 from ...data.federation import Split
-from ...memorization import Personal, memorise
+from ...memorization import Personal, memorize
 from ...memorization.embedding import embed
 from ...memorization.interpolation_weight import scores
 from ...memorization.shift import overall
 from ...models import Task, linear, mlp
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Bools, Float64s
 from .data import CLASSES, label_skew, personal_labels
 
-Measured = dict[str, NDArray[np.float64]]
+Measured = dict[str, Float64s]
 TUNING_RATES = (0.3, 0.1, 0.03, 0.01)
 
 
@@ -65,7 +65,7 @@ def perceptron(*hidden: int, inputs: int = 32) -> Task:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """A federation, of which one client in five (`new`) joins after the global model is trained."""
 
     federation: Federation
@@ -75,7 +75,7 @@ class Lesson:
     seed: int
 
     @property
-    def is_new(self) -> NDArray[np.bool_]:
+    def is_new(self) -> Bools:
         """Every fifth client."""
         return np.arange(len(self.federation)) % 5 == 0
 
@@ -97,17 +97,17 @@ class Lesson:
     @cached_property
     def new(self) -> Personal:
         """The new clients' memories."""
-        return memorise(self.run, self.fresh)
+        return memorize(self.run, self.fresh)
 
     @cached_property
     def remembered(self) -> Personal:
         """The old clients' memories."""
-        return memorise(self.run)
+        return memorize(self.run)
 
     @cached_property
     def everyone(self) -> Personal:
         """The memories of all clients, old and new."""
-        return memorise(self.run, self.federation)
+        return memorize(self.run, self.federation)
 
     def train(self, algorithm: Algorithm, rounds: int | None = None, initial: Tree | None = None) -> Run:
         """A training of the old clients that is only looked at afterwards."""
@@ -123,18 +123,18 @@ class Lesson:
 
 
 @cache
-def skewed(alpha: float, seed: int, scale: Scale) -> Lesson:
+def skewed(alpha: float, seed: int, scale: Scale) -> Problem:
     """Label skew alone."""
     federation = label_skew(alpha, seed, clients=scale.clients, train=scale.train, test=scale.test)
-    return Lesson(federation, perceptron(64, 32), scale.algorithm, scale.rounds, seed)
+    return Problem(federation, perceptron(64, 32), scale.algorithm, scale.rounds, seed)
 
 
 @cache
-def renamed(seed: int, scale: Scale) -> Lesson:
+def renamed(seed: int, scale: Scale) -> Problem:
     """Label skew, and labels that mean different things to different clients."""
     sizes = {"train": scale.train * 5 // 6, "test": scale.test * 5 // 6}
     federation = personal_labels(0.3, seed, clients=scale.clients, **sizes)
-    return Lesson(federation, perceptron(64, 32), scale.algorithm, scale.rounds, seed)
+    return Problem(federation, perceptron(64, 32), scale.algorithm, scale.rounds, seed)
 
 
 def global_model(memory: Personal) -> Personal:
@@ -152,7 +152,7 @@ def gain(memory: Personal) -> float:
     return percent(memory) - percent(global_model(memory))
 
 
-def shared_scores(memory: Personal, grid: Sequence[float]) -> NDArray[np.float64]:
+def shared_scores(memory: Personal, grid: Sequence[float]) -> Float64s:
     """Right answers for each lambda if everyone used the same, by leave-one-out on all clients' rows."""
     total = np.zeros(len(grid))
     for client, rule in enumerate(memory.rules):
@@ -166,7 +166,7 @@ def shared_scores(memory: Personal, grid: Sequence[float]) -> NDArray[np.float64
 # What memory is compared with -------------------------------------------------------------------------------
 
 
-def tuned_percent(lesson: Lesson, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
+def tuned_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
     """FedAvg+: the global model after some passes over a client's rows, at the best of the rates."""
 
     def measured(federation: Federation, rate: float) -> Measured:
@@ -176,7 +176,7 @@ def tuned_percent(lesson: Lesson, epochs: int, rates: Sequence[float] = TUNING_R
     return _at_best_rate(lesson.old, measured, rates)
 
 
-def head_percent(lesson: Lesson, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
+def head_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
     """FedRep's rule for newcomers: only the last layer descends, on the representation as it is."""
     params = lesson.run.message
     width = params[-1]["w"].shape[1]
@@ -189,7 +189,7 @@ def head_percent(lesson: Lesson, epochs: int, rates: Sequence[float] = TUNING_RA
     return _at_best_rate(lesson.old, measured, rates)
 
 
-def local_percent(lesson: Lesson) -> float:
+def local_percent(lesson: Problem) -> float:
     """Every client alone, as long as the federation trained."""
     algorithm = Local(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer)
     return 100 * overall(lesson.train(algorithm).evaluate())
@@ -199,7 +199,7 @@ def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
     return FedAvgPlus(work=algorithm.work, optimizer=Optimizer("sgd", rate), tune_epochs=epochs)
 
 
-def _judged(lesson: Lesson, federation: Federation, task: Task, algorithm: FedAvg, params: Tree) -> Measured:
+def _judged(lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Tree) -> Measured:
     state = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
     run = train(federation, task, algorithm, rounds=0, seed=lesson.seed, initial=state, evaluate_every=0)
     return run.evaluate()
@@ -214,7 +214,7 @@ def _at_best_rate(
     return 100 * overall(measured(federation, rates[int(np.argmax(found))]))
 
 
-def _represented(lesson: Lesson, federation: Federation) -> Federation:
+def _represented(lesson: Problem, federation: Federation) -> Federation:
     def seen(split: Split) -> Split:
         return replace(split, x=embed(lesson.task, lesson.run.message, split.x)[0])
 

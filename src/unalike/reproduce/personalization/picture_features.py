@@ -7,14 +7,13 @@ Encoding Versus Training with Sparse Coding and Vector Quantization", 2011).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import generator
+from ...typing import Array
 
-Array = NDArray[Any]
 PATCH = 6
 
 
@@ -24,7 +23,7 @@ class Encoder(NamedTuple):
     feature(x)  =  mean over a quarter of  max(0, +-filter . whiten(patch of x) - 1)
     """
 
-    centre: Array
+    center: Array
     filters: Array
     mean: Array
     spread: Array
@@ -34,12 +33,12 @@ class Encoder(NamedTuple):
         """Filters, and the features' mean and spread, of some images."""
         every = patches(images).reshape(-1, PATCH * PATCH * images.shape[-1])
         some = every[generator(seed, "patches").permutation(len(every))[:20_000]]
-        centre = some.mean(axis=0)
-        values, vectors = np.linalg.eigh(np.cov((some - centre).T))
+        center = some.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov((some - center).T))
         whiten = (vectors / np.sqrt(np.maximum(values, 0) + 0.1)) @ vectors.T
-        found = (some[:filters] - centre) @ whiten
+        found = (some[:filters] - center) @ whiten
         found = whiten @ (found / np.linalg.norm(found, axis=1, keepdims=True)).T
-        raw = cls(centre, found.astype(np.float32), np.zeros(1, np.float32), np.ones(1, np.float32))
+        raw = cls(center, found.astype(np.float32), np.zeros(1, np.float32), np.ones(1, np.float32))
         seen = raw(images)
         return raw._replace(mean=seen.mean(axis=0), spread=seen.std(axis=0) + np.float32(1e-6))
 
@@ -49,7 +48,7 @@ class Encoder(NamedTuple):
         return (np.concatenate(pieces) - self.mean) / self.spread
 
     def _some(self, images: Array) -> Array:
-        said = (patches(images) - self.centre) @ self.filters
+        said = (patches(images) - self.center) @ self.filters
         both = np.concatenate([np.maximum(sign * said - 1, 0) for sign in (1, -1)], axis=-1)
         n, side = len(both), both.shape[1] // 2
         return both.reshape(n, 2, side, 2, side, -1).mean(axis=(2, 4)).reshape(n, -1)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import LocalWork, Optimizer, algorithm_registry
 from ...core.pytrees import Tree
@@ -38,7 +37,6 @@ from ..knnper.label_skew import average
 from ..study import Claim
 from .picture_features import Encoder
 
-Array = NDArray[Any]
 Setting = dict[str, float]
 SEEDS, TUNING_SEED = (31, 32), 100
 UNSEEN = 0.2
@@ -113,7 +111,7 @@ class Comparison(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """Clients that train, clients that join later, a model, and how long and in which batches they train."""
 
     seen: Federation
@@ -247,7 +245,7 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
     return [{"rate": FACTORS.get(name, 1.0) * one} for one in rates]
 
 
-def chosen(lesson: Lesson, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
+def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
     state: Tree = None
@@ -262,7 +260,7 @@ def chosen(lesson: Lesson, methods: Sequence[str], rates: Sequence[float] = RATE
     return settings
 
 
-def marked(lesson: Lesson, settings: dict[str, Setting]) -> Table:
+def marked(lesson: Problem, settings: dict[str, Setting]) -> Table:
     """Every method's marks with its settings; FedAvg comes first."""
     runs: dict[str, Run] = {}
     for name, setting in settings.items():
@@ -272,14 +270,14 @@ def marked(lesson: Lesson, settings: dict[str, Setting]) -> Table:
     }
 
 
-def welcomed(lesson: Lesson, name: str, run: Run, setting: Setting) -> float:
+def welcomed(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
     """The accuracy of newcomers, whose steps are as long as the first ones were, not as the last ones; who
     trains alone has nothing for them."""
     start = lesson.learn(name, run.state, **setting)
     return 100 * newcomer_summary(start, lesson.unseen).get("unseen_accuracy", np.nan)
 
 
-def race(lessons: Sequence[Lesson], settings: dict[str, Setting], note: str) -> Race:
+def race(lessons: Sequence[Problem], settings: dict[str, Setting], note: str) -> Race:
     """All methods on all seeds."""
     found = [marked(lesson, settings) for lesson in lessons]
     return Race({name: [one[name] for one in found] for name in settings}, settings, note)
@@ -288,9 +286,9 @@ def race(lessons: Sequence[Lesson], settings: dict[str, Setting], note: str) -> 
 # Data -------------------------------------------------------------------------------------------------------
 
 
-def apart(federation: Federation, task: Task, rounds: int, seed: int) -> Lesson:
+def apart(federation: Federation, task: Task, rounds: int, seed: int) -> Problem:
     """A lesson that a fifth of the clients joins later."""
-    return Lesson(*set_apart(federation, UNSEEN, seed), task, rounds)
+    return Problem(*set_apart(federation, UNSEEN, seed), task, rounds)
 
 
 @cache
@@ -299,7 +297,7 @@ def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
     tuning, learning = encoded_pictures()
     methods = tuple(PICTURES[partition])
 
-    def lesson(source: Source, seed: int, validation: float = 0.0) -> Lesson:
+    def lesson(source: Source, seed: int, validation: float = 0.0) -> Problem:
         dealt = deal(source, partition, clients, seed, validation_fraction=validation)
         model = mlp(64, input_shape=dealt.input_shape, outputs=10)
         return apart(dealt, Task.classification(model, 10), rounds, seed)
@@ -317,7 +315,7 @@ def roles_raced(clients: int = 40, rounds: int = 30, length: int = 10) -> Race:
     """Shakespeare's roles, with a perceptron that reads the last characters."""
     methods = tuple({**ROLES_FEDEM, **ROLES_KNNPER})
 
-    def lesson(seed: int, validation: float = 0.0) -> Lesson:
+    def lesson(seed: int, validation: float = 0.0) -> Problem:
         source = f"shakespeare:{length},2,1000"
         federation = load(source, clients=clients, seed=seed, validation_fraction=validation)
         symbols = federation.classes or 1

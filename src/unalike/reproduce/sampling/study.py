@@ -16,7 +16,7 @@ import numpy as np
 from ...algorithms import FedProx, Optimizer
 from ..study import Claim, at_least, at_most, matches, study_registry
 from .theory import theory_claims
-from .training import Curve, Lesson, clouds, learn, means, one_class_each, unbalanced
+from .training import Curve, Problem, clouds, learn, means, one_class_each, unbalanced
 
 ONE_CLASS = ("md", "clustered-size", "clustered-similarity", "target")
 
@@ -37,7 +37,7 @@ def lesson_claims(quick: bool) -> Iterator[Claim]:
     yield from measure_claims(lessons)
 
 
-def curves(lessons: list[Lesson], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
+def curves(lessons: list[Problem], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
     """Every scheme on every lesson, ten clients a round; the lesson's place is the seed."""
     return {
         name: [learn(lesson, name, 10, seed, **options) for seed, lesson in enumerate(lessons)]  # type: ignore[arg-type]
@@ -45,22 +45,22 @@ def curves(lessons: list[Lesson], names: tuple[str, ...], **options: object) -> 
     }
 
 
-def one_class_claims(lessons: list[Lesson], quick: bool) -> Iterator[Claim]:
+def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
     """One class per client: which classes a round sees, where the loss ends, how much it jumps."""
-    learnt = curves(lessons, ONE_CLASS)
+    learned = curves(lessons, ONE_CLASS)
     for name, published in (
         ("md", 6.5),
         ("clustered-size", 6.6952),
         ("clustered-similarity", 10),
         ("target", 10),
     ):
-        seen = means(learnt[name], "classes_at_end")
+        seen = means(learned[name], "classes_at_end")
         yield matches(
             "CS-12", f"classes a round at the end, {name}", seen, published, 0.4 if published < 10 else 0.05
         )
-    reached = [int(np.argmax(curve.classes == 10)) for curve in learnt["clustered-similarity"]]
+    reached = [int(np.argmax(curve.classes == 10)) for curve in learned["clustered-similarity"]]
     yield at_most("CS-12", "rounds until similarity first sees all classes", reached, 50, published="50")
-    md, size, similar, oracle = (means(learnt[name], "end") for name in ONE_CLASS)
+    md, size, similar, oracle = (means(learned[name], "end") for name in ONE_CLASS)
     yield matches("CS-12", "final loss of similarity over the oracle's", similar / oracle, 1.0, 0.02)
     yield at_most("CS-12", "final loss of the oracle over clustered-size's", [oracle / size], 1.0)
     yield at_most(
@@ -68,10 +68,10 @@ def one_class_claims(lessons: list[Lesson], quick: bool) -> Iterator[Claim]:
         "final loss of clustered-size over md's",
         [size / md],
         1.0,
-        note=_per_seed(learnt["clustered-size"], learnt["md"]),
+        note=_per_seed(learned["clustered-size"], learned["md"]),
         hard=not quick,
     )
-    jumps = means(learnt["md"], "jitter") / means(learnt["clustered-similarity"], "jitter")
+    jumps = means(learned["md"], "jitter") / means(learned["clustered-similarity"], "jitter")
     yield at_least("CS-12", "how many times less the loss jumps with similarity than with md", [jumps], 5.0)
 
 
@@ -87,8 +87,8 @@ def unbalanced_claims(quick: bool) -> Iterator[Claim]:
     gains = {}
     for alpha in (0.001, 10.0):
         lessons = [unbalanced(alpha, seed, quick) for seed in range(1 if quick else 3)]
-        learnt = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
-        md, size, similar = (means(learnt[name], "area") for name in learnt)
+        learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
+        md, size, similar = (means(learned[name], "area") for name in learned)
         gains[alpha] = (md - similar) / md
         yield at_most(
             "CS-13", f"loss of similarity over clustered-size's, Dirichlet({alpha:g})", [similar / size], 1.01
@@ -160,12 +160,12 @@ def _tails(clients: int, sizes: str | None, quick: bool) -> tuple[float, float, 
     return md, uniform, size
 
 
-def proximal_claims(lessons: list[Lesson]) -> Iterator[Claim]:
+def proximal_claims(lessons: list[Problem]) -> Iterator[Claim]:
     """The same order with a proximal term."""
     first = lessons[0]
     proximal = FedProx(work=first.work, optimizer=Optimizer("sgd", first.learning_rate), mu=0.1)
-    learnt = curves(lessons, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
-    md, size, similar = (means(learnt[name], "end") for name in learnt)
+    learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
+    md, size, similar = (means(learned[name], "end") for name in learned)
     yield at_most("CS-16", "FedProx: final loss of similarity over clustered-size's", [similar / size], 1.0)
     yield at_most(
         "CS-16",
@@ -173,13 +173,13 @@ def proximal_claims(lessons: list[Lesson]) -> Iterator[Claim]:
         [size / md],
         1.0,
         hard=len(lessons) > 1,
-        note=_per_seed(learnt["clustered-size"], learnt["md"]),
+        note=_per_seed(learned["clustered-size"], learned["md"]),
     )
 
 
-def measure_claims(lessons: list[Lesson]) -> Iterator[Claim]:
+def measure_claims(lessons: list[Problem]) -> Iterator[Claim]:
     """The choice of similarity hardly matters."""
     names = tuple(f"clustered-similarity:{measure}" for measure in ("arccos", "L2", "L1"))
-    ends = [means(learnt, "end") for learnt in curves(lessons[:2], names).values()]
+    ends = [means(learned, "end") for learned in curves(lessons[:2], names).values()]
     spread = (max(ends) - min(ends)) / min(ends)
     yield at_most("CS-17", "final losses with arccos, L2 and L1 differ by", [spread], 0.05)

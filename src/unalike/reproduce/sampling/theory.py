@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...participation import Sampler, Turn, WeightStatistics, sampler_registry
+from ...participation import RoundContext, Sampler, WeightStatistics, sampler_registry
 from ...theory.sampling.comparison import compare_schemes
 from ...theory.sampling.coverage import chance_distinct, classes_seen
 from ...theory.sampling.quadratic import contraction, critical_step, simulate, stationary_error
+from ...typing import Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
 from .training import UNBALANCED
 
-Floats = NDArray[np.float64]
 SIZES = np.array([5, 10, 10, 20, 25, 30, 40, 50, 60, 70, 80, 100])
 """Twelve unequal clients."""
 WITH_ALPHA = ("full", "md", "uniform", "uniform-with-replacement", "binomial", "poisson", "optimal")
@@ -63,7 +62,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from pitfall_claims()
 
 
-def scheme(name: str, per_round: int, sizes: NDArray[np.int64]) -> Sampler:
+def scheme(name: str, per_round: int, sizes: Int64s) -> Sampler:
     """A sampler for clients of these sizes."""
     return sampler_registry.make(name, per_round=per_round, sizes=sizes, seed=0)
 
@@ -84,22 +83,22 @@ def moments_claims(draws: int) -> Iterator[Claim]:
         )
 
 
-def drawn_weights(sampler: Sampler, importance: Floats, draws: int) -> Floats:
+def drawn_weights(sampler: Sampler, importance: Float64s, draws: int) -> Float64s:
     """Weights of many draws; clients that are asked all answer one."""
     weights = np.zeros((draws, len(importance)))
     for number, row in enumerate(weights):
-        cohort = sampler.cohort(Turn(number, importance, ask=lambda q, c: np.ones(len(c))))
+        cohort = sampler.cohort(RoundContext(number, importance, ask=lambda q, c: np.ones(len(c))))
         row[cohort.clients] = cohort.weights
     return weights
 
 
-def largest_deviation(weights: Floats, exact: WeightStatistics) -> float:
+def largest_deviation(weights: Float64s, exact: WeightStatistics) -> float:
     """The largest |measured - exact| / standard error over all moments."""
-    count, centred = len(weights), weights - exact.mean
-    products = centred[:, :, None] * centred[:, None, :] if weights.shape[1] <= 12 else None
+    count, centered = len(weights), weights - exact.mean
+    products = centered[:, :, None] * centered[:, None, :] if weights.shape[1] <= 12 else None
     assert products is not None
     present = weights > 0
-    sums, clients = centred.sum(axis=1), present.sum(axis=1).astype(float)
+    sums, clients = centered.sum(axis=1), present.sum(axis=1).astype(float)
     pairs = [
         (weights, exact.mean),
         (products.reshape(count, -1), exact.covariance().ravel()),
@@ -112,7 +111,7 @@ def largest_deviation(weights: Floats, exact: WeightStatistics) -> float:
     return max(float(_deviations(sample, value).max()) for sample, value in pairs)
 
 
-def _deviations(sample: Floats, exact: Floats) -> Floats:
+def _deviations(sample: Float64s, exact: Float64s) -> Float64s:
     gap = np.abs(sample.mean(axis=0) - exact)
     error = sample.std(axis=0) / np.sqrt(len(sample))
     return np.where(gap < 1e-12, 0.0, gap / np.maximum(error, 1e-300))
@@ -169,7 +168,7 @@ def table_claims() -> Iterator[Claim]:
             yield matches("CS-3", f"{what}, 10 of 100 clients of {words} sizes", value, published, tolerance)
 
 
-def _table_value(what: str, importance: Floats, stats: dict[str, WeightStatistics]) -> float:
+def _table_value(what: str, importance: Float64s, stats: dict[str, WeightStatistics]) -> float:
     quantity, _, name = what.partition(" ")
     if what == "sum of squares":
         return float(importance @ importance)
@@ -216,7 +215,7 @@ def comparison_claims() -> Iterator[Claim]:
         )
 
 
-def with_squares(squares: float, clients: int = 100) -> Floats:
+def with_squares(squares: float, clients: int = 100) -> Float64s:
     """Importances of two kinds whose squares sum to this."""
     tilt = np.sqrt((squares - 1 / clients) / clients)
     return 1 / clients + tilt * np.where(np.arange(clients) % 2, 1.0, -1.0)
@@ -260,7 +259,7 @@ def validity_claims(instances: int) -> Iterator[Claim]:
     )
 
 
-def _awkward_sizes(rng: np.random.Generator, k: int) -> tuple[NDArray[np.int64], int]:
+def _awkward_sizes(rng: np.random.Generator, k: int) -> tuple[Int64s, int]:
     """Random sizes; every third has a client with m p = 7.5 or more, every fourth draws everyone, m = n."""
     clients = int(rng.integers(8, 40))
     sizes = rng.integers(1, 1000, clients)
@@ -271,7 +270,7 @@ def _awkward_sizes(rng: np.random.Generator, k: int) -> tuple[NDArray[np.int64],
     return sizes, m
 
 
-def _similar(rng: np.random.Generator, m: int, sizes: NDArray[np.int64]) -> Sampler:
+def _similar(rng: np.random.Generator, m: int, sizes: Int64s) -> Sampler:
     """Similarity clusters of random updates; some clients have never been seen."""
     from ...participation import Cohort
 
@@ -283,14 +282,14 @@ def _similar(rng: np.random.Generator, m: int, sizes: NDArray[np.int64]) -> Samp
     return sampler
 
 
-def _exact(sampler: Sampler, importance: Floats, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _exact(sampler: Sampler, importance: Float64s, sizes: Int64s) -> Int64s:
     """The scheme's probabilities as whole numbers of 1/M, where M is the number of all rows."""
     whole = sampler.matrix(importance) * sizes.sum()  # type: ignore[attr-defined]
     rounded = np.rint(whole)
     return rounded.astype(np.int64) if np.abs(whole - rounded).max() < 1e-6 else np.full(whole.shape, -1)
 
 
-def _valid(rows: NDArray[np.int64], sizes: NDArray[np.int64], m: int) -> bool:
+def _valid(rows: Int64s, sizes: Int64s, m: int) -> bool:
     """Every distribution sums to one, every client to m p, in integers."""
     return bool(
         (rows >= 0).all()

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms import Algorithm, FedAvg, LocalWork, Optimizer
 from ...data import Federation, load
@@ -18,8 +17,8 @@ from ...data.sources.files import local
 from ...models import Task, mlp
 from ...participation import sampler_registry
 from ...training.train import train
+from ...typing import Float64s, Int64s
 
-Floats = NDArray[np.float64]
 TAIL = 1 / 3
 """The last part of a curve, over which its end is averaged."""
 UNBALANCED = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
@@ -27,7 +26,7 @@ UNBALANCED = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Problem:
     """A federation, a model, and how clients train on it."""
 
     federation: Federation
@@ -35,7 +34,7 @@ class Lesson:
     work: LocalWork
     learning_rate: float
     rounds: int
-    labels: NDArray[np.int64]
+    labels: Int64s
     """The most frequent class of each client."""
 
     @property
@@ -48,8 +47,8 @@ class Lesson:
 class Curve:
     """What one training run reached after each round, and how many classes each cohort saw."""
 
-    losses: Floats
-    classes: Floats
+    losses: Float64s
+    classes: Float64s
 
     @property
     def end(self) -> float:
@@ -77,7 +76,7 @@ class Curve:
 
 
 def learn(
-    lesson: Lesson, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
+    lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
 ) -> Curve:
     """Train with clients drawn by a scheme."""
     sampler = sampler_registry.make(
@@ -100,14 +99,14 @@ def learn(
     return Curve(_objective(run.record, lesson), np.array(classes, float))
 
 
-def _objective(record: object, lesson: Lesson) -> Floats:
+def _objective(record: object, lesson: Problem) -> Float64s:
     """sum_i p_i L_i after every round."""
     weights = lesson.federation.importance
     per_round = [record.client_metrics(t + 1)["test_loss"] for t in range(lesson.rounds)]  # type: ignore[attr-defined]
     return np.array([float(weights @ losses) for losses in per_round])
 
 
-def one_class_each(seed: int, quick: bool) -> Lesson:
+def one_class_each(seed: int, quick: bool) -> Problem:
     """A hundred clients with one class each, ten per class: MNIST where it is there, else 8x8 digits."""
     real = not quick and local("mnist.npz") is not None
     name, samples = ("mnist", 20_000) if real else ("digits", None)
@@ -123,7 +122,7 @@ def one_class_each(seed: int, quick: bool) -> Lesson:
     )
 
 
-def unbalanced(alpha: float, seed: int, quick: bool) -> Lesson:
+def unbalanced(alpha: float, seed: int, quick: bool) -> Problem:
     """A hundred clients of five sizes with Dirichlet labels: CIFAR-10 where it is there, else 8x8 digits."""
     real = not quick and local("cifar10.npz") is not None
     name, shrink = ("cifar10", 2) if real else ("digits", 30)
@@ -138,7 +137,7 @@ def unbalanced(alpha: float, seed: int, quick: bool) -> Lesson:
     return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.05, 40 if quick else 80)
 
 
-def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Lesson:
+def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
     """Gaussian classes with Dirichlet(0.1) labels, equal or log-normal sizes."""
     federation = load(
         "gaussians:10,32,3",
@@ -155,11 +154,11 @@ def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Lesson:
 
 def _lesson(
     federation: Federation, hidden: int, work: LocalWork, learning_rate: float, rounds: int
-) -> Lesson:
+) -> Problem:
     model = mlp(hidden, input_shape=federation.input_shape, outputs=10)
     task = Task.classification(model, classes=10)
     labels = federation.label_counts().argmax(axis=1)
-    return Lesson(federation, task, work, learning_rate, rounds, labels)
+    return Problem(federation, task, work, learning_rate, rounds, labels)
 
 
 def means(curves: Sequence[Curve], name: str) -> float:

@@ -12,7 +12,6 @@ from itertools import product
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from ...topology.cycle_time import critical_circuit, howard, karp, start_times
 from ...topology.delays import both_ways, design_delays, overlay_delays
@@ -20,9 +19,9 @@ from ...topology.designs.matcha import Matcha
 from ...topology.overlay import Overlay, design
 from ...topology.strong_connectivity import is_strong
 from ...topology.underlays.connectivity import Connectivity, connect
+from ...typing import Bools, Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
 
-Floats = NDArray[np.float64]
 NO_ARC = -np.inf
 
 
@@ -36,7 +35,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from matching_claims(quick)
 
 
-def table(size: int, arcs: dict[tuple[int, int], float]) -> Floats:
+def table(size: int, arcs: dict[tuple[int, int], float]) -> Float64s:
     """Delays of given arcs, and loops of no delay."""
     delays = np.full((size, size), NO_ARC)
     np.fill_diagonal(delays, 0.0)
@@ -92,7 +91,7 @@ def agreement_claims(quick: bool) -> Iterator[Claim]:
     yield at_most("T2", "relative gap of the simulated slope after 2,000 rounds", [max(slopes)], 1e-3)
 
 
-def random_overlay(size: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def random_overlay(size: int, rng: np.random.Generator) -> Bools:
     """A ring, a tree, or any strongly connected digraph."""
     order = rng.permutation(size)
     arcs = np.zeros((size, size), bool)
@@ -108,7 +107,7 @@ def random_overlay(size: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     return arcs
 
 
-def all_trees(size: int) -> NDArray[np.int64]:
+def all_trees(size: int) -> Int64s:
     """The edges of every labelled tree, (size^(size - 2), size - 1, 2)."""
     codes = product(range(size), repeat=size - 2)
     return np.array([sorted(nx.from_prufer_sequence(code).edges) for code in codes])
@@ -179,7 +178,7 @@ def guarantee_claims(quick: bool) -> Iterator[Claim]:
     yield at_most("T14", "RING over the best of all digraphs, 4 silos", [max(ratios)], 12)
 
 
-def tree_time(network: Connectivity, edges: NDArray[np.int64]) -> float:
+def tree_time(network: Connectivity, edges: Int64s) -> float:
     """The cycle time of a tree: its slowest edge, there and back."""
     arcs = np.zeros((len(network), len(network)), bool)
     arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True

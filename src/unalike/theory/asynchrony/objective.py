@@ -18,7 +18,7 @@ from math import lcm
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...timing.base import Clients, Timing
@@ -30,10 +30,9 @@ from ...timing.policies.fedbuff import FedBuff
 from ...timing.policies.fedfix import FedFix
 from ...timing.report_frequency import COUNTED, EACH, played_again, reporting
 from ...timing.synchronous import Synchronous
-from ...timing.timeline import Schedule, plan_results, results_of
+from ...timing.timeline import Timeline, plan_results, results_of
+from ...typing import Float64s
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 UNBIASED = 1e-5
 """Weights with a smaller chi-square are called unbiased."""
 CERTAIN = 4.0
@@ -49,8 +48,8 @@ class Surrogate:
     (0.5625, array([2.]))
     """
 
-    importance: Floats
-    expected: Floats
+    importance: Float64s
+    expected: Float64s
     """The mean weight of each client in a step (q)."""
     noise: float = 0.0
     """The chi-square that is to be expected where q was counted, even if the two objectives were the same."""
@@ -61,7 +60,7 @@ class Surrogate:
         return float(self.expected.sum())
 
     @property
-    def normalised(self) -> Floats:
+    def normalized(self) -> Float64s:
         """What clients really count, q~; it sums to one."""
         return self.expected / self.total if self.total > 0 else self.expected
 
@@ -78,26 +77,26 @@ class Surrogate:
         kinds = np.arange(len(self.importance)) if types is None else np.asarray(types, np.int64)
         if kinds.shape != self.importance.shape:
             raise ConfigError(f"types need one number for each of {len(self.importance)} clients.")
-        wanted, given = (np.bincount(kinds, weights) for weights in (self.importance, self.normalised))
+        wanted, given = (np.bincount(kinds, weights) for weights in (self.importance, self.normalized))
         if (wanted[given <= 0] > 0).any():
             return float("inf")
         heard = given > 0
         return float(((wanted - given)[heard] ** 2 / given[heard]).sum())
 
-    def optimum(self, optima: ArrayLike) -> Floats:
+    def optimum(self, optima: ArrayLike) -> Float64s:
         """Where training ends on quadratic losses with these optima, if steps are short."""
         rows = np.asarray(optima, np.float64)
-        return self.normalised @ (rows[:, None] if rows.ndim == 1 else rows)
+        return self.normalized @ (rows[:, None] if rows.ndim == 1 else rows)
 
     def losses(self, losses: ArrayLike) -> tuple[float, float]:
         """The true objective and this one, from the clients' losses."""
         each = np.asarray(losses, np.float64)
-        return float(self.importance @ each), float(self.normalised @ each)
+        return float(self.importance @ each), float(self.normalized @ each)
 
     def deviations(self, losses: ArrayLike) -> tuple[float, float]:
         """The weighted standard deviations of the clients' losses under both objectives."""
         each = np.asarray(losses, np.float64)
-        pair = zip((self.importance, self.normalised), self.losses(each), strict=True)
+        pair = zip((self.importance, self.normalized), self.losses(each), strict=True)
         return tuple(float(np.sqrt(w @ (each - mean) ** 2)) for w, mean in pair)  # type: ignore[return-value]
 
 
@@ -107,7 +106,7 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
 
     >>> from unalike.timing import FixedTimes
     >>> surrogate(Asynchronous(hardware=FixedTimes([1, 4]), weights="identical"),
-    ...     Clients(np.array([0.5, 0.5]))).normalised
+    ...     Clients(np.array([0.5, 0.5]))).normalized
     array([0.8, 0.2])
     """
     known = expected_weights(timing, clients)
@@ -133,12 +132,12 @@ def _counted(timing: Timing, clients: Clients) -> Surrogate:
     """The mean weights of a long schedule, without its beginning."""
     count = len(clients.importance)
     steps = results_of(played_again(timing, clients), clients, min(COUNTED, EACH * count)).steps
-    kept = Schedule(steps[len(steps) // 4 :], count)
+    kept = Timeline(steps[len(steps) // 4 :], count)
     noise = float(clients.importance @ (1 / np.maximum(kept.counts, 0.5)))
     return Surrogate(clients.importance, kept.expected_weights, noise)
 
 
-def expected_weights(timing: Timing, clients: Clients) -> Floats | None:
+def expected_weights(timing: Timing, clients: Clients) -> Float64s | None:
     """q in closed form: waiting for everyone, asynchronous, and FedFix; None where it is not known."""
     ready = Begun(timing, clients)
     if ready.changing:
@@ -170,7 +169,7 @@ def window(timing: Timing, clients: Clients) -> int | None:
     return 1 if _buffer(timing) == len(clients.importance) else None
 
 
-def staleness_shares(schedule: Schedule) -> Floats:
+def staleness_shares(schedule: Timeline) -> Float64s:
     """The share of results that are 0, 1, 2, ... versions old."""
     return np.bincount(schedule.staleness, minlength=1) / max(len(schedule.staleness), 1)
 
@@ -184,7 +183,7 @@ class Traffic(NamedTuple):
     bytes_down: float
 
 
-def traffic(schedule: Schedule, time: float, bytes_up: int = 0, bytes_down: int = 0) -> Traffic:
+def traffic(schedule: Timeline, time: float, bytes_up: int = 0, bytes_down: int = 0) -> Traffic:
     """What a schedule of so much time sends: a message up for every result, and one down for every job that
     ended, in a result or in nothing."""
     up = int(schedule.counts.sum()) / time
@@ -210,7 +209,7 @@ class Constants:
     window: int | None
 
 
-def constants(timing: Timing, clients: Clients, schedule: Schedule | None = None) -> Constants:
+def constants(timing: Timing, clients: Clients, schedule: Timeline | None = None) -> Constants:
     """The constants of a policy; the schedule, a long one if not given, tells how old results get.
 
     >>> constants(Synchronous(), Clients(np.full(4, 0.25)))

@@ -18,14 +18,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...timing.base import Clients, Step, Timing
-from ...timing.timeline import Schedule, plan_results
+from ...timing.timeline import Timeline, plan_results
+from ...typing import Float64s, Int64s
 from .objective import Begun
 
-Floats = NDArray[np.float64]
 PLAYED = 6_000
 """Results in a schedule that is long enough to see how fast errors shrink or grow."""
 LONGEST_PERIOD = 2_000
@@ -39,26 +39,26 @@ steps may be stable again."""
 class Trajectory:
     """The model after every step, and when that was."""
 
-    times: Floats
-    models: Floats
+    times: Float64s
+    models: Float64s
     """(steps, dimensions)."""
 
     @property
-    def settled(self) -> Floats:
+    def settled(self) -> Float64s:
         """The mean model over the second half of the steps."""
         return self._second_half.mean(axis=0)
 
     @property
-    def wobble(self) -> Floats:
+    def wobble(self) -> Float64s:
         """The standard deviation over the second half of the steps."""
         return self._second_half.std(axis=0)
 
     @property
-    def _second_half(self) -> Floats:
+    def _second_half(self) -> Float64s:
         return self.models[len(self.models) // 2 :]
 
 
-def simulate(schedule: Schedule, optima: ArrayLike, step: float, start: ArrayLike = 0.0) -> Trajectory:
+def simulate(schedule: Timeline, optima: ArrayLike, step: float, start: ArrayLike = 0.0) -> Trajectory:
     """The models of clients with these optima (a number or a row for each) on a schedule.
 
     >>> simulate(turns([[0, 1]], [[0.5, 0.5]], steps=3, delay=0), [0.0, 2.0], step=0.5).models.ravel()
@@ -76,7 +76,7 @@ def simulate(schedule: Schedule, optima: ArrayLike, step: float, start: ArrayLik
 
 def turns(
     groups: Sequence[Sequence[int]], weights: Sequence[Sequence[float]], steps: int, delay: int = 1
-) -> Schedule:
+) -> Timeline:
     """Groups of clients that report in turn, one group a step, from models `delay` versions old.
 
     >>> [step.versions.tolist() for step in turns([[0, 2], [1, 3]], [[0.5, 0.5]] * 2, steps=3).steps]
@@ -88,10 +88,10 @@ def turns(
         versions = np.full(len(clients), max(number - delay, 0))
         mixing = np.array(weights[number % len(groups)], np.float64)
         planned.append(Step(number, clients, versions, mixing, float(number + 1)))
-    return Schedule(planned, 1 + max(client for group in groups for client in group))
+    return Timeline(planned, 1 + max(client for group in groups for client in group))
 
 
-def growth(schedule: Schedule, steps: ArrayLike, period: int | None = None) -> Floats:
+def growth(schedule: Timeline, steps: ArrayLike, period: int | None = None) -> Float64s:
     """The rate at which errors grow per unit of time (they shrink where it is negative), for each step phi.
 
     With the `period` in which the last steps of the schedule repeat, it is exact: the largest eigenvalue of
@@ -107,8 +107,8 @@ def growth(schedule: Schedule, steps: ArrayLike, period: int | None = None) -> F
 
 
 def settled_error(
-    schedule: Schedule, importance: Floats, steps: ArrayLike, expected: Floats | None = None
-) -> Floats:
+    schedule: Timeline, importance: Float64s, steps: ArrayLike, expected: Float64s | None = None
+) -> Float64s:
     """E ||theta - theta*||^2 after a long time, for optima that are independent and of variance one, for each
     step phi; infinite where training diverges.
 
@@ -142,7 +142,7 @@ def largest_stable_step(timing: Timing, clients: Clients) -> float:
     return stable_limit(*repeating_schedule(timing, clients))
 
 
-def stable_limit(schedule: Schedule, period: int | None = None) -> float:
+def stable_limit(schedule: Timeline, period: int | None = None) -> float:
     """The step phi from which on errors grow on this schedule; infinite if none does."""
     pull = float(schedule.expected_weights.sum())
     if pull <= 0:
@@ -158,19 +158,19 @@ def stable_limit(schedule: Schedule, period: int | None = None) -> float:
     return float(np.sqrt(low * high))
 
 
-def repeating_schedule(timing: Timing, clients: Clients) -> tuple[Schedule, int | None]:
+def repeating_schedule(timing: Timing, clients: Clients) -> tuple[Timeline, int | None]:
     """A schedule with its period, or a long one if it does not repeat itself soon."""
     ready, results = Begun(timing, clients), max(PLAYED, 40 * len(clients.importance))
     for enough in (results // 5, results) if ready.repeats else ():
         schedule = plan_results(timing, clients, enough)
-        short = Schedule(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)
+        short = Timeline(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)
         period = period_of(short, ready.resolution)
         if period is not None:
             return short, period
     return plan_results(timing, clients, results), None
 
 
-def period_of(schedule: Schedule, resolution: int = 10**6) -> int | None:
+def period_of(schedule: Timeline, resolution: int = 10**6) -> int | None:
     """After how many steps the end of a schedule repeats what came before, if that can be seen.
 
     How many steps, and how many ticks, ago each client last reported must be the same again. With fixed times
@@ -192,7 +192,7 @@ def period_of(schedule: Schedule, resolution: int = 10**6) -> int | None:
     return next((k for k in range(1, len(ages)) if ages[-1 - k] == ages[-1]), None)
 
 
-def _play(steps: Sequence[Step], phi: Floats, optima: Floats, ring: Floats) -> Iterator[Floats]:
+def _play(steps: Sequence[Step], phi: Float64s, optima: Float64s, ring: Float64s) -> Iterator[Float64s]:
     """The model after each step; `ring` holds the versions in use, version v in row v modulo its length."""
     depth = len(ring)
     for step in steps:
@@ -204,12 +204,12 @@ def _play(steps: Sequence[Step], phi: Floats, optima: Floats, ring: Floats) -> I
         yield model
 
 
-def _ring(schedule: Schedule, first: Floats) -> Floats:
+def _ring(schedule: Timeline, first: Float64s) -> Float64s:
     """As many copies of the first model as there are versions in use."""
     return np.repeat(first[None], 1 + int(schedule.staleness.max(initial=0)), axis=0)
 
 
-def _exact_growth(schedule: Schedule, phi: Floats, period: int) -> Floats:
+def _exact_growth(schedule: Timeline, phi: Float64s, period: int) -> Float64s:
     """From the eigenvalues of the matrix that takes the versions in use before a period to those after."""
     begin, end = len(schedule.steps) - period, len(schedule.steps)
     depth = 1 + int(schedule.staleness.max(initial=0))
@@ -225,12 +225,12 @@ def _exact_growth(schedule: Schedule, phi: Floats, period: int) -> Floats:
     return np.log(radius) / (schedule.steps[-1].time - before)
 
 
-def _by_age(newest: int, depth: int) -> NDArray[np.int64]:
+def _by_age(newest: int, depth: int) -> Int64s:
     """Rows of a ring, from the newest version to the oldest."""
     return (newest - np.arange(depth)) % depth
 
 
-def _seen_growth(schedule: Schedule, phi: Floats) -> Floats:
+def _seen_growth(schedule: Timeline, phi: Float64s) -> Float64s:
     """The slope of log ||versions in use|| over the second half of a schedule, for clients with optimum 0."""
     ring = _ring(schedule, np.ones((len(phi), 1)))
     half, seldom = len(schedule.steps) // 2, 4 * len(ring)

@@ -2,7 +2,7 @@
 
 A Markov chain with transition matrix P forgets where it started at the rate of its second largest eigenvalue
 modulus m; with mixing rate r = (m + 1) / 2 and a constant C of its eigenvectors (Sun, Sun and Yin, "On Markov
-Chain Gradient Descent", 2018),
+Chain Gradient OptimizerSteps", 2018),
 
     |[P^t]_ij - rho_j| <= C r^t.
 
@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ...participation.base import Floats
+from ...typing import Float64s
 
 MOST_STATES = 4096
 """Up to so many joint states, a product of chains is written down."""
@@ -79,7 +79,7 @@ def mixing_constant(chain: ArrayLike) -> float:
     return float(np.sqrt(max(len(matrix) - 1, 1)) * size)
 
 
-def stationary_law(chain: ArrayLike) -> Floats:
+def stationary_law(chain: ArrayLike) -> Float64s:
     """The probabilities that one step leaves as they are.
 
     >>> stationary_law([[0.4, 0.6], [0.2, 0.8]])
@@ -91,7 +91,7 @@ def stationary_law(chain: ArrayLike) -> Floats:
     return np.asarray(np.maximum(law, 0.0))
 
 
-def joint_chain(chains: Sequence[ArrayLike]) -> Floats:
+def joint_chain(chains: Sequence[ArrayLike]) -> Float64s:
     """The transition matrix of independent clients together, over all combinations of their states."""
     matrices = [_stochastic(chain) for chain in chains]
     states = np.prod([float(len(matrix)) for matrix in matrices])
@@ -102,7 +102,7 @@ def joint_chain(chains: Sequence[ArrayLike]) -> Floats:
     return reduce(lambda one, two: np.asarray(np.kron(one, two)), matrices, np.ones((1, 1)))
 
 
-def _stochastic(chain: ArrayLike) -> NDArray[np.float64]:
+def _stochastic(chain: ArrayLike) -> Float64s:
     matrix = np.asarray(chain, np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ConfigError(f"a transition matrix must be square, but has shape {matrix.shape}.")

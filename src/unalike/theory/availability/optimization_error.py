@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ...participation.base import Floats
+from ...typing import Float64s
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Constants:
 
     smoothness: float
     """L, for all clients' objectives."""
-    noise: Floats
+    noise: Float64s
     """sigma_k^2, the variance of each client's stochastic gradients."""
     slope: float
     """D, the longest gradient of any client's objective on the set."""
@@ -63,7 +63,7 @@ class Constants:
         return self.slope**2 + float(np.max(self.noise))
 
 
-class OptimisationBound(NamedTuple):
+class OptimizationBound(NamedTuple):
     """The terms of the bound, each already divided by the sum of the step sizes."""
 
     noise: float
@@ -96,9 +96,9 @@ def largest_first_rate(smoothness: float, local_steps: int, total_weight: float)
     return 1 / (2 * smoothness * (1 + 2 * local_steps * total_weight))
 
 
-def optimisation_bound(
+def optimization_bound(
     active: ArrayLike, weights: ArrayLike, constants: Constants, rates: ArrayLike
-) -> OptimisationBound:
+) -> OptimizationBound:
     """The bound for rates eta_1 .. eta_T, term by term; sums run to T, which is all the proof needs."""
     pi, q, eta = (np.asarray(a, np.float64) for a in (active, weights, rates))
     _check_rates(eta, constants, float(q.sum()))
@@ -115,28 +115,28 @@ def optimisation_bound(
         c.spread * float(eta[: max(c.burn_in - 1, 0)].sum()),
         _persistence(c, eta, total),
     )
-    return OptimisationBound(*(term / float(eta.sum()) for term in terms))
+    return OptimizationBound(*(term / float(eta.sum()) for term in terms))
 
 
 def quickest_weights(
     active: ArrayLike, constants: Constants, rates: ArrayLike, total_weight: float = 1.0
-) -> Floats:
+) -> Float64s:
     """The weights of this total that minimise the bound, whatever bias they bring.
 
     A client that is never there takes what would be too much for the others: it costs nothing.
     """
     pi, eta = np.asarray(active, np.float64), np.asarray(rates, np.float64)
     offset = 2 / constants.local_steps * constants.diameter**2 + _unmixed(constants, eta, total_weight)
-    return minimise_ratio(_curvature(pi, constants, eta), offset, pi, total_weight)
+    return minimize_ratio(_curvature(pi, constants, eta), offset, pi, total_weight)
 
 
-def minimise_ratio(curvature: Floats, offset: float, slope: Floats, total: float) -> Floats:
+def minimize_ratio(curvature: Float64s, offset: float, slope: Float64s, total: float) -> Float64s:
     """The q >= 0 of sum `total` with the least (sum a_k q_k^2 / 2 + offset) / (sum s_k q_k).
 
     By Dinkelbach's iteration ("On Nonlinear Fractional Programming", 1967): with the ratio iota of the last
     q, minimise numerator - iota * denominator; iota falls, quadratically fast, until it is the least ratio.
 
-    >>> minimise_ratio(np.ones(2), 10.0, np.array([0.9, 0.1]), total=1.0)
+    >>> minimize_ratio(np.ones(2), 10.0, np.array([0.9, 0.1]), total=1.0)
     array([1., 0.])
     """
     if not (total > 0 and slope.max() > 0 and slope.min() >= 0 and curvature.min() >= 0 and offset >= 0):
@@ -154,7 +154,7 @@ def minimise_ratio(curvature: Floats, offset: float, slope: Floats, total: float
     return q
 
 
-def fill_simplex(gains: Floats, curvature: Floats, total: float) -> Floats:
+def fill_simplex(gains: Float64s, curvature: Float64s, total: float) -> Float64s:
     """The q >= 0 of sum `total` with the largest sum g_k q_k - a_k q_k^2 / 2, exactly.
 
     q_k = (g_k - theta) / a_k where positive. The sum falls piecewise linearly in theta, so one sort finds it.
@@ -174,7 +174,7 @@ def fill_simplex(gains: Floats, curvature: Floats, total: float) -> Floats:
     return q
 
 
-def _level(gains: Floats, curvature: Floats, total: float) -> float:
+def _level(gains: Float64s, curvature: Float64s, total: float) -> float:
     """The theta at which sum max(g_k - theta, 0) / a_k is `total`."""
     if not len(gains):
         return -np.inf
@@ -185,16 +185,16 @@ def _level(gains: Floats, curvature: Floats, total: float) -> float:
     return float(top + thetas[np.flatnonzero(levels > thetas)[-1]])
 
 
-def _curvature(active: Floats, constants: Constants, rates: Floats) -> Floats:
+def _curvature(active: Float64s, constants: Constants, rates: Float64s) -> Float64s:
     return np.asarray(2 * (constants.local_steps + 1) * active * constants.noise * float(rates @ rates))
 
 
-def _unmixed(constants: Constants, rates: Floats, total_weight: float) -> float:
+def _unmixed(constants: Constants, rates: Float64s, total_weight: float) -> float:
     rounds = np.arange(1, len(rates) + 1)
     return constants.states * total_weight / 4 * float((rates**2 + 1.0 / rounds**2).sum())
 
 
-def _persistence(constants: Constants, rates: Floats, total_weight: float) -> float:
+def _persistence(constants: Constants, rates: Float64s, total_weight: float) -> float:
     """phi / ln(1 / r): each round costs the step size of the round that it still resembles."""
     if constants.mixing_rate >= 1:
         return float("inf")
@@ -207,7 +207,7 @@ def _persistence(constants: Constants, rates: Floats, total_weight: float) -> fl
     return float(scale * (logs @ older**2) / forget)
 
 
-def _check_rates(rates: Floats, constants: Constants, total_weight: float) -> None:
+def _check_rates(rates: Float64s, constants: Constants, total_weight: float) -> None:
     if not len(rates) or (rates <= 0).any() or (np.diff(rates) > 0).any():
         raise ConfigError("step sizes must be positive and must not grow.")
     largest = largest_first_rate(constants.smoothness, constants.local_steps, total_weight)

@@ -17,23 +17,22 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, xlogy
 
 from ...data import Federation
+from ...typing import Float64s, Int64s
 
-Floats = NDArray[np.float64]
 TINY = 1e-300
 
 
 class Component(Protocol):
     """A model with one vector of parameters."""
 
-    def losses(self, theta: Floats, x: Floats, y: Floats) -> Floats:
+    def losses(self, theta: Float64s, x: Float64s, y: Float64s) -> Float64s:
         """One negative log-likelihood per row, up to a constant."""
 
-    def fit(self, theta: Floats, x: Floats, y: Floats, weights: Floats) -> Floats:
+    def fit(self, theta: Float64s, x: Float64s, y: Float64s, weights: Float64s) -> Float64s:
         """The parameters that minimise the weighted sum of losses, found from a start."""
 
 
@@ -43,19 +42,19 @@ class Logistic:
 
     l2: float = 1e-6
 
-    def losses(self, theta: Floats, x: Floats, y: Floats) -> Floats:
+    def losses(self, theta: Float64s, x: Float64s, y: Float64s) -> Float64s:
         """log(1 + exp(score)) - y score."""
         score = x @ theta
         return np.logaddexp(0.0, score) - y * score
 
-    def fit(self, theta: Floats, x: Floats, y: Floats, weights: Floats) -> Floats:
+    def fit(self, theta: Float64s, x: Float64s, y: Float64s, weights: Float64s) -> Float64s:
         """By Newton steps along trust regions."""
 
-        def value(theta: Floats) -> tuple[float, Floats]:
+        def value(theta: Float64s) -> tuple[float, Float64s]:
             total = weights @ self.losses(theta, x, y) + 0.5 * self.l2 * theta @ theta
             return float(total), x.T @ (weights * (expit(x @ theta) - y)) + self.l2 * theta
 
-        def curvature(theta: Floats) -> Floats:
+        def curvature(theta: Float64s) -> Float64s:
             chance = expit(x @ theta)
             return (x.T * (weights * chance * (1 - chance))) @ x + self.l2 * np.eye(len(theta))
 
@@ -70,11 +69,11 @@ class LeastSquares:
 
     l2: float = 1e-9
 
-    def losses(self, theta: Floats, x: Floats, y: Floats) -> Floats:
+    def losses(self, theta: Float64s, x: Float64s, y: Float64s) -> Float64s:
         """Half the squared error."""
         return 0.5 * (x @ theta - y) ** 2
 
-    def fit(self, theta: Floats, x: Floats, y: Floats, weights: Floats) -> Floats:
+    def fit(self, theta: Float64s, x: Float64s, y: Float64s, weights: Float64s) -> Float64s:
         """The normal equations."""
         moments = (x.T * weights) @ x + self.l2 * np.eye(x.shape[1])
         return np.asarray(np.linalg.solve(moments, x.T @ (weights * y)), np.float64)
@@ -84,15 +83,15 @@ class LeastSquares:
 class Custom:
     """A user's own losses and weighted fit."""
 
-    losses: Callable[[Floats, Floats, Floats], Floats]
-    fit: Callable[[Floats, Floats, Floats, Floats], Floats]
+    losses: Callable[[Float64s, Float64s, Float64s], Float64s]
+    fit: Callable[[Float64s, Float64s, Float64s, Float64s], Float64s]
 
 
 class Fitted(NamedTuple):
     """Components (components, parameters), mixture weights (clients, components), and f after each step."""
 
-    theta: Floats
-    weights: Floats
+    theta: Float64s
+    weights: Float64s
     objective: list[float]
 
 
@@ -100,9 +99,9 @@ class Fitted(NamedTuple):
 class MixtureProblem:
     """All rows, with the client of each, and what a component is."""
 
-    x: Floats
-    y: Floats
-    owners: NDArray[np.int64]
+    x: Float64s
+    y: Float64s
+    owners: Int64s
     component: Component
 
     @classmethod
@@ -115,60 +114,60 @@ class MixtureProblem:
         )
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Int64s:
         """How many rows every client has."""
         return np.bincount(self.owners)
 
-    def losses(self, theta: Floats) -> Floats:
+    def losses(self, theta: Float64s) -> Float64s:
         """The loss of every row under every component."""
         return np.stack([self.component.losses(one, self.x, self.y) for one in theta], axis=1)
 
-    def posterior(self, theta: Floats, weights: Floats) -> Floats:
+    def posterior(self, theta: Float64s, weights: Float64s) -> Float64s:
         """The E-step."""
         joint = self._joint(theta, weights)
         return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
-    def mean_by_client(self, values: Floats) -> Floats:
+    def mean_by_client(self, values: Float64s) -> Float64s:
         """The mean over each client's rows."""
         columns = values.reshape(len(values), -1)
         sums = np.stack([np.bincount(self.owners, column) for column in columns.T], axis=1)
         return (sums / self.sizes[:, None]).reshape(-1, *values.shape[1:])
 
-    def objectives(self, theta: Floats, weights: Floats) -> Floats:
+    def objectives(self, theta: Float64s, weights: Float64s) -> Float64s:
         """f of every client."""
         return self.mean_by_client(-logsumexp(self._joint(theta, weights), axis=1))
 
-    def objective(self, theta: Floats, weights: Floats) -> float:
+    def objective(self, theta: Float64s, weights: Float64s) -> float:
         """f of all clients together."""
         return float(self._importance @ self.objectives(theta, weights))
 
-    def bounds(self, theta: Floats, weights: Floats, chances: Floats) -> Floats:
+    def bounds(self, theta: Float64s, weights: Float64s, chances: Float64s) -> Float64s:
         """g of every client, for any chances q."""
         priors = np.log(np.maximum(weights, TINY))[self.owners]
         terms = chances * (self.losses(theta) - priors) + xlogy(chances, chances)
         return self.mean_by_client(terms.sum(axis=1))
 
-    def evidence_gaps(self, theta: Floats, weights: Floats, chances: Floats) -> Floats:
+    def evidence_gaps(self, theta: Float64s, weights: Float64s, chances: Float64s) -> Float64s:
         """By how much g lies above f, as the mean divergence of q from the posterior."""
         found = self.posterior(theta, weights)
         return self.mean_by_client(divergence(chances, found))
 
-    def best_weights(self, chances: Floats) -> Floats:
+    def best_weights(self, chances: Float64s) -> Float64s:
         """The M-step of the mixture weights."""
         return self.mean_by_client(chances)
 
-    def best_components(self, theta: Floats, chances: Floats) -> Floats:
+    def best_components(self, theta: Float64s, chances: Float64s) -> Float64s:
         """The M-step of the components, exactly."""
         return np.stack(
             [self.component.fit(one, self.x, self.y, q) for one, q in zip(theta, chances.T, strict=True)]
         )
 
-    def step(self, theta: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def step(self, theta: Float64s, weights: Float64s) -> tuple[Float64s, Float64s]:
         """One E-step and both M-steps."""
         chances = self.posterior(theta, weights)
         return self.best_components(theta, chances), self.best_weights(chances)
 
-    def solve(self, theta: Floats, weights: Floats | None = None, steps: int = 100) -> Fitted:
+    def solve(self, theta: Float64s, weights: Float64s | None = None, steps: int = 100) -> Fitted:
         """Some steps from a start; clients begin with equal weights unless others are given."""
         shares = np.full((len(self.sizes), len(theta)), 1 / len(theta)) if weights is None else weights
         values = [self.objective(theta, shares)]
@@ -177,11 +176,11 @@ class MixtureProblem:
             values.append(self.objective(theta, shares))
         return Fitted(theta, shares, values)
 
-    def restarts(self, starts: Sequence[Floats], steps: int = 100) -> Fitted:
+    def restarts(self, starts: Sequence[Float64s], steps: int = 100) -> Fitted:
         """The best of several starts, by f."""
         return min((self.solve(start, steps=steps) for start in starts), key=lambda one: one.objective[-1])
 
-    def fit_weights(self, theta: Floats, start: Floats, steps: int = 1000) -> Floats:
+    def fit_weights(self, theta: Float64s, start: Float64s, steps: int = 1000) -> Float64s:
         """Mixture weights alone, for components that stay as they are."""
         losses, weights = self.losses(theta), start
         for _ in range(steps):
@@ -197,14 +196,14 @@ class MixtureProblem:
         return replace(self, x=self.x[rows], y=self.y[rows], owners=owners)
 
     @property
-    def _importance(self) -> Floats:
+    def _importance(self) -> Float64s:
         return self.sizes / self.sizes.sum()
 
-    def _joint(self, theta: Floats, weights: Floats) -> Floats:
+    def _joint(self, theta: Float64s, weights: Float64s) -> Float64s:
         return np.log(np.maximum(weights, TINY))[self.owners] - self.losses(theta)
 
 
-def divergence(p: Floats, q: Floats) -> Floats:
+def divergence(p: Float64s, q: Float64s) -> Float64s:
     """The Kullback-Leibler divergence of p from q, along the last axis.
 
     >>> float(divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5])))

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...algorithms.shared.client_data import ClientData
 from ...algorithms.shared.solvers import Newton, Solved, Solver
 from ...core.pytrees import Tree
 from ...models import Task
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-6
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ...participation.base import Floats
 from ...participation.samplers.statistics import WeightStatistics
+from ...typing import Float64s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ def _conditions(statistics: WeightStatistics, problem: Problem) -> Conditions:
     )
 
 
-def proximal_accumulation(local_steps: int, learning_rate: float, mu: float) -> Floats:
+def proximal_accumulation(local_steps: int, learning_rate: float, mu: float) -> Float64s:
     """How much of each local gradient is left in a client's update after all its proximal steps.
 
     The k-th of K steps of FedProx counts (1 - eta_l mu)^(K - 1 - k) times; plain SGD counts each once.
@@ -183,12 +183,12 @@ def proximal_accumulation(local_steps: int, learning_rate: float, mu: float) -> 
     return np.power(1 - learning_rate * mu, np.arange(local_steps - 1, -1, -1, dtype=np.float64))
 
 
-def effective_steps(importance: Floats, accumulated: ArrayLike) -> float:
+def effective_steps(importance: Float64s, accumulated: ArrayLike) -> float:
     """The mean local work, sum_i p_i ||a_i||_1, where client i's gradients count ||a_i||_1 times in all."""
     return float(importance @ np.asarray(accumulated, np.float64))
 
 
-def effective_importance(importance: Floats, accumulated: ArrayLike) -> Floats:
+def effective_importance(importance: Float64s, accumulated: ArrayLike) -> Float64s:
     """What clients really count when they work differently: p_i ||a_i||_1, shared out to sum to one.
 
     >>> effective_importance(np.array([0.5, 0.5]), [3, 1])

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...participation.base import Floats, check_per_round
+from ...participation.base import check_per_round
 from ...participation.samplers.statistics import WeightStatistics
+from ...typing import Float64s
 
 ALIKE = 1e-9
 """Numbers that differ by less than this part of them are taken as equal."""
@@ -127,7 +128,7 @@ def uniform_thresholds(clients: int, per_round: int) -> Thresholds:
     return Thresholds(1 / (left + 1), (clients - 1) / (clients * left) if left else math.inf)
 
 
-def uniform_beats_multinomial(importance: Floats, per_round: int) -> bool:
+def uniform_beats_multinomial(importance: Float64s, per_round: int) -> bool:
     """Whether uniform draws have both the smaller Sigma and the smaller gamma.
 
     >>> uniform_beats_multinomial(np.full(10, 0.1), 5)

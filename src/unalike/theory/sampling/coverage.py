@@ -9,10 +9,9 @@ distribution r_k. Summed over classes, one minus it is the expected number of cl
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ...participation.base import Floats
 from ...participation.samplers.base import Sampler
 from ...participation.samplers.bernoulli import Binomial, Optimal, Poisson
 from ...participation.samplers.clustered import Clustered
@@ -20,15 +19,16 @@ from ...participation.samplers.multinomial import Multinomial
 from ...participation.samplers.uniform import (
     Full,
     OriginalFedAvg,
-    Renormalised,
+    Renormalized,
     Uniform,
     UniformWithReplacement,
 )
+from ...typing import Bools, Float64s, Int64s
 
-Groups = NDArray[np.bool_]
+Groups = Bools
 
 
-def classes_seen(sampler: Sampler, importance: Floats, classes: ArrayLike) -> float:
+def classes_seen(sampler: Sampler, importance: Float64s, classes: ArrayLike) -> float:
     """The expected number of distinct classes among the clients of a round.
 
     `classes` is one class number per client, or a (clients, classes) table of how many rows each has.
@@ -41,7 +41,7 @@ def classes_seen(sampler: Sampler, importance: Floats, classes: ArrayLike) -> fl
     return float((1 - chance_missed(sampler, importance, holders(classes))).sum())
 
 
-def chance_empty(sampler: Sampler, importance: Floats) -> float:
+def chance_empty(sampler: Sampler, importance: Float64s) -> float:
     """The probability that no client takes part in a round.
 
     >>> from unalike.participation import Binomial
@@ -53,7 +53,7 @@ def chance_empty(sampler: Sampler, importance: Floats) -> float:
     return float(chance_missed(sampler, importance, np.ones((len(importance), 1), bool))[0])
 
 
-def chance_distinct(importance: Floats, draws: int) -> float:
+def chance_distinct(importance: Float64s, draws: int) -> float:
     """The probability that independent draws in proportion to importance name no client twice.
 
     It is m! times the m-th elementary symmetric polynomial of the importances.
@@ -75,7 +75,7 @@ def holders(classes: ArrayLike) -> Groups:
     return table[:, None] == np.unique(table)[None, :] if table.ndim == 1 else table > 0
 
 
-def chance_missed(sampler: Sampler, importance: Floats, groups: Groups) -> Floats:
+def chance_missed(sampler: Sampler, importance: Float64s, groups: Groups) -> Float64s:
     """For every group (a column of `groups`) the probability that none of its clients has any weight."""
     members = groups & (importance > 0)[:, None]
     counts = members.sum(axis=0)
@@ -85,7 +85,7 @@ def chance_missed(sampler: Sampler, importance: Floats, groups: Groups) -> Float
             return (counts == 0).astype(float)
         case Multinomial(per_round=m):
             return np.maximum(1 - importance @ members, 0) ** m
-        case Uniform(per_round=m) | OriginalFedAvg(per_round=m) | Renormalised(per_round=m):
+        case Uniform(per_round=m) | OriginalFedAvg(per_round=m) | Renormalized(per_round=m):
             return _none_of(counts, n, min(m, n))
         case UniformWithReplacement(per_round=m):
             return (1 - counts / n) ** m
@@ -97,14 +97,14 @@ def chance_missed(sampler: Sampler, importance: Floats, groups: Groups) -> Float
     raise ConfigError(f"which clients {type(sampler).__name__} misses has no closed form.")
 
 
-def _none_of(counts: NDArray[np.int64], clients: int, drawn: int) -> Floats:
+def _none_of(counts: Int64s, clients: int, drawn: int) -> Float64s:
     """C(n - k, m) / C(n, m), for each k, one draw after the other."""
     before = np.arange(drawn)
     others = np.maximum(clients - counts[:, None] - before, 0)
     return (others / (clients - before)).prod(axis=1)
 
 
-def _no_heads(chances: Floats, members: Groups) -> Floats:
+def _no_heads(chances: Float64s, members: Groups) -> Float64s:
     with np.errstate(divide="ignore"):
         logarithms = np.log1p(-chances)
     return np.exp(np.where(members, logarithms[:, None], 0.0).sum(axis=0))

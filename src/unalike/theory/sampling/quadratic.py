@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from ...core.random import generator
 from ...errors import ConfigError
-from ...participation.base import Floats
 from ...participation.samplers.base import Sampler
 from ...participation.samplers.statistics import WeightStatistics
+from ...typing import Float64s
 
 
 def local_progress(learning_rate: float, local_steps: int) -> float:
@@ -70,21 +70,21 @@ def stationary_error(statistics: WeightStatistics, optima: ArrayLike, step: floa
     factor = contraction(statistics, step)
     if factor >= 1:
         return math.inf
-    moments = _moments(statistics, _centred(statistics.importance, optima))
+    moments = _moments(statistics, _centered(statistics.importance, optima))
     settled = moments.pull / float(statistics.mean.sum())
     return moments.added(settled, step) / (1 - factor)
 
 
 def expected_errors(
     statistics: WeightStatistics, optima: ArrayLike, step: float, rounds: int, start: ArrayLike = 0.0
-) -> Floats:
+) -> Float64s:
     """E ||theta - theta*||^2 before every round and after the last.
 
     >>> from unalike.participation import Full
     >>> expected_errors(Full().statistics(np.array([0.5, 0.5])), [0.0, 2.0], step=0.5, rounds=2)
     array([1.    , 0.25  , 0.0625])
     """
-    moments = _moments(statistics, _centred(statistics.importance, optima))
+    moments = _moments(statistics, _centered(statistics.importance, optima))
     factor, length = contraction(statistics, step), float(statistics.mean.sum())
     mean = np.asarray(start) - statistics.importance @ _rows(optima)
     squares = [float(mean @ mean)]
@@ -96,14 +96,14 @@ def expected_errors(
 
 def simulate(
     sampler: Sampler,
-    importance: Floats,
+    importance: Float64s,
     optima: ArrayLike,
     step: float,
     rounds: int,
     seed: int = 0,
     replicas: int = 1,
     start: ArrayLike = 0.0,
-) -> Floats:
+) -> Float64s:
     """||theta - theta*||^2 before every round and after the last, one row per independent replica.
 
     >>> from unalike.participation import Full
@@ -112,7 +112,7 @@ def simulate(
     """
     if sampler.asks:
         raise ConfigError(f"{type(sampler).__name__} asks clients first; the laboratory only draws.")
-    x = _centred(importance, optima)
+    x = _centered(importance, optima)
     sums, pulls = _draws(sampler, importance, x, (replicas, rounds), seed)
     error = np.broadcast_to(np.asarray(start) - importance @ _rows(optima), (replicas, x.shape[1]))
     squares = [(error**2).sum(axis=1)]
@@ -123,8 +123,8 @@ def simulate(
 
 
 def _draws(
-    sampler: Sampler, importance: Floats, x: Floats, shape: tuple[int, int], seed: int
-) -> tuple[Floats, Floats]:
+    sampler: Sampler, importance: Float64s, x: Float64s, shape: tuple[int, int], seed: int
+) -> tuple[Float64s, Float64s]:
     """sum_i omega_i and sum_i omega_i x_i for each replica and round: all that a round needs to know."""
     rng = generator(seed, "laboratory")
     sums, pulls = np.empty(shape), np.empty((*shape, x.shape[1]))
@@ -138,14 +138,14 @@ def _draws(
 class _Moments(NamedTuple):
     """With z = sum_i omega_i x_i and S = sum_i omega_i:"""
 
-    pull: Floats
+    pull: Float64s
     """E[z], zero for unbiased weights."""
-    along: Floats
+    along: Float64s
     """E[S z]."""
     square: float
     """E ||z||^2."""
 
-    def added(self, mean: Floats, step: float) -> float:
+    def added(self, mean: Float64s, step: float) -> float:
         """What a round adds to the contracted mean square of an error e of known mean.
 
         It is 2 g E[(1 - g S) z] E[e] + g^2 E ||z||^2.
@@ -153,13 +153,13 @@ class _Moments(NamedTuple):
         return 2 * step * float((self.pull - step * self.along) @ mean) + step**2 * self.square
 
 
-def _moments(statistics: WeightStatistics, x: Floats) -> _Moments:
+def _moments(statistics: WeightStatistics, x: Float64s) -> _Moments:
     pull = statistics.mean @ x
     covariance_along, trace = _noise(statistics, x)
     return _Moments(pull, covariance_along + statistics.mean.sum() * pull, trace + float(pull @ pull))
 
 
-def _noise(statistics: WeightStatistics, x: Floats) -> tuple[Floats, float]:
+def _noise(statistics: WeightStatistics, x: Float64s) -> tuple[Float64s, float]:
     """X^T C 1 and trace(X^T C X); with an alpha, C = diag(gamma) - alpha p p^T needs no matrix."""
     if statistics.gammas is not None and statistics.alpha is not None:
         p, middle = statistics.importance, statistics.importance @ x
@@ -169,13 +169,13 @@ def _noise(statistics: WeightStatistics, x: Floats) -> tuple[Floats, float]:
     return covariance.sum(axis=1) @ x, float(((covariance @ x) * x).sum())
 
 
-def _centred(importance: Floats, optima: ArrayLike) -> Floats:
+def _centered(importance: Float64s, optima: ArrayLike) -> Float64s:
     rows = _rows(optima)
     if len(rows) != len(importance) or not np.isfinite(rows).all():
         raise ConfigError(f"optima need one finite row for each of {len(importance)} clients.")
     return rows - importance @ rows
 
 
-def _rows(optima: ArrayLike) -> Floats:
+def _rows(optima: ArrayLike) -> Float64s:
     given = np.asarray(optima, np.float64)
     return given[:, None] if given.ndim == 1 else given

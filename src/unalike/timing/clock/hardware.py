@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from ...core.random import bits
 from ...core.registry import Registry
 from ...errors import ConfigError
+from ...typing import ClientIds, Float64s, Int64s
 
-Ticks = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Ticks = Int64s
 FINE = 10**9
 """Ticks in a unit of time where times are random."""
 LONGEST = 10**8
@@ -37,28 +36,28 @@ class Hardware:
 
     resolution: int
     """Ticks in one unit of time."""
-    mean: Floats
+    mean: Float64s
     """Each client's mean time for a job, in units of time."""
     fixed: bool = False
     """Whether every job of a client takes the same time."""
 
-    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+    def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         """How long these clients take for their jobs of these numbers; a function of nothing else."""
         raise NotImplementedError(f"{type(self).__name__} does not say how long clients take.")
 
-    def chance_within(self, time: float | Floats) -> Floats | None:
+    def chance_within(self, time: float | Float64s) -> Float64s | None:
         """The probability that each client's job takes at most this long (one time, or one for each),
         where it is known."""
         return (self.mean <= time + 1e-12).astype(float) if self.fixed else None
 
-    def mean_windows(self, window: float, longest: float = inf) -> Floats | None:
+    def mean_windows(self, window: float, longest: float = inf) -> Float64s | None:
         """How many windows of this length each client's job lasts on average, the last one counted whole,
         if jobs end at the latest after `longest`; where it is known."""
         if self.chance_within(window) is None:
             return None
         return summed_tail(self._chance_after, window, longest)
 
-    def _chance_after(self, time: float) -> Floats:
+    def _chance_after(self, time: float) -> Float64s:
         within = self.chance_within(time)
         return np.zeros(len(self.mean)) if within is None else 1 - within
 
@@ -85,7 +84,7 @@ class FixedTimes(Hardware):
         self.each = np.array([int(time * self.resolution) for time in exact], np.int64)
         self.mean = np.array([float(time) for time in exact])
 
-    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+    def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         return self.each[clients]
 
 
@@ -102,11 +101,11 @@ class RandomTimes(Hardware):
         other.seed = int(bits(self.seed, "other luck") >> np.uint64(1))
         return other
 
-    def factor(self, uniform: Floats) -> Floats:
+    def factor(self, uniform: Float64s) -> Float64s:
         """From uniform numbers in (0, 1) to times of mean one."""
         raise NotImplementedError
 
-    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+    def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         drawn = (bits(self.seed, "job time", clients, jobs) >> np.uint64(11)).astype(np.float64)
         times = self.mean[clients] * self.factor(drawn * 2.0**-53 + 2.0**-54)
         return np.maximum(np.rint(times * FINE), 1).astype(np.int64)
@@ -115,10 +114,10 @@ class RandomTimes(Hardware):
 class ExponentialTimes(RandomTimes):
     """Memoryless times."""
 
-    def factor(self, uniform: Floats) -> Floats:
+    def factor(self, uniform: Float64s) -> Float64s:
         return -np.log(uniform)
 
-    def chance_within(self, time: float | Floats) -> Floats:
+    def chance_within(self, time: float | Float64s) -> Float64s:
         return -np.expm1(-time / self.mean)
 
 
@@ -131,16 +130,16 @@ class LogNormalTimes(RandomTimes):
             raise ConfigError(f"sigma must not be negative, but is {sigma}.")
         self.sigma = sigma
 
-    def factor(self, uniform: Floats) -> Floats:
+    def factor(self, uniform: Float64s) -> Float64s:
         return np.exp(self.sigma * scipy.special.ndtri(uniform) - self.sigma**2 / 2)
 
-    def chance_within(self, time: float | Floats) -> Floats:
+    def chance_within(self, time: float | Float64s) -> Float64s:
         if self.sigma == 0:
             return (self.mean <= time + 1e-12).astype(float)
         return scipy.special.ndtr((np.log(time / self.mean) + self.sigma**2 / 2) / self.sigma)
 
 
-def summed_tail(later: Callable[[float], Floats], window: float, longest: float = inf) -> Floats:
+def summed_tail(later: Callable[[float], Float64s], window: float, longest: float = inf) -> Float64s:
     """sum_k P(T > k window) over all k with k window < longest: the mean of ceil(min(T, longest) / window).
 
     The first terms are added one by one; then tails are smooth, and sums over longer and longer stretches

@@ -1,7 +1,7 @@
 """Which jobs are in the air?
 
 A client that was sent a model works on one job until its result is ready; the server takes results when its
-policy says so. A :class:`Flight` knows all jobs, by ticks, and which versions of the model they started from.
+policy says so. A :class:`Jobs` knows all jobs, by ticks, and which versions of the model they started from.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Array, ClientIds
 from .hardware import Hardware
 
-Numbers = NDArray[np.int64]
 FEW = 16
 """Up to so many clients are sent off one by one."""
 CACHED = 1 << 23
 """Durations that are kept; those of everyone's j-th job are computed together."""
 
 
-class Flight:
+class Jobs:
     """Jobs of clients, one at a time each; times are ticks of the hardware times `finer`."""
 
     def __init__(self, hardware: Hardware, clients: int, finer: int = 1, longest: int | None = None) -> None:
@@ -40,14 +39,14 @@ class Flight:
         self._queue: list[tuple[int, int]] = []
         self._uses: dict[int, int] = {}
         self._grounded: set[int] = set(range(clients))
-        self._durations: dict[int, Numbers] = {}
+        self._durations: dict[int, ClientIds] = {}
         self.pause: Callable[[float], None] = time.sleep
         """How to wait for real clients; raises when somebody asks to stop."""
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    def send(self, clients: Numbers, version: int, now: int) -> None:
+    def send(self, clients: ClientIds, version: int, now: int) -> None:
         """Clients that do not work begin a job on this version."""
         if len(clients) > FEW:
             ends = now + self._in_time(clients, self.finer * self.hardware.ticks(clients, self.jobs[clients]))
@@ -61,7 +60,7 @@ class Flight:
                 self.ready[client] = end
         self._depart(clients, version, now)
 
-    def _depart(self, clients: Numbers, version: int, now: int) -> None:
+    def _depart(self, clients: ClientIds, version: int, now: int) -> None:
         self.jobs[clients] += 1
         self._grounded.difference_update(clients.tolist())
         self.version[clients], self.started[clients] = version, now
@@ -83,7 +82,7 @@ class Flight:
         """The client whose result is ready first (the smaller number among equals); it stops working."""
         return heapq.heappop(self._queue)[1]
 
-    def land(self, clients: Numbers) -> tuple[Numbers, Numbers]:
+    def land(self, clients: ClientIds) -> tuple[ClientIds, ClientIds]:
         """These clients work no longer; the versions they worked on, and those that nobody works on now."""
         versions = self.version[clients]
         self.version[clients] = -1
@@ -96,7 +95,7 @@ class Flight:
                 unused.append(version)
         return versions, np.array(unused, np.int64)
 
-    def cancel(self, clients: Numbers) -> None:
+    def cancel(self, clients: ClientIds) -> None:
         """Forget the jobs of these clients, who are still to land."""
         gone = set(clients.tolist())
         self._queue = [(end, client) for end, client in self._queue if client not in gone]
@@ -110,7 +109,7 @@ class Flight:
         """Whether somebody works on this version."""
         return version in self._uses
 
-    def idle(self) -> Numbers:
+    def idle(self) -> ClientIds:
         """The clients that do not work."""
         return np.array(sorted(self._grounded), np.int64)
 
@@ -133,7 +132,7 @@ class Flight:
                 del self._durations[next(iter(self._durations))]
         return int(everyone[client])
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Everything, as arrays."""
         return {
             "version": self.version.copy(),
@@ -144,7 +143,7 @@ class Flight:
             "queue": np.array([client for _, client in sorted(self._queue)], np.int64),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
         self.version, self.started, self.ready, self.jobs, self.given_up = (
             np.array(state[name]) for name in ("version", "started", "ready", "jobs", "given_up")

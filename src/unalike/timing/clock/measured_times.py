@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.text_files import read_text
 from ...errors import ConfigError
-from .hardware import FINE, Floats, Hardware, Ticks, hardware_registry
+from ...typing import Bools, ClientIds, Float64s, Int64s
+from .hardware import FINE, Hardware, Ticks, hardware_registry
 
 _WORDS = "file of times", "the measured times of clients"
 HEADER = "client,seconds"
@@ -31,7 +32,6 @@ _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WORD = re.compile(r"[^\s,]+")
 _WRONG_WORD = re.compile(rf"(?<![^\s,])(?!{_NUMBER}(?:[\s,]|\Z))[^\s,]+", re.ASCII)
 _WRONG_LINE = re.compile(rf"^(?!\d{{1,9}},{_NUMBER}$).*$", re.MULTILINE | re.ASCII)
-Numbers = NDArray[np.int64]
 
 
 class TraceTimes(Hardware):
@@ -58,7 +58,7 @@ class TraceTimes(Hardware):
         trace._take(np.asarray(clients, np.int64), np.asarray(seconds, np.float64), count)
         return trace
 
-    def _take(self, owner: Numbers, seconds: Floats, count: int) -> None:
+    def _take(self, owner: ClientIds, seconds: Float64s, count: int) -> None:
         wrong = np.flatnonzero(_wrong(seconds))
         if len(wrong):
             place = wrong[0]
@@ -77,21 +77,21 @@ class TraceTimes(Hardware):
         self.mean = np.bincount(owner, seconds, count) / self.counts
         self.fixed = bool((self._each == self._each[self._first[self._owner]]).all())
 
-    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+    def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         return self._each[self._first[clients] + jobs % self.counts[clients]]
 
-    def chance_within(self, time: float | Floats) -> Floats:
+    def chance_within(self, time: float | Float64s) -> Float64s:
         """The share of each client's measured times that are at most this long (or at most its own time)."""
         limit = np.broadcast_to(np.rint(np.asarray(time) * FINE), len(self.counts))
         in_time = self._each <= limit[self._owner]
         return np.bincount(self._owner, in_time, len(self.counts)) / self.counts
 
-    def mean_windows(self, window: float, longest: float = np.inf) -> Floats:
+    def mean_windows(self, window: float, longest: float = np.inf) -> Float64s:
         lasting = np.minimum(self._each, np.rint(longest * FINE)) / np.rint(window * FINE)
         return np.bincount(self._owner, np.ceil(lasting), len(self.counts)) / self.counts
 
 
-def read_times(path: str | Path) -> Floats:
+def read_times(path: str | Path) -> Float64s:
     """Positive numbers of seconds, separated by commas, spaces or line ends."""
     path = Path(path)
     text = read_text(path, *_WORDS)
@@ -106,7 +106,7 @@ def read_times(path: str | Path) -> Floats:
     return seconds
 
 
-def read_measured(path: str | Path, clients: int) -> tuple[Numbers, Floats]:
+def read_measured(path: str | Path, clients: int) -> tuple[ClientIds, Float64s]:
     """The clients and the seconds of all measured jobs, in the order of the file."""
     path = Path(path)
     header, _, body = read_text(path, *_WORDS).replace(" ", "").replace("\r", "").partition("\n")
@@ -141,11 +141,11 @@ def trace(path: str, *, clients: int) -> TraceTimes:
     return TraceTimes.listed(*read_measured(str(path), clients), clients)
 
 
-def _ticks(seconds: Floats) -> Ticks:
+def _ticks(seconds: Float64s) -> Ticks:
     return np.maximum(np.rint(seconds * FINE), 1).astype(np.int64)
 
 
-def _wrong(seconds: Floats) -> NDArray[np.bool_]:
+def _wrong(seconds: Float64s) -> Bools:
     return ~((seconds > 0) & (seconds <= LONGEST))
 
 
@@ -153,7 +153,7 @@ def _allowed() -> str:
     return f"times must be positive numbers of seconds, at most {LONGEST:.0e}"
 
 
-def _check_lines(path: Path, owner: Numbers, seconds: Floats, clients: int) -> None:
+def _check_lines(path: Path, owner: ClientIds, seconds: Float64s, clients: int) -> None:
     """Clients that exist, each at least once, and times that can be."""
     strangers, bad = np.flatnonzero(owner >= clients), np.flatnonzero(_wrong(seconds))
     if len(strangers):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
+from ...typing import ClientIds, Float64s, Int64s
 from ..base import Clients
 from .hardware import FINE, Hardware, Ticks
 
@@ -40,7 +41,7 @@ class NetworkTime:
             raise ConfigError(f"bandwidth {words!r} must be megabits down, up, and a latency in seconds.")
         return cls(*numbers)
 
-    def seconds(self, bytes_down: int, bytes_up: int, clients: int) -> NDArray[np.float64]:
+    def seconds(self, bytes_down: int, bytes_up: int, clients: int) -> Float64s:
         """What each client's messages of one job take."""
         try:
             down, up, latency = (
@@ -57,7 +58,7 @@ class NetworkTime:
 class _WithNetwork(Hardware):
     """A hardware whose jobs also wait for their messages."""
 
-    def __init__(self, computing: Hardware, extra: NDArray[np.float64]) -> None:
+    def __init__(self, computing: Hardware, extra: Float64s) -> None:
         self.computing, self.fixed = computing, computing.fixed
         self.resolution = lcm(computing.resolution, FINE)
         if self.resolution > 10**15:
@@ -66,10 +67,10 @@ class _WithNetwork(Hardware):
         self._extra = np.rint(extra * self.resolution).astype(np.int64)
         self.mean = computing.mean + extra
 
-    def ticks(self, clients: NDArray[np.int64], jobs: NDArray[np.int64]) -> Ticks:
+    def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         return self.computing.ticks(clients, jobs) * self._finer + self._extra[clients]
 
-    def chance_within(self, time: float | NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def chance_within(self, time: float | Float64s) -> Float64s | None:
         left = time - (self.mean - self.computing.mean)
         chance = self.computing.chance_within(np.maximum(left, 1e-300))
         return None if chance is None else np.where(left > 0, chance, 0.0)

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...typing import Float64s
 from ..base import timing_registry
-from .base import Floats, Policy
+from .base import Policy
 
 
 @timing_registry.add("asynchronous")
@@ -26,10 +27,10 @@ class Asynchronous(Policy):
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals(count=1))
 
-    def uncorrected(self, importance: Floats) -> Floats:
+    def uncorrected(self, importance: Float64s) -> Float64s:
         return np.ones(len(importance))
 
-    def frequency(self) -> Floats | None:
+    def frequency(self) -> Float64s | None:
         if self._losses:  # who lost a job waits for the next step, which depends on all others
             return None
         return (1 / self.times.mean) / (1 / self.times.mean).sum()

@@ -16,18 +16,16 @@ from math import lcm
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import bits
 from ...errors import ConfigError, unknown
+from ...typing import Array, ClientIds, Float64s
 from ..base import NONE, Clients, Draw, Step, Timing
 from ..clock.hardware import Hardware, exact_time, hardware_registry
-from ..clock.jobs import Flight
+from ..clock.jobs import Jobs
 from ..clock.network_time import NetworkTime, with_network
-from ..staleness import MODES, Weighing
+from ..staleness import MODES, ResultWeights
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 WITHOUT_FILES = ("equal", "spread", "exponential", "lognormal")
 """Hardware that can be tried before the number of clients is known."""
 MILLISECONDS = 1000
@@ -82,11 +80,11 @@ class Policy(Timing):
         """Times that must fall on ticks."""
         return []
 
-    def uncorrected(self, importance: Floats) -> Floats:
+    def uncorrected(self, importance: Float64s) -> Float64s:
         """Weights that do not care how often clients report."""
         raise NotImplementedError
 
-    def frequency(self) -> Floats | None:
+    def frequency(self) -> Float64s | None:
         """How often each client takes part in an aggregation, lost jobs included; None if that is not known
         beforehand."""
         return None
@@ -111,15 +109,15 @@ class Policy(Timing):
         if self.resolution > FINEST:
             raise ConfigError("these times have no common tick; round them to a few decimals.")
         longest = None if self.timeout is None else self.ticks(self.timeout)
-        self._begin_with(Flight(times, count, self.resolution // times.resolution, longest))
+        self._begin_with(Jobs(times, count, self.resolution // times.resolution, longest))
 
-    def _begin_real(self, clients: Clients, flight: Flight) -> None:
+    def _begin_real(self, clients: Clients, flight: Jobs) -> None:
         """Results arrive when they arrive: ticks are milliseconds, and how often clients report is seen, not
         known."""
         self.clients, self.now, self.resolution = clients, 0, MILLISECONDS
         self._begin_with(flight)
 
-    def _begin_with(self, flight: Flight) -> None:
+    def _begin_with(self, flight: Jobs) -> None:
         count = len(self.clients.importance)
         self.flight = flight
         self.heard = 0
@@ -131,17 +129,17 @@ class Policy(Timing):
         """The weights that drawn clients were given with their cohort."""
         self.weighing = self._weighing(self.clients.importance)
 
-    def _weighing(self, importance: Floats) -> Weighing:
+    def _weighing(self, importance: Float64s) -> ResultWeights:
         if self.by_cohort:
-            return Weighing("identical", importance, np.ones(len(importance)), None, self.staleness)
+            return ResultWeights("identical", importance, np.ones(len(importance)), None, self.staleness)
         if self._real and self.weights == "corrected":
-            return Weighing(
+            return ResultWeights(
                 "online", importance, self.uncorrected(importance), None, self.staleness, self.largest_weight
             )
         known = self.frequency() if self.weights == "corrected" else None
         if self.weights == "corrected" and known is None:
             known = self._measured_frequency()
-        return Weighing(
+        return ResultWeights(
             self.weights, importance, self.uncorrected(importance), known, self.staleness, self.largest_weight
         )
 
@@ -153,7 +151,7 @@ class Policy(Timing):
     def _losses(self) -> bool:
         return self._real or self.dropout > 0 or self.timeout is not None
 
-    def _measured_frequency(self) -> Floats:
+    def _measured_frequency(self) -> Float64s:
         """Shares of the steps of a rehearsal in which everyone takes part."""
         from ..report_frequency import reporting
 
@@ -189,10 +187,10 @@ class Policy(Timing):
                 self.weighing.mode = "online"
         self.flight.send(idle, number, self.now)
 
-    def chosen(self, clients: Numbers, weights: Floats) -> None:
+    def chosen(self, clients: ClientIds, weights: Float64s) -> None:
         """These clients were drawn with these weights, whether they work already or not."""
 
-    def _step(self, number: int, tick: int, clients: Numbers) -> Step:
+    def _step(self, number: int, tick: int, clients: ClientIds) -> Step:
         versions, unused = self.flight.land(clients)
         weights = self.weighing.of(clients, number - versions)
         if self.by_cohort:
@@ -216,7 +214,7 @@ class Policy(Timing):
             lost if len(lost) else NONE,
         )
 
-    def correction(self, clients: Numbers) -> Floats:
+    def correction(self, clients: ClientIds) -> Float64s:
         """What the weights of drawn clients are multiplied by because not all of them arrive."""
         return np.ones(len(clients))
 
@@ -235,7 +233,7 @@ class Policy(Timing):
                 found.append(client)
         return found
 
-    def give_up(self, clients: Numbers) -> None:
+    def give_up(self, clients: ClientIds) -> None:
         """The jobs of these clients, which are no longer awaited, are lost."""
         self.lost.extend(clients.tolist())
         self.spare.extend(self.flight.land(clients)[1].tolist())
@@ -254,7 +252,7 @@ class Policy(Timing):
             bits(self.clients.seed, "lost job", client, job) * 2.0**-64 < self.dropout
         )
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         return {
             **self.flight.state(),
             **self.weighing.state(),
@@ -264,7 +262,7 @@ class Policy(Timing):
             "drawn": self.drawn.copy(),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         self.flight.restore(state)
         self.weighing.restore(state)
         self.now, self.heard, self.drawn = int(state["now"]), int(state["heard"]), np.array(state["drawn"])

@@ -16,9 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import ConfigError, unknown
+from ...typing import ClientIds, Float64s
 from ..base import Clients, timing_registry
 from ..clock.hardware import exact_time
-from .base import Floats, Numbers, Policy
+from .base import Policy
 
 LATE = ("drop", "keep")
 _COUNTED = ("sent", "came", "first")
@@ -36,16 +37,16 @@ class _Some(Policy):
         """What each client weighed in all when it was drawn and when it came, in units of what it weighed
         first."""
 
-    def chosen(self, clients: Numbers, weights: Floats) -> None:
+    def chosen(self, clients: ClientIds, weights: Float64s) -> None:
         self.first[clients] = np.where(self.first[clients] > 0, self.first[clients], weights)
         self.sent[clients] += self._units(clients, weights)
 
-    def _units(self, clients: Numbers, weights: Floats) -> Floats:
+    def _units(self, clients: ClientIds, weights: Float64s) -> Float64s:
         """Weights in units of each client's first one: exactly one where they are always the same."""
         first = self.first[clients]
         return np.where(first > 0, weights / np.where(first > 0, first, 1.0), 1.0)
 
-    def correction(self, clients: Numbers) -> Floats:
+    def correction(self, clients: ClientIds) -> Float64s:
         """One over the chance that a drawn client arrives: known, or counted with one success and one job
         more."""
         self.came[clients] += self._units(clients, self.drawn[clients])
@@ -61,7 +62,7 @@ class _Some(Policy):
         self.flight.cancel(late)
         self.give_up(late)
 
-    def chance(self) -> Floats | None:
+    def chance(self) -> Float64s | None:
         """The probability that each drawn client's result is taken, lost ones included, where it is known."""
         return None
 
@@ -83,13 +84,13 @@ class WaitForAll(_Some):
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals())
 
-    def correction(self, clients: Numbers) -> Floats:
+    def correction(self, clients: ClientIds) -> Float64s:
         """Everyone arrives whose job is neither lost nor given up; real clients are taken as they come."""
         if self._real or not self._losses:
             return np.ones(len(clients))
         return super().correction(clients)
 
-    def chance(self) -> Floats | None:
+    def chance(self) -> Float64s | None:
         within = np.ones(len(self.times.mean))
         if self.timeout is not None:
             known = self.times.chance_within(float(self.timeout))
@@ -124,7 +125,7 @@ class Deadline(_Some):
             self.leave_late()
         return tick, found
 
-    def chance(self) -> Floats | None:
+    def chance(self) -> Float64s | None:
         if self._losses or self.late == "keep":
             return None
         return self.times.chance_within(float(self.time))

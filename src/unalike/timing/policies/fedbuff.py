@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import ConfigError
+from ...typing import Float64s
 from ..base import Clients, timing_registry
-from .base import Floats, Policy
+from .base import Policy
 
 
 @timing_registry.add("fedbuff")
@@ -38,12 +39,12 @@ class FedBuff(Policy):
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals(count=self.buffer))
 
-    def frequency(self) -> Floats | None:
+    def frequency(self) -> Float64s | None:
         """That of its neighbours: a buffer of one is asynchronous, and one of all clients waits for them."""
         rates = 1 / self.times.mean
         if self._losses or self.buffer not in (1, len(rates)):
             return None
         return rates / rates.sum() if self.buffer == 1 else np.ones(len(rates))
 
-    def uncorrected(self, importance: Floats) -> Floats:
+    def uncorrected(self, importance: Float64s) -> Float64s:
         return np.full(len(importance), 1 / self.buffer)

@@ -17,11 +17,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Float64s, Int64s
 from ..base import timing_registry
 from ..clock.hardware import ExponentialTimes, exact_time
-from .base import Floats, Policy
+from .base import Policy
 
 
 @timing_registry.add("fedfix")
@@ -40,10 +40,10 @@ class FedFix(Policy):
         tick = self.now + self.ticks(self.window)
         return tick, self.arrivals(until=tick)
 
-    def uncorrected(self, importance: Floats) -> Floats:
+    def uncorrected(self, importance: Float64s) -> Float64s:
         return importance
 
-    def frequency(self) -> Floats | None:
+    def frequency(self) -> Float64s | None:
         """The share of jobs that arrive over the windows that a job lasts on average."""
         if not self._losses:
             return self._undisturbed()
@@ -57,7 +57,7 @@ class FedFix(Policy):
         within = self.times.chance_within(limit)
         return None if lasting is None or within is None else (1 - self.dropout) * within / lasting
 
-    def _undisturbed(self) -> Floats | None:
+    def _undisturbed(self) -> Float64s | None:
         """1 / ceil(tau / window) for fixed times, and the chance to be ready in time for memoryless ones."""
         if self.times.fixed:
             return 1 / -(-self._fixed_ticks() // self.ticks(self.window))
@@ -66,6 +66,6 @@ class FedFix(Policy):
         windows = self.times.mean_windows(float(self.window))
         return None if windows is None else 1 / windows
 
-    def _fixed_ticks(self) -> NDArray[np.int64]:
+    def _fixed_ticks(self) -> Int64s:
         everyone = np.arange(len(self.times.mean))
         return self.flight.finer * self.times.ticks(everyone, np.zeros_like(everyone))

@@ -10,14 +10,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Int64s
 from ..graphs import Graph
 
-Integers = NDArray[np.int64]
 
-
-def matchings(graph: Graph) -> list[Integers]:
+def matchings(graph: Graph) -> list[Int64s]:
     """The edges of a graph in at most (largest degree + 1) sets that are matchings; a complete graph takes
     the rounds of a tournament, which are as few as can be.
 
@@ -26,13 +24,13 @@ def matchings(graph: Graph) -> list[Integers]:
     """
     if len(graph) > 1 and graph.sum() == len(graph) * (len(graph) - 1):
         return _tournament(len(graph))
-    colouring = _Colouring(graph)
+    coloring = _Coloring(graph)
     for u, v in np.argwhere(np.triu(graph, 1)).tolist():
-        colouring.add(u, v)
-    return colouring.classes()
+        coloring.add(u, v)
+    return coloring.classes()
 
 
-def _tournament(size: int) -> list[Integers]:
+def _tournament(size: int) -> list[Int64s]:
     """Everyone meets everyone: one silo (or none, for odd numbers) stands still and the others rotate."""
     circle = size - 1 if size % 2 == 0 else size
     rounds = []
@@ -43,13 +41,13 @@ def _tournament(size: int) -> list[Integers]:
     return rounds
 
 
-class _Colouring:
+class _Coloring:
     """Colours of edges so far; `at[v][c]` is the neighbour that v meets in colour c."""
 
     def __init__(self, graph: Graph) -> None:
         self.count = int(graph.sum(axis=1).max()) + 1 if len(graph) else 1
         self.at: list[dict[int, int]] = [{} for _ in range(len(graph))]
-        self.colour: dict[tuple[int, int], int] = {}
+        self.color: dict[tuple[int, int], int] = {}
 
     def add(self, u: int, v: int) -> None:
         """Colour one more edge."""
@@ -62,18 +60,18 @@ class _Colouring:
             self._paint(u, fan[k], following)
         self._paint(u, fan[last], d)
 
-    def classes(self) -> list[Integers]:
+    def classes(self) -> list[Int64s]:
         """The edges of each colour that is used."""
         sets: dict[int, list[tuple[int, int]]] = {}
-        for edge, colour in sorted(self.colour.items()):
-            sets.setdefault(colour, []).append(edge)
-        return [np.array(sets[colour]) for colour in sorted(sets)]
+        for edge, color in sorted(self.color.items()):
+            sets.setdefault(color, []).append(edge)
+        return [np.array(sets[color]) for color in sorted(sets)]
 
     def _free(self, v: int) -> int:
         return next(c for c in range(self.count) if c not in self.at[v])
 
     def _fan(self, u: int, v: int) -> list[int]:
-        """Neighbours of u, each joined in a colour that is free at the one before."""
+        """Neighbors of u, each joined in a colour that is free at the one before."""
         fan, seen = [v], {v}
         while True:
             onward = (w for c, w in self.at[u].items() if w not in seen and c not in self.at[fan[-1]])
@@ -88,23 +86,23 @@ class _Colouring:
 
     def _invert(self, u: int, c: int, d: int) -> None:
         """Swap colours c and d along the path from u that starts with d."""
-        path, colour = [u], d
-        while colour in self.at[path[-1]]:
-            path.append(self.at[path[-1]][colour])
-            colour = c if colour == d else d
+        path, color = [u], d
+        while color in self.at[path[-1]]:
+            path.append(self.at[path[-1]][color])
+            color = c if color == d else d
         edges = list(pairwise(path))
-        colours = [self._take(a, b) for a, b in edges]
-        for (a, b), old in zip(edges, colours, strict=True):
+        colors = [self._take(a, b) for a, b in edges]
+        for (a, b), old in zip(edges, colors, strict=True):
             self._paint(a, b, c if old == d else d)
 
     def _of(self, a: int, b: int) -> int:
-        return self.colour[min(a, b), max(a, b)]
+        return self.color[min(a, b), max(a, b)]
 
     def _take(self, a: int, b: int) -> int:
-        colour = self.colour.pop((min(a, b), max(a, b)))
-        del self.at[a][colour], self.at[b][colour]
-        return colour
+        color = self.color.pop((min(a, b), max(a, b)))
+        del self.at[a][color], self.at[b][color]
+        return color
 
-    def _paint(self, a: int, b: int, colour: int) -> None:
-        self.colour[min(a, b), max(a, b)] = colour
-        self.at[a][colour], self.at[b][colour] = b, a
+    def _paint(self, a: int, b: int, color: int) -> None:
+        self.color[min(a, b), max(a, b)] = color
+        self.at[a][color], self.at[b][color] = b, a

@@ -18,10 +18,10 @@ from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from ...core.random import generator
 from ...errors import ConfigError
+from ...typing import Bools, Float64s, Int64s
 from ..cycle_time import start_times
 from ..delays import overlay_delays
 from ..graphs import Graph, check_graph
@@ -29,8 +29,6 @@ from ..overlay import designer_registry
 from ..underlays.connectivity import Connectivity
 from .edge_coloring import matchings
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 ASCENT = 600
 ROUNDS = 1000
 """So many rounds are drawn for the cycle time."""
@@ -44,7 +42,7 @@ class Matcha:
     budget: float = 0.5
     name: str = "matcha"
     seed: int = 0
-    pairs: list[Integers] = field(init=False, repr=False)
+    pairs: list[Int64s] = field(init=False, repr=False)
     """The edges of every matching."""
 
     def __post_init__(self) -> None:
@@ -61,12 +59,12 @@ class Matcha:
         return f"{len(self.pairs)} matchings, budget {self.budget:g}"
 
     @cached_property
-    def chances(self) -> Floats:
+    def chances(self) -> Float64s:
         """The chance of every matching to be active, p, before empty rounds are drawn again."""
         return best_chances(self.pairs, len(self), self.budget)
 
     @cached_property
-    def laplacians(self) -> Floats:
+    def laplacians(self) -> Float64s:
         """L_j of every matching, (J, N, N)."""
         return np.array([laplacian(pairs, len(self)) for pairs in self.pairs])
 
@@ -75,11 +73,11 @@ class Matcha:
         """The weight of every active pair."""
         return best_weight(self.laplacians, self.chances)
 
-    def active(self, rounds: int, start: int = 0) -> NDArray[np.bool_]:
+    def active(self, rounds: int, start: int = 0) -> Bools:
         """Which matchings (columns) are active in rounds from `start`; at least one in each."""
         return np.array([self._draw(k) for k in range(start, start + rounds)]).reshape(rounds, -1)
 
-    def _draw(self, round: int) -> NDArray[np.bool_]:
+    def _draw(self, round: int) -> Bools:
         """One draw, given that it is not empty: the first active matching, then the others as ever."""
         uniform = generator(self.seed, "matcha", round).random(len(self.chances) + 1)
         before = np.concatenate([[1.0], np.cumprod(1 - self.chances[:-1])])
@@ -95,13 +93,13 @@ class Matcha:
         """Who sends to whom in a round; both directions of every active pair."""
         return self._arcs(self._draw(round))
 
-    def _arcs(self, active: NDArray[np.bool_]) -> Graph:
+    def _arcs(self, active: Bools) -> Graph:
         arcs = np.zeros(self.graph.shape, bool)
         edges = np.concatenate([pairs for pairs, on in zip(self.pairs, active, strict=True) if on])
         arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True
         return arcs
 
-    def mixing(self, round: int = 0) -> Floats:
+    def mixing(self, round: int = 0) -> Float64s:
         """W = I - alpha (Laplacian of the round's pairs)."""
         arcs = self.arcs(round)
         return np.eye(len(self)) - self.alpha * (np.diag(arcs.sum(axis=1)) - arcs)
@@ -112,7 +110,7 @@ class Matcha:
         sizes = np.array([len(pairs) for pairs in self.pairs])
         return float(2 * sizes @ self.chances / (1 - np.prod(1 - self.chances)))
 
-    def round_times(self, connectivity: Connectivity, rounds: int) -> Floats:
+    def round_times(self, connectivity: Connectivity, rounds: int) -> Float64s:
         """The slowest transfer (or silo) of each round in ms, with everyone waiting for it."""
         tables = (overlay_delays(connectivity, self.arcs(k)) for k in range(rounds))
         return np.array([table.max() for table in tables])
@@ -130,7 +128,7 @@ class Matcha:
         """Rounds per second."""
         return 1000.0 / self.cycle_time(connectivity)
 
-    def times(self, connectivity: Connectivity, rounds: int) -> Floats:
+    def times(self, connectivity: Connectivity, rounds: int) -> Float64s:
         """When every silo starts each round, (rounds + 1, N) in ms."""
         ends = np.concatenate([[0.0], np.cumsum(self.round_times(connectivity, rounds))])
         return np.repeat(ends[:, None], len(self), axis=1)
@@ -150,14 +148,14 @@ def matcha_plus(budget: float = 0.5, *, connectivity: Connectivity, seed: int = 
     return Matcha(connectivity.links, budget, "matcha+", seed)
 
 
-def laplacian(pairs: Integers, size: int) -> Floats:
+def laplacian(pairs: Int64s, size: int) -> Float64s:
     """Degrees minus adjacency."""
     table = np.zeros((size, size))
     table[pairs[:, 0], pairs[:, 1]] = table[pairs[:, 1], pairs[:, 0]] = -1.0
     return table - np.diag(table.sum(axis=1))
 
 
-def best_chances(pairs: list[Integers], size: int, budget: float, steps: int = ASCENT) -> Floats:
+def best_chances(pairs: list[Int64s], size: int, budget: float, steps: int = ASCENT) -> Float64s:
     """Chances that connect the expected graph best, by projected super-gradient ascent: the slope of lambda_2
     along p_j is v' L_j v for its eigenvector v."""
     edges, owner = np.concatenate(pairs), np.repeat(np.arange(len(pairs)), [len(p) for p in pairs])
@@ -176,7 +174,7 @@ def best_chances(pairs: list[Integers], size: int, budget: float, steps: int = A
     return best
 
 
-def _connectivity_slope(edges: Integers, owner: Integers, chances: Floats, size: int) -> tuple[float, Floats]:
+def _connectivity_slope(edges: Int64s, owner: Int64s, chances: Float64s, size: int) -> tuple[float, Float64s]:
     a, b = edges.T
     table = np.zeros((size, size))
     table[a, b] = table[b, a] = -chances[owner]
@@ -185,7 +183,7 @@ def _connectivity_slope(edges: Integers, owner: Integers, chances: Floats, size:
     return float(values[1]), np.bincount(owner, gaps, len(chances)).astype(np.float64)
 
 
-def _within_budget(chances: Floats, total: float) -> Floats:
+def _within_budget(chances: Float64s, total: float) -> Float64s:
     """The nearest chances in [0, 1] that sum to at most the total, by bisection on a common shift."""
     low, high = 0.0, float(chances.max())
     if np.clip(chances, 0, 1).sum() <= total:
@@ -196,7 +194,7 @@ def _within_budget(chances: Floats, total: float) -> Floats:
     return np.clip(chances - high, 0, 1)
 
 
-def best_weight(laplacians: Floats, chances: Floats) -> float:
+def best_weight(laplacians: Float64s, chances: Float64s) -> float:
     """The alpha with which models come together fastest on average; a convex problem in one number."""
     mean = np.tensordot(chances, laplacians, axes=1)
     wobble = np.tensordot(chances * (1 - chances), laplacians, axes=1)

@@ -13,17 +13,14 @@ which on Euclidean networks with slow uplinks is at most six times slower than t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ConfigError
+from ...typing import Float64s, Int64s
 from ..delays import both_ways, design_delays, single_delays
 from ..graphs import Graph
 from ..overlay import Overlay, designer_registry
 from ..underlays.connectivity import Connectivity
 from .spanning import cube_path, kruskal, prim
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @designer_registry.add("mst")
@@ -52,14 +49,14 @@ def delta_mbst(candidates: str = "all", *, connectivity: Connectivity) -> Overla
     return min(spanning, key=lambda tree: tree.cycle_time(connectivity))
 
 
-def undirected(edges: Integers, size: int) -> Graph:
+def undirected(edges: Int64s, size: int) -> Graph:
     """Arcs in both directions of every edge."""
     arcs = np.zeros((size, size), bool)
     arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True
     return arcs
 
 
-def _spanning(weights: Floats) -> Integers:
+def _spanning(weights: Float64s) -> Int64s:
     edges = kruskal(weights)
     if len(edges) < len(weights) - 1:
         raise ConfigError(
@@ -69,7 +66,7 @@ def _spanning(weights: Floats) -> Integers:
     return edges
 
 
-def _path_of_cube(tree: Integers, connectivity: Connectivity) -> dict[str, Integers]:
+def _path_of_cube(tree: Int64s, connectivity: Connectivity) -> dict[str, Int64s]:
     """The path through the cube, if all its steps can be taken."""
     path = np.array(cube_path(tree, len(connectivity)))
     edges = np.stack([path[:-1], path[1:]], axis=1)

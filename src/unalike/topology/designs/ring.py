@@ -9,16 +9,14 @@ time is their mean: the best ring is the shortest tour. On Euclidean networks, C
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.random import generator
 from ...errors import ConfigError
+from ...typing import Int64s
 from ..delays import both_ways, single_delays
 from ..overlay import Overlay, designer_registry
 from ..underlays.connectivity import Connectivity
 from .tsp import EXACT_MATCHING, christofides, shorten
-
-Integers = NDArray[np.int64]
 
 
 @designer_registry.add("ring")
@@ -43,7 +41,7 @@ def random_ring(*, connectivity: Connectivity, seed: int = 0) -> Overlay:
     return faster_direction(tour, connectivity, "random-ring")
 
 
-def ring_of(tour: Integers, name: str = "ring") -> Overlay:
+def ring_of(tour: Int64s, name: str = "ring") -> Overlay:
     """The overlay in which everyone sends to the next of a tour.
 
     >>> ring_of(np.array([0, 2, 1])).arcs.astype(int).tolist()
@@ -54,7 +52,7 @@ def ring_of(tour: Integers, name: str = "ring") -> Overlay:
     return Overlay(arcs, name)
 
 
-def faster_direction(tour: Integers, connectivity: Connectivity, name: str) -> Overlay:
+def faster_direction(tour: Int64s, connectivity: Connectivity, name: str) -> Overlay:
     """The ring along a tour, in the direction with the shorter round; a `ConfigError` where neither can be
     used."""
     both = [ring_of(tour, name), ring_of(tour[::-1], name)]

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from ...typing import Float64s, Int64s
 
 
-def kruskal(weights: Floats) -> Integers:
+def kruskal(weights: Float64s) -> Int64s:
     """Edges of the lightest spanning tree of symmetric weights (infinite where there is no edge); fewer than
     N - 1 where the graph is not connected.
 
@@ -40,7 +38,7 @@ def kruskal(weights: Floats) -> Integers:
     return np.stack([tree.row[order], tree.col[order]], axis=1).astype(np.int64)
 
 
-def prim(weights: Floats, limit: int | None = None, root: int = 0) -> Integers:
+def prim(weights: Float64s, limit: int | None = None, root: int = 0) -> Int64s:
     """Edges (in tree, new) of a spanning tree in the order they were added; fewer than N - 1 edges where the
     limit on degrees, or missing edges (infinite weights), leave silos outside.
 
@@ -53,7 +51,7 @@ def prim(weights: Floats, limit: int | None = None, root: int = 0) -> Integers:
 class _Growing:
     """A tree that grows; of equally light edges it takes that of the silo that has been in it longest."""
 
-    def __init__(self, weights: Floats, limit: int, root: int) -> None:
+    def __init__(self, weights: Float64s, limit: int, root: int) -> None:
         self.weights, self.limit, self.inside = weights, limit, [root]
         size = len(weights)
         self.outside, self.degree = np.arange(size) != root, np.zeros(size, np.int64)
@@ -61,7 +59,7 @@ class _Growing:
         self.since = np.full(size, size)
         self.since[root] = 0
 
-    def edges(self) -> Integers:
+    def edges(self) -> Int64s:
         """All edges, in the order they were added."""
         added: list[tuple[int, int]] = []
         while (edge := self._lightest()) is not None:
@@ -99,7 +97,7 @@ class _Growing:
             self.cost[lost], self.host[lost] = offers.min(axis=0), hosts[offers.argmin(axis=0)]
 
 
-def tree_neighbours(edges: Integers, size: int) -> list[list[int]]:
+def tree_neighbors(edges: Int64s, size: int) -> list[list[int]]:
     """Who is joined with whom, in the order of the edges."""
     near: list[list[int]] = [[] for _ in range(size)]
     for a, b in edges.tolist():
@@ -108,7 +106,7 @@ def tree_neighbours(edges: Integers, size: int) -> list[list[int]]:
     return near
 
 
-def cube_path(edges: Integers, size: int) -> list[int]:
+def cube_path(edges: Int64s, size: int) -> list[int]:
     """A path through all silos whose steps join silos at most three tree edges apart (Sekanina, On an
     Ordering of the Set of Vertices of a Connected Graph, 1960; Karaganis, On the Cube of a Graph, 1968).
 
@@ -120,7 +118,7 @@ def cube_path(edges: Integers, size: int) -> list[int]:
     """
     if size == 1:
         return [0]
-    near = [set(neighbours) for neighbours in tree_neighbours(edges, size)]
+    near = [set(neighbors) for neighbors in tree_neighbors(edges, size)]
     path: list[int] = []
     tasks: list[tuple[int, int | None, bool]] = [(int(edges[0, 0]), int(edges[0, 1]), False)]
     while tasks:  # a stack instead of recursion, because trees may be paths of thousands of silos

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import lazy_loader as lazy
 import numpy as np
-from numpy.typing import NDArray
 
+from ...typing import Bools, Float64s, Int64s
 from .spanning import kruskal
 
 nx = lazy.load("networkx")  # slow to import, and every run imports this module
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 EXACT_MATCHING = 120
 """So many odd silos are matched over all pairs; more are matched among their nearest."""
 NEAREST = 6
 SEGMENTS = (1, 2, 3)
 
 
-def christofides(weights: Floats) -> Integers:
+def christofides(weights: Float64s) -> Int64s:
     """A tour of symmetric weights, as the silos in order, from the first.
 
     >>> christofides(np.abs(np.arange(5.0)[:, None] - np.arange(5))).tolist()
@@ -42,14 +40,14 @@ def christofides(weights: Floats) -> Integers:
     return _best_shortcut(walk, weights)
 
 
-def _best_shortcut(walk: list[int], weights: Floats) -> Integers:
+def _best_shortcut(walk: list[int], weights: Float64s) -> Int64s:
     """The shortest of the tours that skip repeated silos, over all places where the walk may start."""
     starts = (np.array(list(dict.fromkeys(walk[k:] + walk[:k]))) for k in range(len(walk)))
     tour = min(starts, key=lambda tour: round(tour_length(tour, weights), 9))
     return np.roll(tour, -int(np.flatnonzero(tour == 0)[0]))
 
 
-def _matching(odd: Integers, weights: Floats) -> list[tuple[int, int]]:
+def _matching(odd: Int64s, weights: Float64s) -> list[tuple[int, int]]:
     """A light perfect matching of the silos of odd degree."""
     among = weights[np.ix_(odd, odd)]
     pairs = np.argwhere(np.triu(_candidates(among), 1))
@@ -58,7 +56,7 @@ def _matching(odd: Integers, weights: Floats) -> list[tuple[int, int]]:
     return sorted((int(odd[min(pair)]), int(odd[max(pair)])) for pair in nx.min_weight_matching(graph))
 
 
-def _candidates(among: Floats) -> NDArray[np.bool_]:
+def _candidates(among: Float64s) -> Bools:
     """Pairs worth matching: all, or the nearest and those of a greedy matching, so that one is perfect."""
     size = len(among)
     if size <= EXACT_MATCHING:
@@ -75,7 +73,7 @@ def _candidates(among: Floats) -> NDArray[np.bool_]:
     return near | near.T
 
 
-def shorten(tour: Integers, weights: Floats, nearest: int = 8) -> Integers:
+def shorten(tour: Int64s, weights: Float64s, nearest: int = 8) -> Int64s:
     """The tour improved by 2-opt and Or-opt moves between near silos until none helps; never longer.
 
     >>> shorten(np.array([0, 2, 1, 3]), np.abs(np.arange(4.0)[:, None] - np.arange(4))).tolist()
@@ -93,18 +91,18 @@ def shorten(tour: Integers, weights: Floats, nearest: int = 8) -> Integers:
     return tour
 
 
-def tour_length(tour: Integers, weights: Floats) -> float:
+def tour_length(tour: Int64s, weights: Float64s) -> float:
     """The sum of weights around a tour."""
     return float(weights[tour, np.roll(tour, -1)].sum())
 
 
-def _positions(tour: Integers) -> Integers:
+def _positions(tour: Int64s) -> Int64s:
     where = np.empty_like(tour)
     where[tour] = np.arange(len(tour))
     return where
 
 
-def _reverse(tour: Integers, weights: Floats, near: Integers) -> tuple[Integers, bool]:
+def _reverse(tour: Int64s, weights: Float64s, near: Int64s) -> tuple[Int64s, bool]:
     """2-opt: replace two steps (a, b) and (c, d) by (a, c) and (b, d), for all a and c that are near."""
     after = np.roll(tour, -1)[_positions(tour)]
     a = np.repeat(np.arange(len(tour)), near.shape[1])
@@ -117,7 +115,7 @@ def _reverse(tour: Integers, weights: Floats, near: Integers) -> tuple[Integers,
     return tour, changed
 
 
-def _reversed(tour: Integers, a: int, c: int, weights: Floats) -> Integers | None:
+def _reversed(tour: Int64s, a: int, c: int, weights: Float64s) -> Int64s | None:
     """The tour after one 2-opt move, if it still helps."""
     first, second = sorted((int(np.flatnonzero(tour == a)[0]), int(np.flatnonzero(tour == c)[0])))
     a, b, c, d = (int(tour[p % len(tour)]) for p in (first, first + 1, second, second + 1))
@@ -126,7 +124,7 @@ def _reversed(tour: Integers, a: int, c: int, weights: Floats) -> Integers | Non
     return np.concatenate([tour[: first + 1], tour[first + 1 : second + 1][::-1], tour[second + 1 :]])
 
 
-def _move(tour: Integers, weights: Floats, near: Integers) -> tuple[Integers, bool]:
+def _move(tour: Int64s, weights: Float64s, near: Int64s) -> tuple[Int64s, bool]:
     """Or-opt: move one to three silos in a row to a place between two others, in either direction."""
     changed = False
     for length in (n for n in SEGMENTS if n <= len(tour) - 3):
@@ -143,7 +141,7 @@ def _move(tour: Integers, weights: Floats, near: Integers) -> tuple[Integers, bo
     return tour, changed
 
 
-def _moved(tour: Integers, s: int, length: int, j: int, weights: Floats) -> Integers | None:
+def _moved(tour: Int64s, s: int, length: int, j: int, weights: Float64s) -> Int64s | None:
     """The tour after one Or-opt move, if it still helps."""
     turned = np.roll(tour, -int(np.flatnonzero(tour == s)[0]))
     segment, rest = turned[:length], turned[length:]
@@ -160,11 +158,11 @@ def _moved(tour: Integers, s: int, length: int, j: int, weights: Floats) -> Inte
     return np.concatenate([rest[: place[0] + 1], inserted, rest[place[0] + 1 :]])
 
 
-def _promising(gain: Floats, weights: Floats) -> Integers:
+def _promising(gain: Float64s, weights: Float64s) -> Int64s:
     """Moves that help, the best first."""
     better = np.flatnonzero(gain > _noise(weights))
     return better[np.argsort(-gain[better], kind="stable")]
 
 
-def _noise(weights: Floats) -> float:
+def _noise(weights: Float64s) -> float:
     return 1e-9 * float(weights[0, 1:].max())

@@ -14,17 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from ...core.registry import Registry
 from ...core.text_files import read_text
 from ...data.sources.files import VARIABLE, local
 from ...errors import ConfigError, DataError
+from ...typing import Float64s, Int64s
 from ..graphs import Graph
 from .gml import Block, parse_gml
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 MILLIMETRE = 1e-6
 """Every link counts as so many km more when ways are sought, so that fewer links break ties."""
 underlay_registry: Registry[Underlay] = Registry("underlay")
@@ -33,9 +31,9 @@ underlay_registry: Registry[Underlay] = Registry("underlay")
 class Routes(NamedTuple):
     """What the ways between all pairs of silos are like."""
 
-    km: Floats
-    hops: Integers
-    narrowest: Floats
+    km: Float64s
+    hops: Int64s
+    narrowest: Float64s
     """The smallest capacity on the way, in bit/s; infinite where the map has no capacities."""
 
 
@@ -49,12 +47,12 @@ class Underlay:
     """
 
     names: tuple[str, ...]
-    links: Integers
+    links: Int64s
     """Pairs of silos, one row per link."""
-    km: Floats
-    capacity: Floats | None = None
+    km: Float64s
+    capacity: Float64s | None = None
     """In bit/s, per link."""
-    coordinates: Floats | None = field(default=None, repr=False)
+    coordinates: Float64s | None = field(default=None, repr=False)
     """Latitude and longitude in degrees, per silo; NaN where unknown."""
     direct: bool = False
     """Every pair has a link and no detour is shorter, so that ways need not be sought."""
@@ -96,7 +94,7 @@ def check_underlay(underlay: Underlay) -> None:
     _check_connected(underlay)
 
 
-def _check_figures(underlay: Underlay, what: str, figures: Floats, fine: Graph, wanted: str) -> None:
+def _check_figures(underlay: Underlay, what: str, figures: Float64s, fine: Graph, wanted: str) -> None:
     if len(figures) != len(underlay.links):
         raise DataError(f"there are {len(underlay.links)} links but {len(figures)} values of {what}.")
     wrong = ~fine | np.isnan(figures) | (np.isinf(figures) if what == "km" else False)
@@ -135,7 +133,7 @@ def _routes(underlay: Underlay) -> Routes:
     return _follow(np.argsort(far, axis=1, kind="stable"), before, km, wide)
 
 
-def _follow(order: Integers, before: Integers, km: Floats, wide: Floats) -> Routes:
+def _follow(order: Int64s, before: Int64s, km: Float64s, wide: Float64s) -> Routes:
     """Add up links along all ways, nearest silos first, all sources at once."""
     total, hops = np.zeros_like(km), np.zeros(km.shape, np.int64)
     narrow = np.full_like(km, np.inf)
@@ -150,7 +148,7 @@ def _follow(order: Integers, before: Integers, km: Floats, wide: Floats) -> Rout
     return Routes((total + total.T) / 2, np.maximum(hops, hops.T), np.minimum(narrow, narrow.T))
 
 
-def _sparse(underlay: Underlay, values: Floats) -> scipy.sparse.csr_array:
+def _sparse(underlay: Underlay, values: Float64s) -> scipy.sparse.csr_array:
     a, b = underlay.links.T
     both = (np.concatenate([a, b]), np.concatenate([b, a]))
     return scipy.sparse.csr_array(

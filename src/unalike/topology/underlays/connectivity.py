@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import ConfigError, DataError
+from ...typing import Float64s
 from ..graphs import Graph
 from .base import Underlay, underlay_of
 from .workloads import Workload, workload_of
 
-Floats = NDArray[np.float64]
 MS_PER_KM = 0.0085
 MS_PER_PATH = 4.0
 GIGABIT = 1e9
@@ -39,14 +39,14 @@ class Connectivity:
     """
 
     names: tuple[str, ...]
-    latency: Floats
-    bandwidth: Floats
-    uplink: Floats
-    downlink: Floats
-    compute: Floats
+    latency: Float64s
+    bandwidth: Float64s
+    uplink: Float64s
+    downlink: Float64s
+    compute: Float64s
     bits: float
     local_steps: int = 1
-    coordinates: Floats | None = field(default=None, repr=False)
+    coordinates: Float64s | None = field(default=None, repr=False)
     links: Graph | None = field(default=None, repr=False)
     """Which silos are linked on the map, where there is a map."""
 
@@ -140,7 +140,7 @@ def connect(
     )
 
 
-def _latency(underlay: Underlay, offset: str) -> Floats:
+def _latency(underlay: Underlay, offset: str) -> Float64s:
     if offset not in ("per-path", "per-link"):
         raise ConfigError(f"latency_offset is 'per-path' or 'per-link', not {offset!r}.")
     km, hops, _ = underlay.routes
@@ -148,7 +148,7 @@ def _latency(underlay: Underlay, offset: str) -> Floats:
     return np.asarray(np.where(np.eye(len(underlay), dtype=bool), 0.0, latency))
 
 
-def _bandwidth(underlay: Underlay, core: float | None, share: str) -> Floats:
+def _bandwidth(underlay: Underlay, core: float | None, share: str) -> Float64s:
     if share not in ("by-hops", "min-link"):
         raise ConfigError(f"core_share is 'by-hops' or 'min-link', not {share!r}.")
     if core is None and underlay.capacity is None:
@@ -161,7 +161,7 @@ def _bandwidth(underlay: Underlay, core: float | None, share: str) -> Floats:
 
 def per_silo(
     value: ArrayLike, names: tuple[str, ...], own: Mapping[str, float] | None = None, what: str = "value"
-) -> Floats:
+) -> Float64s:
     """One number for every silo: the same for all, one each, and those with a value of their `own`."""
     given = np.asarray(value, np.float64)
     if given.shape not in ((), (len(names),)):

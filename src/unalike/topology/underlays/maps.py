@@ -8,13 +8,13 @@ Rocketfuel, Spring, Mahajan, Wetherall, 2002), and random ones of any size.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core.random import generator
 from ...errors import ConfigError
+from ...typing import Float64s
 from .base import Underlay, stored_underlay, underlay_registry
 
-Floats = NDArray[np.float64]
 EARTH_KM = 6371.0088
 GAIA = {
     "Virginia": (37.1232, -78.4928),
@@ -121,7 +121,7 @@ def great_circles(cities: dict[str, tuple[float, float]]) -> Underlay:
     return Underlay(tuple(cities), np.stack([first, second], axis=1), km, coordinates=place, direct=True)
 
 
-def great_circle_km(first: ArrayLike, second: ArrayLike) -> Floats:
+def great_circle_km(first: ArrayLike, second: ArrayLike) -> Float64s:
     """Kilometres between places given as (latitude, longitude) in degrees, on a round Earth.
 
     >>> float(great_circle_km((0, 0), (0, 180)).round(1)), float(great_circle_km((90, 0), (0, 77)).round(1))
@@ -139,7 +139,7 @@ def _version(given: str, name: str, *more: str) -> str:
     return given
 
 
-def _places(silos: int, width: float, seed: int) -> Floats:
+def _places(silos: int, width: float, seed: int) -> Float64s:
     if not (isinstance(silos, int) and silos >= 2 and width > 0):
         raise ConfigError(
             f"a random underlay needs at least 2 silos and a positive width, not {silos} and {width}."
@@ -151,7 +151,7 @@ def _numbered(silos: int) -> tuple[str, ...]:
     return tuple(f"silo-{i}" for i in range(silos))
 
 
-def _spanning(far: Floats) -> list[tuple[int, int]]:
+def _spanning(far: Float64s) -> list[tuple[int, int]]:
     from ..designs.spanning import prim
 
     return [(int(a), int(b)) for a, b in prim(far)]

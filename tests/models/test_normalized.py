@@ -9,7 +9,7 @@ from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task
 from unalike.models.catalogue import model_registry
-from unalike.models.normalised import cnn_norm, mlp_norm, norm_init, normalise
+from unalike.models.normalized import cnn_norm, mlp_norm, norm_init, normalize
 
 from .filled import filled
 
@@ -33,14 +33,14 @@ def naive_groups(h, groups):
 def test_normalisation_equals_its_definition(shape, groups):
     rng = np.random.default_rng(1)
     h, scale, shift = rng.normal(2.0, 3.0, shape), rng.normal(size=8), rng.normal(size=8)
-    found = normalise({"scale": jnp.asarray(scale), "shift": jnp.asarray(shift)}, jnp.asarray(h), groups)
+    found = normalize({"scale": jnp.asarray(scale), "shift": jnp.asarray(shift)}, jnp.asarray(h), groups)
     assert np.allclose(found, scale * naive_groups(h, groups) + shift, atol=1e-4)
 
 
 def test_normalisation_forgets_a_samples_own_scale_and_shift():
     h = jnp.asarray(X[:, 0])
     changed = h * jnp.array([[1.0], [2.0], [5.0], [0.5]]) + jnp.array([[0.0], [3.0], [-1.0], [2.0]])
-    assert np.allclose(normalise(norm_init(8), h), normalise(norm_init(8), changed), atol=1e-3)
+    assert np.allclose(normalize(norm_init(8), h), normalize(norm_init(8), changed), atol=1e-3)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=["mlp", "cnn"])

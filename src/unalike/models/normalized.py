@@ -42,7 +42,7 @@ def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     def features(params: Tree, x: jax.Array) -> jax.Array:
         h = flatten(x)
         for layer, norm in zip(params["dense"], params["norm"], strict=False):
-            h = jax.nn.relu(normalise(norm, dense(layer, h)))
+            h = jax.nn.relu(normalize(norm, dense(layer, h)))
         return h
 
     return Model(
@@ -59,21 +59,21 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
     `cnn-norm:4` has four groups of channels (the default is 8)."""
     if groups < 1 or any(channels % groups for channels in CHANNELS):
         raise ConfigError(f"model 'cnn-norm:{groups}' needs a number of groups that divides 32.")
-    height, width, colours = image_shape(input_shape)
+    height, width, colors = image_shape(input_shape)
     if min(height, width) < 4:
         raise ConfigError(f"images of {height}x{width} are too small for this model; use mlp-norm or mlp.")
     top = mlp(HIDDEN, input_shape=(height // 4 * (width // 4) * CHANNELS[-1],), outputs=outputs)
 
     def init(key: jax.Array) -> Tree:
         *keys, rest = jax.random.split(key, len(CHANNELS) + 1)
-        sizes = zip(keys, (colours, *CHANNELS), CHANNELS, strict=False)
+        sizes = zip(keys, (colors, *CHANNELS), CHANNELS, strict=False)
         filters = [{"w": convolution_init(k, 3, a, b)["w"]} for k, a, b in sizes]
         return {"conv": filters, "norm": [norm_init(c) for c in CHANNELS], "dense": top.init(rest)}
 
     def features(params: Tree, x: jax.Array) -> jax.Array:
-        h = x.reshape(x.shape[0], height, width, colours)
+        h = x.reshape(x.shape[0], height, width, colors)
         for filters, norm in zip(params["conv"], params["norm"], strict=True):
-            h = max_pool(jax.nn.relu(normalise(norm, _convolution(filters, h), groups)))
+            h = max_pool(jax.nn.relu(normalize(norm, _convolution(filters, h), groups)))
         assert top.features is not None
         return top.features(params["dense"], h)
 
@@ -90,15 +90,15 @@ def norm_init(units: int) -> Tree:
     return {"scale": jnp.ones(units), "shift": jnp.zeros(units)}
 
 
-def normalise(norm: Tree, h: jax.Array, groups: int = 1) -> jax.Array:
+def normalize(norm: Tree, h: jax.Array, groups: int = 1) -> jax.Array:
     """Mean 0 and variance 1 over each sample's groups of channels (the last axis), then scale and shift.
 
-    >>> normalise(norm_init(2), jnp.array([[1.0, 3.0]])).round(3).tolist()
+    >>> normalize(norm_init(2), jnp.array([[1.0, 3.0]])).round(3).tolist()
     [[-1.0, 1.0]]
     """
     parts = h.reshape(h.shape[0], -1, groups, h.shape[-1] // groups)
-    centred = parts - parts.mean((1, 3), keepdims=True)
-    unit = centred * lax.rsqrt((centred**2).mean((1, 3), keepdims=True) + EPSILON)
+    centered = parts - parts.mean((1, 3), keepdims=True)
+    unit = centered * lax.rsqrt((centered**2).mean((1, 3), keepdims=True) + EPSILON)
     return norm["scale"] * unit.reshape(h.shape) + norm["shift"]
 
 
