@@ -326,14 +326,14 @@ def test_without_protection_the_engine_is_the_plain_one(village, tmp_path):
 # Local ------------------------------------------------------------------------------------------------------
 
 
-def errand_and_answer(kind="upload", shape=(4000,)):
-    errand = WireMessage("train", {}, {"message/w": np.ones(4000, np.float32)})
+def request_and_answer(kind="upload", shape=(4000,)):
+    request = WireMessage("train", {}, {"message/w": np.ones(4000, np.float32)})
     arrays = {"upload/w": np.full(shape, 5, np.float32), "report/train_loss": np.ones(())}
     return request, lambda given: WireMessage(kind, {"job": 1}, arrays)
 
 
 def test_a_nodes_own_noise_hides_its_clipped_change_and_its_reports():
-    request, answer = errand_and_answer()
+    request, answer = request_and_answer()
     privacy = LocalPrivacy(1.0, 0.5, 1e-5, entropy=lambda: 3)
     given = private_answers(answer, privacy)(request)
     noise = given.arrays["upload/w"] - (1 + 4000**-0.5)
@@ -345,16 +345,16 @@ def test_a_nodes_own_noise_hides_its_clipped_change_and_its_reports():
 
 
 def test_a_nodes_own_noise_is_new_each_time():
-    request, answer = errand_and_answer()
+    request, answer = request_and_answer()
     private = private_answers(answer, LocalPrivacy(1.0, 0.5, 1e-5))
     assert not np.array_equal(private(request).arrays["upload/w"], private(request).arrays["upload/w"])
 
 
 def test_other_answers_pass_and_other_shapes_are_refused():
-    request, answer = errand_and_answer("metrics")
+    request, answer = request_and_answer("metrics")
     privacy = LocalPrivacy(1.0, 0.5, 1e-5)
     assert private_answers(answer, privacy)(request) == answer(request)
-    request, answer = errand_and_answer(shape=(3,))
+    request, answer = request_and_answer(shape=(3,))
     given = private_answers(answer, privacy)(request)
     assert given.kind == "refusal"
     assert "keeps local privacy" in given.numbers["reason"]

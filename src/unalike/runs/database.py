@@ -75,7 +75,7 @@ def damage(database: sqlite3.Connection) -> str | None:
 
 @contextmanager
 def reporting(path: str | Path) -> Iterator[None]:
-    """RoundContext SQLite's complaints about the file at `path` into one sentence for a person."""
+    """Turn SQLite's complaints about the file at `path` into one sentence for a person."""
     try:
         yield
     except sqlite3.ProgrammingError:

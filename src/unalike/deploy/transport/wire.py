@@ -76,7 +76,7 @@ class Endpoint:
 
 @contextmanager
 def answered(what: str) -> Iterator[None]:
-    """RoundContext an answer that is a refusal, or no answer at all, into an error with one sentence."""
+    """Turn an answer that is a refusal, or no answer at all, into an error with one sentence."""
     try:
         yield
     except httpx.HTTPStatusError as error:
