@@ -27,7 +27,7 @@ CLOSED = 1e-6
 """A relative gap that counts as none."""
 
 Progress = Callable[[str, float], None]
-"""Messages what is done, and which part of it is behind (0 to 1)."""
+"""Told what is done, and which part of it is behind (0 to 1)."""
 
 
 @dataclass(frozen=True)
