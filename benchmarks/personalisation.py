@@ -64,7 +64,7 @@ def rounds_of(algorithm: Algorithm, federation: Federation, model: Model) -> Cal
         number, everyone = next(numbers), np.arange(len(federation))
         told = Messages(algorithm.broadcast(task, state[0]))
         one = Step(number, everyone, np.full(len(everyone), number), federation.importance)
-        state[0] = jax.block_until_ready(engine.run(one, state[0], told, memories).state)
+        state[0] = jax.block_until_ready(engine.run_step(one, state[0], told, memories).state)
 
     return step
 

@@ -7,8 +7,8 @@ import pytest
 import unalike
 from unalike.algorithms import LocalWork, Optimizer, algorithm_registry
 from unalike.core.pytrees import largest_difference
-from unalike.engine import OneProcess, Setting, reply_template
-from unalike.engine.distributed import Distributed, joined
+from unalike.engine import Setting, reply_template
+from unalike.engine.distributed import Distributed, join
 from unalike.engine.shards import Shard, partition_clients, parts_of, shard_setting
 from unalike.timing import Asynchronous, Gossip
 
@@ -18,7 +18,7 @@ SIZES = [3, 6, 2, 4, 5, 3]
 WORK = LocalWork(steps=2, batch_size=2)
 
 
-class Halves(OneProcess, Distributed):
+class Halves(Distributed):
     """Two shards in this process: all that is distributed but the distance."""
 
     def __init__(self, setting, shards=2):
@@ -32,17 +32,16 @@ class Halves(OneProcess, Distributed):
         self.shards = [Shard(shard_setting(self.setting, c), template) for c in self.clients]
         return super().memories(template, clients)
 
-    def visit(self, step, told, memories, keep):
-        parts = parts_of(step, told, self.owner)
-        done = [self.shards[k].visit(*part, keep) for k, (_, part) in parts.items()]
-        return joined(done, [slots for slots, _ in parts.values()])
+    def visit(self, step, messages, memories, keep):
+        parts = parts_of(step, messages, self.owner)
+        done = [self.shards[k].visit(part.step, part.messages, keep) for k, part in parts.items()]
+        return join(done, [part.places for part in parts.values()])
 
-    def evaluate(self, message, memories, split, round, clients=None):
+    def evaluate(self, messages, memories, split, round, clients=None):
         chosen = np.arange(len(self.owner)) if clients is None else clients
         answers = {}
         for k, shard in enumerate(self.shards):
-            own = self.setting.algorithm.decentralized
-            told = jax.tree.map(lambda leaf: leaf[self.clients[k]], message) if own else message  # noqa: B023
+            told = messages.select(self.clients[k]).alone()
             here = np.flatnonzero(self.owner[chosen] == k)
             for name, values in shard.evaluate(told, split, round, chosen[here]).items():
                 answers.setdefault(name, np.full(len(chosen), np.nan))[here] = values
@@ -107,7 +106,7 @@ def test_what_clients_remember_can_be_moved_to_another_shard(federation):
     again, same = (
         s.visit(toys.step(1, [2, 4], [0.5, 0.5]), unalike.engine.Messages(message), False) for s in (old, new)
     )
-    assert largest_difference(again.total, same.total) == 0
+    assert largest_difference(again.tally.total, same.tally.total) == 0
 
 
 def test_shards_have_about_the_same_work():

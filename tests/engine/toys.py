@@ -93,9 +93,9 @@ def values_of(federation) -> NDArray[np.float64]:
 def start(setting):
     """State, memories and the first message of a run."""
     state = setting.algorithm.init(setting.task, jax.random.key(0))
-    message = setting.algorithm.broadcast(setting.task, state)
-    one = jax.tree.map(lambda leaf: leaf[0], message) if setting.algorithm.decentralized else message
-    return state, Memories(reply_template(setting, one).memory, len(setting.federation)), message
+    messages = setting.algorithm.messages(setting.task, state)
+    memory = reply_template(setting, messages.of(0)).memory
+    return state, Memories(memory, len(setting.federation)), messages.tree
 
 
 def step(number, clients, weights, versions=None):
@@ -107,19 +107,19 @@ def step(number, clients, weights, versions=None):
 
 def told(setting: Setting, states, one):
     """What a step's clients were sent."""
-    sent = [setting.algorithm.broadcast(setting.task, states[v]) for v in one.versions]
+    sent = [setting.algorithm.messages(setting.task, states[v]) for v in one.versions]
     if len(set(one.versions.tolist())) == 1:
-        return Messages(sent[0])
-    return Messages(
-        jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *sent), True
-    )
+        return sent[0].select(one.clients)
+    each = [messages.of(client) for messages, client in zip(sent, one.clients, strict=True)]
+    rows = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *each)
+    return Messages(rows, np.arange(len(each)))
 
 
 def advance(engine, setting: Setting, steps, state, memories):
     """Run steps one after the other, as the training loop does; the states and reports of all of them."""
     states, reports = [state], []
     for one in steps:
-        outcome = engine.run(one, states[-1], told(setting, states, one), memories)
+        outcome = engine.run_step(one, states[-1], told(setting, states, one), memories)
         states.append(jax.tree.map(np.asarray, outcome.state))
-        reports.append({name: np.asarray(values) for name, values in outcome.report.items()})
+        reports.append({name: np.asarray(values) for name, values in outcome.reports[0].items()})
     return states, reports

@@ -23,9 +23,9 @@ from ..deploy.in_process_nodes import Village, experiment
 pytest.importorskip("flwr")
 
 from flwr.supercore.differential_privacy import compute_stdv
+from unalike.privacy.mechanism import CentralPrivacy, central_privacy, check_private, clip_arrays, fresh_noise
 
 from unalike.deploy.engine import FlowerEngine
-from unalike.privacy.mechanism import CentralPrivacy, central_privacy, check_private, clip_arrays, fresh_noise
 
 SILENT = 1e-9
 """A noise multiplier that changes nothing."""

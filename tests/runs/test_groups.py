@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import unalike.training.loop
+import unalike.training.recorder
 from unalike import Cohort, FedAvg, Full, LocalWork, Participation, Task, load, models, train
 from unalike.experiments.build import make_federation, make_task, run_experiment
 from unalike.experiments.config import make_experiment
@@ -94,7 +94,7 @@ def test_everyone_is_listed_when_everyone_takes_part(federation, task):
 
 
 def test_large_groups_are_counted_but_not_listed(federation, task, monkeypatch):
-    monkeypatch.setattr(unalike.training.loop, "MOST_LISTED", 3)
+    monkeypatch.setattr(unalike.training.recorder, "MOST_LISTED", 3)
     trace = Trace(np.array([[True] * 9, [True] * 3 + [False] * 6]))
     run = train(federation, task, PLAIN, rounds=2, participation=Intermittent(trace))
     assert list(run.record.groups("available")) == [2]

@@ -87,7 +87,7 @@ def test_nor_on_keeping_all_versions_or_saving_some(whole, tmp_path):
 
 def test_nor_on_how_many_results_are_computed_together(whole, monkeypatch):
     for most in (2, 3):
-        monkeypatch.setattr("unalike.training.loop.MOST_TOGETHER", most)
+        monkeypatch.setattr("unalike.engine.base.MOST_CLIENTS", most)
         assert_same_run(whole["async"], trained(POLICIES["async"]()))
 
 
@@ -100,7 +100,7 @@ class Heavy(FedAvg):
 
 
 def test_a_server_that_keeps_much_more_than_it_sends_takes_all_steps(monkeypatch):
-    monkeypatch.setattr("unalike.training.loop.MOST_KEPT", 2000)  # so that five thousand numbers are many
+    monkeypatch.setattr("unalike.engine.base.MOST_BYTES", 2000)  # so that five thousand numbers are many
     heavy, light = (trained(POLICIES["async"](), 9, kind(work=WORK)) for kind in (Heavy, FedAvg))
     assert pytrees.largest_difference(heavy.state["params"], light.state["params"]) < 1e-6
 
@@ -148,7 +148,7 @@ def asked_at(reading):
             pass
 
         @property
-        def asked(self):
+        def stop_requested(self):
             self.readings += 1
             return self.readings >= reading
 
@@ -160,7 +160,7 @@ def test_ctrl_c_between_any_two_blocks_loses_nothing(whole, name, tmp_path, monk
     for reading in (1, 2, 4, 5):
         path = tmp_path / str(reading)
         with monkeypatch.context() as patched:
-            patched.setattr("unalike.training.loop.Interrupts", asked_at(reading))
+            patched.setattr("unalike.training.train.Interrupts", asked_at(reading))
             with pytest.raises(KeyboardInterrupt):
                 trained(POLICIES[name](), out=path, checkpoint_every=0)
         assert_same_run(whole[name], trained(POLICIES[name](), out=path, resume=True, checkpoint_every=0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unalike.engine import BlockLimits
 from unalike.timing import (
     Asynchronous,
     Clients,
@@ -15,7 +16,7 @@ from unalike.timing import (
     WaitForAll,
     plan_schedule,
 )
-from unalike.training.blocks import Blocks
+from unalike.training.blocks import GroupSteps
 
 NEVER = lambda done: False  # noqa: E731
 EIGHT = Clients(np.full(8, 1 / 8))
@@ -28,15 +29,19 @@ def step(number, clients, versions=None):
 
 
 def numbers(blocks):
-    return [[step.number for step in block] for block in blocks]
+    return [[step.number for step in block.steps] for block in blocks]
+
+
+def grouped(rounds=1, clients=256, due=NEVER):
+    return GroupSteps(BlockLimits(rounds, clients), due)
 
 
 def stale_blocks(steps, room=256, due=NEVER, first=0):
     """The blocks of a loop that takes each before it asks for the next."""
     blocks, done = [], [first]
-    for block in Blocks(room, due).stale(iter(steps), lambda: done[0]):
+    for block in grouped(clients=room, due=due).stale(iter(steps), lambda: done[0]):
         blocks.append(block)
-        done[0] = block[-1].number + 1
+        done[0] = block.after
     return blocks
 
 
@@ -48,17 +53,17 @@ def rounds(count, empty=()):
 
 
 def test_rounds_come_by_so_many_and_the_rest_at_the_end():
-    assert numbers(Blocks(1, NEVER).fresh(iter(rounds(7)), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert numbers(Blocks(1, NEVER).fresh(iter(rounds(3)), 1)) == [[0], [1], [2]]
+    assert numbers(grouped(rounds=3, due=NEVER).fresh(iter(rounds(7)))) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert numbers(grouped(rounds=1, due=NEVER).fresh(iter(rounds(3)))) == [[0], [1], [2]]
 
 
 def test_a_block_of_rounds_ends_where_something_is_due():
     due = lambda done: done % 4 == 0  # noqa: E731
-    assert numbers(Blocks(1, due).fresh(iter(rounds(9)), 3)) == [[0, 1, 2], [3], [4, 5, 6], [7], [8]]
+    assert numbers(grouped(rounds=3, due=due).fresh(iter(rounds(9)))) == [[0, 1, 2], [3], [4, 5, 6], [7], [8]]
 
 
 def test_a_round_without_clients_comes_alone():
-    found = numbers(Blocks(1, NEVER).fresh(iter(rounds(7, empty=(2, 3))), 3))
+    found = numbers(grouped(rounds=3, due=NEVER).fresh(iter(rounds(7, empty=(2, 3)))))
     assert found == [[0, 1], [2], [3], [4, 5, 6]]
 
 
@@ -101,21 +106,21 @@ def test_what_is_due_ends_a_block():
 def test_a_step_that_waits_for_its_block_is_held():
     """A step that does not join has been taken from the timing, whose state is therefore one step ahead."""
     steps = [step(1, [0], [0]), step(2, [1], [0]), step(3, [2], [2]), step(4, [3], [3])]
-    blocks, done, held = Blocks(256, NEVER), [1], []
+    blocks, done, held = grouped(), [1], []
     for block in blocks.stale(iter(steps), lambda: done[0]):
-        held.append(blocks.holds_a_step)
-        done[0] = block[-1].number + 1
+        held.append(blocks.has_pending_step)
+        done[0] = block.after
     assert held == [True, False]
 
 
 def test_a_hurried_loop_gets_single_steps_and_holds_none():
     steps = [step(n, [n], [0]) for n in range(1, 5)]
-    blocks = Blocks(256, NEVER)
-    blocks.hurried = True
+    blocks = grouped()
+    blocks.finish_soon = True
     taken = []
     for block in blocks.stale(iter(steps), lambda: 1):
-        taken.append(len(block))
-        assert not blocks.holds_a_step
+        taken.append(len(block.steps))
+        assert not blocks.has_pending_step
     assert taken == [1, 1, 1, 1]
 
 
@@ -128,7 +133,7 @@ def test_no_step_is_taken_from_the_timing_before_it_is_needed():
             asked.append(number)
             yield step(number, [number], [0])
 
-    blocks = Blocks(256, lambda done: done == 4).stale(steps(), lambda: 1)
+    blocks = grouped(due=lambda done: done == 4).stale(steps(), lambda: 1)
     assert numbers([next(blocks)]) == [[1, 2, 3]]
     assert asked == [1, 2, 3]
 
@@ -151,7 +156,7 @@ POLICIES = [
 def test_blocks_of_every_policy_are_right_and_as_long_as_they_can_be(policy, room, every):
     steps = plan_schedule(policy, EIGHT, steps=150).steps
     due = lambda done: every > 0 and done % every == 0  # noqa: E731
-    blocks = stale_blocks(steps, room, due)
+    blocks = [block.steps for block in stale_blocks(steps, room, due)]
     assert [step for block in blocks for step in block] == steps
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         first, many = block[0].number, len(block) > 1
@@ -168,9 +173,9 @@ def test_blocks_of_every_policy_are_right_and_as_long_as_they_can_be(policy, roo
         assert needs or full or after[0].fresh
 
 
-def test_a_client_with_two_jobs_in_the_air_is_not_in_a_block_twice():
+def test_a_client_with_two_jobs_under_way_is_not_in_a_block_twice():
     """A timing of one's own may let clients work ahead, from the version before the newest."""
     steps = [step(n, [0], [max(n - 1, 0)]) for n in range(6)]
     for block in stale_blocks(steps):
-        clients = np.concatenate([step.clients for step in block])
+        clients = np.concatenate([step.clients for step in block.steps])
         assert len(np.unique(clients)) == len(clients)

@@ -199,7 +199,7 @@ def asked_at(reading):
             pass
 
         @property
-        def asked(self):
+        def stop_requested(self):
             self.count += 1
             return self.count >= reading
 
@@ -213,7 +213,7 @@ def test_ctrl_c_just_before_the_checkpoint_loses_no_round(tmp_path, monkeypatch)
     experiment = make_experiment(values)
     for reading in range(1, 5):
         path = tmp_path / str(reading)
-        monkeypatch.setattr("unalike.training.loop.Interrupts", asked_at(reading))
+        monkeypatch.setattr("unalike.training.train.Interrupts", asked_at(reading))
         with pytest.raises(KeyboardInterrupt):
             run_experiment(experiment, path)
         with RunFolder.open(path, read_only=True) as folder:

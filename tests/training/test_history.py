@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from unalike import FedAvg, Federation, LocalWork, Task, UnalikeError, models, train
+from unalike.algorithms import Messages
+from unalike.engine import Block
 from unalike.runs import flatten
+from unalike.timing import Step
 from unalike.training.history import History
 
 ALGORITHM = FedAvg(work=LocalWork(epochs=1, batch_size=0, shuffle=False))
@@ -58,37 +61,42 @@ def test_a_run_that_keeps_no_history_says_how_to_keep_one(setting):
 
 
 def test_only_the_messages_that_may_be_started_from_stay():
-    history = History(lambda state: state * 10)
+    history = History(lambda state: Messages(state * 10))
     for version in range(5):
         history.add(version, version)
         history.forget([version - 2])
-    assert history.messages == {3: 30, 4: 40}
-    sent = history.start(np.array([4, 3, 4]))
-    assert sent.own
-    assert sent.message.tolist() == [40, 30, 40]
-    assert history.start(np.array([3, 3])) == (30, False)
+    assert history.kept == {3: 30, 4: 40}
+    sent = history.messages_for(starting_from(4, 3, 4))
+    assert sent.per_client
+    assert [int(sent.of(place)) for place in range(3)] == [40, 30, 40]
+    assert history.messages_for(starting_from(3, 3)) == Messages(30)
     assert history.older(4) == {"3": 30}
     with pytest.raises(UnalikeError, match="starts from version 1"):
-        history.start(np.array([1]))
+        history.messages_for(starting_from(1))
+
+
+def starting_from(*versions):
+    """A block of one step whose clients start from these versions."""
+    return Block([Step(4, np.arange(len(versions)), np.array(versions), np.ones(len(versions)))])
 
 
 def test_the_newest_message_stays_until_there_is_a_newer_one():
-    history = History(lambda state: state * 10)
+    history = History(lambda state: Messages(state * 10))
     history.add(0, 0)
     history.forget([0])
-    assert history.messages == {0: 0}
+    assert history.kept == {0: 0}
     history.add(1, 1)
-    assert history.messages == {1: 10}
+    assert history.kept == {1: 10}
 
 
 def test_older_messages_survive_being_saved():
-    history, again = (History(lambda state: state * 10) for _ in range(2))
+    history, again = (History(lambda state: Messages(state * 10)) for _ in range(2))
     for version in range(5):
         history.add(version, version)
     history.forget([0, 1])
     again.restore(history.older(4))
     again.add(4, 4)
-    assert again.messages == history.messages
+    assert again.kept == history.kept
 
 
 def test_a_resumed_run_does_not_claim_versions_that_it_never_saw(setting, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork
 from unalike.core.pytrees import largest_difference
 from unalike.data import Selection
-from unalike.engine import DebugEngine, LocalEngine, Memories, Setting
+from unalike.engine import DebugEngine, LocalEngine, Memories, Messages, Setting
 
 from .. import toys
 
@@ -65,7 +65,7 @@ def evaluate(
     federation, task, algorithm, model, split="test", clients=None, devices=None, engine=LocalEngine
 ):
     setting = Setting(federation, task, algorithm, 0, None, devices)
-    return engine(setting).evaluate(model, Memories({}, len(federation)), split, 0, clients)
+    return engine(setting).evaluate(Messages(model), Memories({}, len(federation)), split, 0, clients)
 
 
 def test_the_flat_pass_equals_a_loop_over_clients(federation, task, model):
@@ -97,7 +97,7 @@ def test_asking_twice_gives_the_clients_asked_for_the_second_time(federation, ta
     expected, chosen = naive(model, federation.test), np.array([0, 3])
     for clients in ([0, 3], [4, 0], [3, 4]):
         chosen[:] = clients
-        found = engine.evaluate(model, Memories({}, 5), "test", 0, chosen)
+        found = engine.evaluate(Messages(model), Memories({}, 5), "test", 0, chosen)
         assert same(found, {name: values[clients] for name, values in expected.items()})
 
 
@@ -136,7 +136,7 @@ def test_clients_that_train_alone_are_judged_by_their_own_models(federation, tas
     memories = Memories({"params": jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), model)}, 5)
     other = jax.tree.map(lambda leaf: -leaf, model)
     memories.scatter(np.array([2]), {"params": jax.tree.map(lambda leaf: leaf[None], other)})
-    found = LocalEngine(setting).evaluate(model, memories, "test", 0)
+    found = LocalEngine(setting).evaluate(Messages(model), memories, "test", 0)
     fresh, own = naive(model, federation.test), naive(other, federation.test)
     assert found["loss"][2] == pytest.approx(own["loss"][2], abs=1e-5)
     # Whoever has not trained yet predicts with what the server would tell it.
@@ -161,7 +161,7 @@ def test_a_predictor_that_trains_sees_the_streams_rows_on_every_engine(federatio
     setting = Setting(federation, task, algorithm, 0, LastRows(federation.train))
     chosen = np.array([0, 3, 4])
     answers = [
-        engine(setting).evaluate(model, Memories({}, 5), "test", 2, chosen)
+        engine(setting).evaluate(Messages(model), Memories({}, 5), "test", 2, chosen)
         for engine in (LocalEngine, DebugEngine)
     ]
     assert same(*answers)

@@ -13,9 +13,9 @@ import pytest
 
 import unalike
 from unalike import Task
+from unalike.aggregation.tally import mix_by_matrix
 from unalike.algorithms import FedAvg, LocalWork, Optimizer, Reply, Scaffold
 from unalike.engine import DebugEngine, LocalEngine, Setting
-from unalike.engine.local.program import mix
 from unalike.participation import Cohort
 from unalike.timing import Step, Timing
 
@@ -246,14 +246,16 @@ def test_a_round_in_which_everything_was_rejected_leaves_the_state_as_it_was(nam
 def test_mixing_is_a_matrix_product_that_keeps_the_sum_of_every_row():
     rng = np.random.default_rng(0)
     matrix, uploads = rng.normal(size=(3, 4)), {"u": rng.normal(size=(4, 2, 5)), "v": rng.normal(size=4)}
-    mixed = mix(jnp.asarray(matrix), uploads, jnp.ones(4))
+    mixed = mix_by_matrix(jnp.asarray(matrix), uploads, jnp.ones(4))
     assert np.allclose(mixed["u"], np.einsum("ij,jkl->ikl", matrix, uploads["u"]), atol=1e-5)
     assert np.allclose(mixed["v"], matrix @ uploads["v"], atol=1e-5)
     positive, good = np.abs(matrix), np.array([1.0, 0.0, 1.0, 1.0])
     kept = positive * good
     kept *= (positive.sum(1) / kept.sum(1))[:, None]
-    assert np.allclose(mix(jnp.asarray(positive), uploads, good)["v"], kept @ uploads["v"], atol=1e-5)
-    constant = mix(jnp.asarray(positive), {"c": np.ones(4)}, good)["c"]
+    assert np.allclose(
+        mix_by_matrix(jnp.asarray(positive), uploads, good)["v"], kept @ uploads["v"], atol=1e-5
+    )
+    constant = mix_by_matrix(jnp.asarray(positive), {"c": np.ones(4)}, good)["c"]
     assert np.allclose(constant, positive.sum(1), atol=1e-5)
 
 

@@ -7,8 +7,9 @@ import pytest
 from unalike.algorithms import FedAvg, LocalWork, Optimizer, Scaffold
 from unalike.core.pytrees import largest_difference
 from unalike.engine import DebugEngine, LocalEngine, Setting
+from unalike.engine.blocks import one_cohort
 from unalike.engine.local.layout import assign_to_cores
-from unalike.engine.local.stale_block import as_rows, in_order, one_cohort, power_of_two
+from unalike.engine.local.stale_block import in_order, power_of_two
 
 from .. import toys
 
@@ -36,7 +37,12 @@ def played(engine, setting, blocks):
     state, messages, reports = states[-1], [], []
     for block in blocks:
         whole, _ = one_cohort(block)
-        state, told, said = engine.run_stale(block, state, toys.told(setting, states, whole), memories)
+        state, said, told = engine.run_stale(block, state, toys.told(setting, states, whole), memories)
+        told = (
+            jax.tree.map(lambda leaf: leaf[None], setting.algorithm.broadcast(setting.task, state))
+            if told is None
+            else told
+        )
         messages += [jax.tree.map(lambda leaf, k=k: np.asarray(leaf)[k], told) for k in range(len(block))]
         reports += [{name: np.asarray(values) for name, values in report.items()} for report in said]
     return jax.tree.map(np.asarray, state), messages, reports, memories.gather(np.arange(6))[0]
@@ -149,12 +155,12 @@ def test_a_step_whose_only_upload_is_rejected_changes_nothing():
 
 @pytest.mark.filterwarnings("ignore:round 4")
 def test_both_engines_agree_on_a_step_whose_only_upload_is_rejected():
-    class Messages(toys.Toy):
+    class Pushed(toys.Toy):
         def aggregate(self, task, state, mixed):
             stepped = super().aggregate(task, state, mixed)
             return {**stepped, "params": stepped["params"] + 1}  # such as momentum would
 
-    setting = Setting(LONELY, toys.logistic_task(), Messages(), 0)
+    setting = Setting(LONELY, toys.logistic_task(), Pushed(), 0)
     local, debug = (played(make(setting), setting, [BLOCK]) for make in (LocalEngine, DebugEngine))
     assert_close(local, debug, 1e-5)
 
@@ -166,7 +172,8 @@ def stepped(setting, number, job):
     """The model after a step of one client of weight one that starts from version 0."""
     state, memories, _ = toys.start(setting)
     step = toys.step(number, [1], [1.0], [0])._replace(jobs=None if job is None else np.array([job]))
-    new, _, _ = LocalEngine(setting).run_stale([step], state, toys.told(setting, [state], step), memories)
+    messages = toys.told(setting, [state], step)
+    new, _, _ = LocalEngine(setting).run_stale([step], state, messages, memories)
     return np.asarray(new["params"]["w"])
 
 
@@ -204,23 +211,13 @@ def test_steps_are_joined_in_order():
     assert ends.tolist() == [2]
 
 
-def test_results_are_taken_in_order_wherever_they_were_computed(federation):
-    whole, ends = one_cohort(BLOCK)
+def test_results_are_taken_in_order_wherever_they_were_computed():
+    _, ends = one_cohort(BLOCK)
     layout = assign_to_cores(np.array([5, 1, 1, 9, 2]), 2, power_of_two)
     numbers = np.array([3, 3, 4, 5, 5])
-    order = in_order(whole, ends, numbers, layout, federation.importance)
+    order = in_order(ends, numbers, layout)
     assert order.count.tolist() == [5]
-    assert [len(column) for column in order[:5]] == [8] * 5  # one of a few lengths
+    assert [len(column) for column in order[:3]] == [8] * 3  # one of a few lengths
     assert order.last[:5].tolist() == [False, True, True, False, True]
-    assert layout.place[order.slot_of_client[:5]].tolist() == list(range(5))
+    assert layout.place[order.slot[:5]].tolist() == list(range(5))
     assert order.round[:5].tolist() == numbers.tolist()
-    np.testing.assert_allclose(order.importance[:5], federation.importance[whole.clients], rtol=1e-6)
-
-
-def test_one_message_for_all_is_given_to_each():
-    told = toys.Messages({"w": np.arange(3.0)})
-    rows = as_rows(told, 4)["w"]
-    assert rows.shape == (4, 3)
-    assert (rows == np.arange(3.0)).all()
-    own = toys.Messages({"w": np.zeros((4, 3))}, True)
-    assert as_rows(own, 4) is own.message
