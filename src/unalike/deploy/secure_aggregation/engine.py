@@ -17,6 +17,7 @@ from flwr.app import Array, RecordDict
 
 from ...algorithms import Algorithm
 from ...core.pytrees import Tree, size
+from ...core.spec import Spec
 from ...engine import Memories, Messages
 from ...engine.distributed import Visited
 from ...engine.local.program import Sums
@@ -38,7 +39,7 @@ def check_secure(
 ) -> None:
     """Raise where secure aggregation is not possible."""
     check_private("secure aggregation", name, algorithm, participation)
-    if timing.partition(":")[0] != "synchronous":
+    if Spec.parse(timing).name != "synchronous":
         raise ConfigError(
             f"secure aggregation needs everyone's result at once, but with timing {timing!r} results come "
             "one by one; choose synchronous."

@@ -18,8 +18,9 @@ import numpy as np
 from ...core.extras import is_installed
 from ...core.pytrees import largest_difference
 from ...data import Federation, load
-from ...experiments.build import make_algorithm, make_task, run_experiment
+from ...experiments.build import make_algorithm, make_task
 from ...experiments.config import Experiment, make_experiment
+from ...experiments.run import run_experiment
 from ...training.round_report import RoundReport
 from ...training.run import Run
 from ..study import Claim, at_most, study_registry
