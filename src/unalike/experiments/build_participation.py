@@ -69,7 +69,7 @@ def make_sampler(experiment: Experiment, federation: Federation) -> Sampler | No
     )
 
 
-def fits_local_minima(experiment: Experiment) -> bool:
+def _fits_local_minima(experiment: Experiment) -> bool:
     """Whether words ask for each client's least loss: CA-Fed, unless they say what it is taken to be, for a
     model whose losses are convex."""
     strategy = experiment.spec("participation")
@@ -79,7 +79,7 @@ def fits_local_minima(experiment: Experiment) -> bool:
 
 def _strategy(experiment: Experiment, clients: int, clusters: ClientIds | None) -> Strategy:
     spec = experiment.spec("participation") or Spec.parse("fedavg")
-    fitted = fits_local_minima(experiment)
+    fitted = _fits_local_minima(experiment)
     if fitted and clients > MOST_FITTED:
         raise ConfigError(
             f"ca-fed would first fit the model to each of {clients:,} clients, which takes too "
