@@ -93,9 +93,8 @@ def average(
     """The claim that a measure's mean over seeds is at least (or at most) a limit."""
     mean = float(np.mean(values))
     holds = mean <= limit if most else mean >= limit
-    spread = float(np.ptp(values)) / 2 if len(values) > 1 else None
     expected = f"{'<=' if most else '>='} {limit:g}"
-    published = rest.pop("published", None)
+    published, spread = _published(rest), _spread(values)
     return Claim(id, claim, published, expected, round(mean, 4), holds, spread=spread, **rest)
 
 
@@ -104,7 +103,7 @@ def in_order(id: str, claim: str, values: Sequence[float], slack: float = 0.0, *
     holds = all(later >= earlier - slack for earlier, later in pairwise(values))
     words = ", ".join(f"{value:.2f}" for value in values)
     expected = "in this order" if not slack else f"in this order, within {slack:g}"
-    return Claim(id, claim, rest.pop("published", None), expected, words, holds, **rest)
+    return Claim(id, claim, _published(rest), expected, words, holds, **rest)
 
 
 def _published(rest: dict[str, Any]) -> Value:

@@ -1,4 +1,4 @@
-"""Which clients come and go, and what is a training with them called?  (Problems, strategies and curves.)
+"""Which clients come and go, and how does a strategy train them?  (Problems, strategies and curves.)
 
 A hundred clients of sixty rows with a linear softmax model. Inputs and the teacher that labels them are the
 same for all clients, or each client has its own mean of inputs and a teacher of its own near the common one;
