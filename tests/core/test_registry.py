@@ -3,7 +3,8 @@
 import pytest
 
 from unalike.algorithms import algorithm_registry
-from unalike.core.registry import Registry, parse_spec, usage
+from unalike.core.registry import Registry, usage
+from unalike.core.spec import Spec
 from unalike.errors import ConfigError
 from unalike.models import loss_registry, model_registry
 from unalike.participation import sampler_registry
@@ -29,33 +30,28 @@ def shapes():
     return registry
 
 
-@pytest.mark.parametrize(
-    ("spec", "name", "arguments"),
-    [
-        ("iid", "iid", []),
-        ("dirichlet:0.3", "dirichlet", [0.3]),
-        ("mlp:200,200", "mlp", [200, 200]),
-        (" mlp : 200 , 100 ", "mlp", [200, 100]),
-        ("file:a.csv", "file", ["a.csv"]),
-        ("x:", "x", []),
-        ("x:1e-3,-2,word", "x", [0.001, -2, "word"]),
-        ("path:c:d", "path", ["c:d"]),
-    ],
-)
-def test_a_spec_is_a_name_and_its_arguments(spec, name, arguments):
-    assert parse_spec(spec) == (name, arguments)
-
-
-def test_whole_numbers_stay_whole():
-    _, (whole, fraction) = parse_spec("x:3,3.0")
-    assert type(whole) is int
-    assert type(fraction) is float
-
-
 def test_arguments_are_positional_and_context_fills_the_parameters_it_names(shapes):
     assert shapes.make("box:3", unit="cm", not_a_parameter=1) == (3, 2.0, "cm")
     assert shapes.make("box:3,4", unit="m") == (3, 4, "m")
     assert shapes.make("path:1,2,3") == (1, 2, 3)
+
+
+def test_a_text_and_what_was_taken_apart_already_make_the_same(shapes):
+    spec = Spec.parse("box:3,4")
+    assert shapes.make(spec, unit="m") == shapes.make("box:3,4", unit="m")
+    assert shapes[spec] is shapes["box"]
+    assert spec in shapes
+    assert Spec.parse("cube:1") not in shapes
+
+
+@pytest.mark.parametrize("given", ["box: 1,2,3", "boxx: 1"])
+def test_a_mistake_is_the_same_sentence_for_both(shapes, given):
+    sentences = []
+    for spec in (given, Spec.parse(given)):
+        with pytest.raises(ConfigError) as refusal:
+            shapes.make(spec, unit="cm")
+        sentences.append(str(refusal.value))
+    assert sentences[0] == sentences[1]
 
 
 def test_too_many_arguments_are_an_error_that_shows_the_usage(shapes):

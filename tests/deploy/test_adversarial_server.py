@@ -22,7 +22,8 @@ from unalike.deploy.transport.mailbox import Mailbox
 from unalike.deploy.transport.messages import MessageError, WireMessage
 from unalike.engine.distributed import Visited, added, joined
 from unalike.engine.local.program import Sums
-from unalike.experiments.build import make_task, run_experiment
+from unalike.experiments.build import make_task
+from unalike.experiments.run import run_experiment
 from unalike.report import report_run
 from unalike.timing import Step
 

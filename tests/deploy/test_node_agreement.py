@@ -15,8 +15,9 @@ from unalike.deploy.client_config import ClientConfig, Rows
 from unalike.deploy.node_agreement import gathered, in_order
 from unalike.deploy.server import introductions, make_contracts, make_folder, train_nodes
 from unalike.deploy.transport.messages import MessageError
-from unalike.experiments.build import make_federation, make_task, run_experiment
+from unalike.experiments.build import make_federation, make_task
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 
 from .in_process_nodes import Village, experiment
 

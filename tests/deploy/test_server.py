@@ -9,7 +9,8 @@ import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.deploy.server import introductions, make_folder, train_nodes
 from unalike.deploy.transport.messages import WireMessage
-from unalike.experiments.build import make_task, run_experiment
+from unalike.experiments.build import make_task
+from unalike.experiments.run import run_experiment
 
 from .in_process_nodes import Village, experiment
 

@@ -9,8 +9,9 @@ import pytest
 
 import unalike
 from unalike.core.pytrees import largest_difference
-from unalike.experiments.build import make_task, run_experiment
+from unalike.experiments.build import make_task
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("flwr")

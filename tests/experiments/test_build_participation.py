@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unalike.experiments.build_participation
-from unalike import ConfigError, Federation, Task, UnalikeError, load, models
+from unalike import ConfigError, Federation, UnalikeError, load
 from unalike.experiments.build_participation import make_participation
 from unalike.experiments.config import make_experiment
 from unalike.participation import (
@@ -48,28 +48,17 @@ def federation():
     return load("digits", clients=CLIENTS, partition="dirichlet:0.5", samples=120, seed=0)
 
 
-@pytest.fixture(scope="module")
-def task():
-    return Task.classification(models.linear(input_shape=(8, 8, 1), outputs=10), classes=10)
+@pytest.fixture(autouse=True)
+def untrained(monkeypatch):
+    """Whatever the words are, nothing is trained for them."""
+    for where in ("training.train", "experiments.local_minima"):
+        monkeypatch.setattr(f"unalike.{where}.train", lambda *_, **__: pytest.fail("something was trained"))
 
 
 @pytest.fixture
-def fitted(monkeypatch):
-    """Clients' own minima without fitting them; the list says how often that was asked for."""
-    calls = []
-
-    def fake(federation, task, seed):
-        calls.append(seed)
-        return MINIMA
-
-    monkeypatch.setattr(unalike.experiments.build_participation, "local_minima", fake)
-    return calls
-
-
-@pytest.fixture
-def make(federation, task):
+def make(federation):
     def made(**words):
-        return make_participation(make_experiment(words), federation, task)
+        return make_participation(make_experiment(words), federation)
 
     return made
 
@@ -227,19 +216,39 @@ def test_ca_fed_leaves_out_whole_clusters_where_clients_come_and_go_in_clusters(
     assert make(availability="groups", participation="ca-fed").strategy.groups is None
 
 
-def test_ca_fed_fits_the_clients_own_minima_for_a_linear_model_only(make, fitted):
-    assert make(availability="markov", participation="ca-fed").strategy.minima is None
-    assert make(availability="markov", participation="unbiased", model="linear").strategy == Unbiased()
-    assert fitted == []
-    linear = make(availability="markov", participation="ca-fed:10", model="linear", seed=4).strategy
-    assert np.array_equal(linear.minima, MINIMA)
-    assert fitted == [4]
+@pytest.mark.parametrize("participation", ["ca-fed", "ca-fed:10"])
+@pytest.mark.parametrize("model", ["linear", "linear:0"])
+def test_ca_fed_needs_the_clients_own_minima_for_a_linear_model(make, participation, model):
+    made = make(availability="markov", participation=participation, model=model)
+    assert made.needs_local_minima
+    assert made.strategy.minima is None
+    made.check(CLIENTS, 10)
 
 
-@pytest.mark.parametrize("minimum", ["running", "zero"])
-def test_a_minimum_that_is_asked_for_is_used_for_a_linear_model_too(make, fitted, minimum):
-    strategy = make(availability="markov", participation=f"ca-fed:1,{minimum}", model="linear").strategy
-    assert strategy.minima is None
+@pytest.mark.parametrize(
+    ("participation", "model"),
+    [
+        ("ca-fed", "mlp"),
+        ("unbiased", "linear"),
+        ("ca-fed:1,running", "linear"),
+        ("ca-fed:1,zero", "linear"),
+        (None, "linear"),
+    ],
+)
+def test_nobody_else_needs_them(make, participation, model):
+    assert not make(availability="markov", participation=participation, model=model).needs_local_minima
+
+
+def test_minima_that_were_found_are_needed_no_more_and_change_nothing_else(make):
+    words = {"availability": "clusters:3", "participation": "ca-fed:10", "per_round": 2, "sampling": "md"}
+    made = make(**words, model="linear", beliefs="known")
+    told = made.with_local_minima(MINIMA)
+    assert np.array_equal(told.strategy.minima, MINIMA)
+    assert not told.needs_local_minima
+    assert (told.availability, told.sampler) == (made.availability, made.sampler)
+    assert type(told.beliefs) is Known
+    assert (told.strategy.bias_weight, told.asks, told.watches) == (10, made.asks, made.watches)
+    assert told.strategy.groups is made.strategy.groups
 
 
 def test_the_same_words_make_the_same_clients_come_and_go(make):
@@ -311,12 +320,12 @@ def test_too_many_clients_are_refused_before_training(make, words, sentence):
         make(**words).check(CLIENTS, 10)
 
 
-def test_classes_cannot_be_balanced_where_there_are_none(task):
+def test_classes_cannot_be_balanced_where_there_are_none():
     regression = Federation.from_clients(
         {"a": (np.ones((5, 2)), np.ones(5)), "b": (np.ones((5, 2)), np.ones(5))}
     )
     with pytest.raises(UnalikeError, match="no classes"):
-        make_participation(make_experiment({"sampling": "target", "per_round": 2}), regression, task)
+        make_participation(make_experiment({"sampling": "target", "per_round": 2}), regression)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +346,8 @@ def test_words_and_numbers_that_are_mixed_up_are_refused_in_one_sentence(make, w
     pytest.fail("nothing was refused")
 
 
-def test_more_clients_than_can_be_fitted_are_refused_with_what_to_say(make, fitted, monkeypatch):
+def test_more_clients_than_can_be_fitted_are_refused_with_what_to_say(make, monkeypatch):
     monkeypatch.setattr(unalike.experiments.build_participation, "MOST_FITTED", CLIENTS - 1)
     with pytest.raises(ConfigError, match="such as ca-fed:1,running"):
         make(availability="markov:0.5,0.9", participation="ca-fed", model="linear")
-    assert not fitted
     assert make(availability="markov:0.5,0.9", participation="ca-fed:1,running", model="linear")

@@ -8,7 +8,6 @@ import pytest
 
 import unalike.experiments.compare
 from unalike import ConfigError, load
-from unalike.experiments.build import run_experiment
 from unalike.experiments.compare import (
     Trials,
     check_metric,
@@ -20,6 +19,7 @@ from unalike.experiments.compare import (
     worse_off,
 )
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.runs import Record, compare
 
 SMALL = {

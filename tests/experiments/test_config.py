@@ -6,6 +6,7 @@ import pytest
 import tomli_w
 
 from unalike import ConfigError
+from unalike.core.catalogue import SETTINGS
 from unalike.experiments.build import check, make_algorithm, make_federation, make_task
 from unalike.experiments.config import Experiment, make_experiment, read_experiment
 
@@ -123,3 +124,13 @@ WHOLE = [name for name, field in Experiment.model_fields.items() if "int" in str
 def test_whole_numbers_that_no_machine_counts_to_are_refused(name, number):
     with pytest.raises(ConfigError, match=f"{name} = "):
         make_experiment({name: number})
+
+
+def test_every_setting_that_holds_a_name_offers_it_taken_apart():
+    experiment = Experiment(model="mlp:200,100", sampling="md", timing="fedfix:0.5")
+    assert (experiment.spec("model").name, experiment.spec("model").arguments) == ("mlp", (200, 100))
+    for setting in SETTINGS:
+        given = getattr(experiment, setting)
+        assert str(experiment.spec(setting)) == str(given)
+    changed = experiment.model_copy(update={"model": "linear"})
+    assert changed.spec("model").name == "linear"

@@ -11,8 +11,9 @@ import unalike.experiments.tune
 from unalike import ConfigError
 from unalike.algorithms import algorithm_registry
 from unalike.data import Split
-from unalike.experiments.build import make_algorithm, make_federation, run_experiment
+from unalike.experiments.build import make_algorithm, make_federation
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.experiments.tune import (
     SEARCHES,
     Trial,

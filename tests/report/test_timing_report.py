@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unalike.data import Federation
-from unalike.experiments.build import run_experiment
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.report import save
 from unalike.report.timing_report import (
     objectives,

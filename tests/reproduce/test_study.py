@@ -1,14 +1,27 @@
 """Does `unalike reproduce` tell the truth?  (A broken hard claim is exit code 1, a soft one is reported.)"""
 
+import importlib
 import json
+import pkgutil
 
 import pytest
 from typer.testing import CliRunner
 
+import unalike.reproduce
 from unalike.cli import app
 from unalike.reproduce import Claim, at_least, at_most, run_study, study_registry
+from unalike.reproduce.study import average, in_order
 
 FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", "holds"}
+
+
+FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path__) if found.ispkg]
+STUDIES = [name for name in FOLDERS if name != "shared"]
+WITH_THEORY = ("asynchrony", "availability", "fedem", "sampling", "topology")
+
+
+def module(study, part):
+    return importlib.import_module(f"unalike.reproduce.{study}.{part}")
 
 
 def reproduce(*words):
@@ -83,6 +96,54 @@ def test_a_study_is_told_to_be_quick():
     finally:
         study_registry._makers.pop("fake")
     assert seen == [True, True, False]
+
+
+def test_a_broken_claim_over_several_values_is_seen():
+    assert not average("X", "mean", [1.0, 2.0], 1.6).holds
+    assert average("X", "mean", [1.0, 2.0], 1.6, most=True).holds
+    assert not in_order("X", "order", [1.0, 3.0, 2.0]).holds
+    assert in_order("X", "order", [1.0, 3.0, 2.9], 0.2).holds
+
+
+# Every study is laid out alike.
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_only_registers_itself_and_its_files_have_the_same_names(study):
+    folder, name = importlib.import_module(f"unalike.reproduce.{study}"), f"unalike.reproduce.{study}.study"
+    own = [made for made in vars(module(study, "study")).values() if getattr(made, "__module__", "") == name]
+    assert own == [maker for maker in study_registry._makers.values() if maker.__module__ == name]
+    assert len(own) == 1
+    files = {found.name for found in pkgutil.iter_modules(folder.__path__)}
+    assert files >= {"study", "data", "training"}
+    assert ("theory" in files) == (study in WITH_THEORY)
+
+
+@pytest.mark.parametrize("study", WITH_THEORY)
+def test_every_part_of_the_theory_is_in_the_study(monkeypatch, study):
+    theory = module(study, "theory")
+    parts = [
+        name
+        for name in dir(theory)
+        if name.endswith("_claims") and name[0] != "_" and name != "theory_claims"
+    ]
+    for name in parts:
+        monkeypatch.setattr(theory, name, lambda *_, name=name: iter([name]))
+    assert sorted(theory.theory_claims(quick=True)) == sorted(parts)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_is_its_theory_and_then_its_trainings(monkeypatch, study):
+    registered = module(study, "study")
+    parts = [name for name in dir(registered) if name.endswith("_claims")]
+    for name in parts:
+        monkeypatch.setattr(registered, name, lambda *quick, name=name: [(name, quick)])
+    (run,) = [maker for maker in study_registry._makers.values() if maker.__module__ == registered.__name__]
+    made = run(quick=True)
+    assert {name for name, _ in made} == {*parts} - {"real_claims"}
+    assert all(quick == (True,) for _, quick in made)
+    order = [name for name, _ in made if name in ("theory_claims", "training_claims")]
+    assert order == sorted(order)
 
 
 @pytest.mark.slow

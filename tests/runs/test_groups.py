@@ -8,8 +8,9 @@ import pytest
 
 import unalike.training.recorder
 from unalike import Cohort, FedAvg, Full, LocalWork, Participation, Task, load, models, train
-from unalike.experiments.build import make_federation, make_task, run_experiment
+from unalike.experiments.build import make_federation, make_task
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.participation import Intermittent, Multinomial, Trace
 from unalike.runs import Record, RunFolder
 

@@ -22,8 +22,8 @@ import pytest
 import unalike.runs.tensors
 from unalike import FedAvg, Federation, RunError, Task, UnalikeError, load, models, train
 from unalike.cli import main
-from unalike.experiments.build import run_experiment
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.runs import RunFolder
 
 LONG = {

@@ -8,8 +8,9 @@ import pytest
 from unalike import ConfigError, FedAvg, Task, load, models, train
 from unalike.algorithms import FedEM, Local, LocalWork, Optimizer
 from unalike.data import Split
-from unalike.experiments.build import make_federation, run_experiment
+from unalike.experiments.build import make_federation
 from unalike.experiments.config import make_experiment
+from unalike.experiments.run import run_experiment
 from unalike.training.newcomers import evaluate_newcomers, newcomer_summary, set_apart
 
 WORK = LocalWork(steps=2, batch_size=8)

@@ -16,5 +16,5 @@ if TYPE_CHECKING:
 
 def say_data(experiment: Experiment, federation: Federation, silent: bool) -> None:
     """One line that names the target and the files left alone, for data that are not Unalike's own."""
-    if not silent and federation.description and experiment.data.partition(":")[0] not in explain("data"):
+    if not silent and federation.description and experiment.spec("data").name not in explain("data"):
         errors.print(escape(f"{experiment.data}: {federation.description}."), soft_wrap=True, highlight=False)

@@ -16,7 +16,7 @@ from typing import Any, get_args
 import typer
 
 from ..core.catalogue import check_settings
-from ..core.registry import parse_spec
+from ..core.spec import Spec
 from ..errors import ConfigError
 from ..experiments.config import Experiment, make_experiment, read_experiment
 
@@ -71,7 +71,7 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
     settings = {}
     for word in words:
         name, equals, value = word.partition("=")
-        values = parse_spec(f":{value}")[1]
+        values = Spec.parse(f":{value}").arguments
         if not equals or not name.strip() or len(values) != 1:
             raise ConfigError(f"--set {word!r} is not of the form name=value.")
         settings[name.strip()] = _TRUTHS.get(str(values[0]).lower(), values[0])

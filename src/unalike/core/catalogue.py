@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, unknown
+from .spec import Spec
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -92,9 +93,9 @@ def explain(kind: str) -> dict[str, str]:
     return {**_written(where), **live}
 
 
-def check_name(kind: str, spec: str) -> None:
+def check_name(kind: str, spec: str | Spec) -> None:
     """Raise if nothing is called that; arguments after a colon are not looked at."""
-    name, where = spec.partition(":")[0].strip(), KINDS[kind]
+    name, where = Spec.of(spec).name, KINDS[kind]
     if any(f'@{where.registry}.add("{name}")\n' in text for text in _texts(where.rooms)):
         return  # the usual case needs no parsing
     known = explain(kind)

@@ -1,7 +1,7 @@
 """Which named things are there, and what is each for?
 
 A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
-explanation that `unalike list` prints. Arguments follow a colon: numbers or words, separated by commas.
+explanation that `unalike list` prints. What is typed is a :class:`~unalike.core.spec.Spec`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import ConfigError, unknown
 from .catalogue import first_sentence
+from .spec import Spec
 
 T = TypeVar("T")
 Maker = TypeVar("Maker", bound=Callable[..., Any])
@@ -42,13 +43,15 @@ class Registry(Generic[T]):
 
         return register
 
-    def __getitem__(self, name: str) -> Callable[..., T]:
+    def __getitem__(self, name: str | Spec) -> Callable[..., T]:
+        """The maker of a name, or of a specification's name."""
+        name = _name(name)
         if name not in self._makers:
             raise unknown(self.kind, name, self._makers)
         return self._makers[name]
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._makers
+    def __contains__(self, name: str | Spec) -> bool:
+        return _name(name) in self._makers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)
@@ -57,44 +60,33 @@ class Registry(Generic[T]):
         """Each name with its one-line explanation, in the order they were registered."""
         return {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
 
-    def make(self, spec: str, **context: Any) -> T:
+    def make(self, spec: str | Spec, **context: Any) -> T:
         """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those
         names."""
-        name, arguments = parse_spec(spec)
-        maker = self[name]
+        spec = Spec.of(spec)
+        maker = self[spec]
         parameters = inspect.signature(maker).parameters
         known = {k: v for k, v in context.items() if k in parameters}
         try:
-            inspect.signature(maker).bind(*arguments, **known)
+            inspect.signature(maker).bind(*spec.arguments, **known)
         except TypeError as error:
             raise ConfigError(
-                f"{self.kind} {spec!r} has wrong arguments ({error}): {usage(name, maker)}."
+                f"{self.kind} {spec.text!r} has wrong arguments ({error}): {usage(spec.name, maker)}."
             ) from None
         check_numbers(self.kind, spec, maker)
-        return maker(*arguments, **known)
+        return maker(*spec.arguments, **known)
 
 
-def parse_spec(spec: str) -> tuple[str, list[Any]]:
-    """Split `name:a,b` into the name and its arguments.
-
-    >>> parse_spec("dirichlet:0.3"), parse_spec("mlp:200,200"), parse_spec("iid")
-    (('dirichlet', [0.3]), ('mlp', [200, 200]), ('iid', []))
-    """
-    name, _, rest = spec.partition(":")
-    return name.strip(), [_value(word.strip()) for word in rest.split(",") if word.strip()]
-
-
-def check_numbers(kind: str, spec: str, maker: Callable[..., Any]) -> None:
+def check_numbers(kind: str, spec: Spec, maker: Callable[..., Any]) -> None:
     """No word follows the colon where the maker's annotation says that a number belongs."""
-    name, arguments = parse_spec(spec)
     wanted = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     repeated = (
-        [wanted[-1]] * len(arguments) if wanted and wanted[-1].kind is wanted[-1].VAR_POSITIONAL else []
+        [wanted[-1]] * len(spec.arguments) if wanted and wanted[-1].kind is wanted[-1].VAR_POSITIONAL else []
     )
-    for argument, parameter in zip(arguments, wanted + repeated, strict=False):
+    for argument, parameter in zip(spec.arguments, wanted + repeated, strict=False):
         if isinstance(argument, str) and parameter.annotation in ("int", "float"):
             raise ConfigError(
-                f"{kind} {spec!r} has {argument!r} where a number belongs: {usage(name, maker)}."
+                f"{kind} {spec.text!r} has {argument!r} where a number belongs: {usage(spec.name, maker)}."
             )
 
 
@@ -105,10 +97,5 @@ def usage(name: str, maker: Callable[..., Any]) -> str:
     return f"{name}:{','.join(words)}" if words else name
 
 
-def _value(word: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return word
+def _name(given: str | Spec) -> str:
+    return given.name if isinstance(given, Spec) else given

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.random import generator
-from ..core.registry import parse_spec
+from ..core.spec import Spec
 from ..errors import ConfigError, DataError
 from ..typing import Array, Int64s
 from .federation import Federation
@@ -137,8 +137,7 @@ def deal(
 def _check_enough_rows(source: Source, name: str, clients: int | None) -> None:
     """Data that are made in any number are asked for more, not shared by fewer clients."""
     made = (
-        source.owners is None
-        and "samples" in inspect.signature(source_registry[parse_spec(name)[0]]).parameters
+        source.owners is None and "samples" in inspect.signature(source_registry[Spec.parse(name)]).parameters
     )
     if made and clients is not None and clients > len(source.y):
         raise ConfigError(
@@ -161,7 +160,7 @@ def _partition(
     context["rng"] = generator(seed, "partition")
     context |= {key: None if value is None else value[rows] for key, value in _row_facts(source).items()}
     if sizes is not None:
-        if "sizes" not in inspect.signature(partition_registry[parse_spec(spec)[0]]).parameters:
+        if "sizes" not in inspect.signature(partition_registry[Spec.parse(spec)]).parameters:
             raise ConfigError(
                 f"partition {spec!r} makes its own sizes; leave out sizes, or use 'dirichlet' or 'iid'."
             )

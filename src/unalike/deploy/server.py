@@ -53,8 +53,9 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
             raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
-    if experiment.sampling is not None and experiment.sampling.partition(":")[0] in ("target", "optimal"):
-        raise ConfigError(f"sampling {experiment.sampling!r} looks at what clients do not tell here.")
+    sampling = experiment.spec("sampling")
+    if sampling is not None and sampling.name in ("target", "optimal"):
+        raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")
     if clients is not None:
         _check_count(experiment, clients)
 
@@ -75,8 +76,7 @@ def ignored(experiment: Experiment) -> list[str]:
 
 def real_timing(experiment: Experiment) -> Timing:
     """The timing policy, on arrivals as they happen; synchronous rounds wait for everyone."""
-    name = experiment.timing.partition(":")[0]
-    if name == "synchronous":
+    if experiment.spec("timing").name == "synchronous":
         return WaitForAll()
     settings: dict[str, Any] = {"staleness": experiment.staleness}
     if experiment.timing_weights is not None:
@@ -136,7 +136,7 @@ def train_nodes(
     federation = gathered(told, experiment).with_importance(experiment.importance)
     task = make_task(experiment, federation)
     real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
-    who = make_participation(real, federation, task)
+    who = make_participation(real, federation)
     if "update_norm" in who.asks:
         raise ConfigError(
             "asking real clients for their updates before choosing costs a round each; sample in another way."

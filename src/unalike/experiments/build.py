@@ -1,23 +1,21 @@
-"""How does a description become a run?  (From an :class:`Experiment` to the nouns, and to training.)"""
+"""How do words become what they name?  (From an :class:`Experiment` to data, model, algorithm and timing.)
+
+Nothing is trained here, whatever the words say; :mod:`.run` does that.
+"""
 
 from __future__ import annotations
 
 import inspect
-import math
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
-from ..core.pytrees import Tree
+from ..core.registry import Registry
 from ..data import Federation, load
 from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, model_registry
-from ..participation import availability_registry, check_per_round, sampler_registry, strategy_registry
-from ..runs import RunFolder
+from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..timing import (
     NetworkTime,
     Timing,
@@ -25,17 +23,22 @@ from ..timing import (
     hardware_registry,
     timing_registry,
 )
-from ..training.newcomers import newcomer_summary, set_apart
-from ..training.recorder import Observer
-from ..training.run import Run
-from ..training.train import Out, train
-from .build_participation import make_participation
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
-from .restarts import best_start, starts
 
 _SHARED = ("work", "optimizer", "server_optimizer")
 """Settings of an algorithm that have options of their own on the command line."""
+_NAMED: tuple[tuple[Registry[Any], str], ...] = (
+    (model_registry, "model"),
+    (timing_registry, "timing"),
+    (engine_registry, "engine"),
+    (sampler_registry, "sampling"),
+    (availability_registry, "availability"),
+    (strategy_registry, "participation"),
+    (hardware_registry, "hardware"),
+    (discount_registry, "staleness"),
+)
+"""Settings that name something, and where it is looked up."""
 
 
 def make_federation(experiment: Experiment) -> Federation:
@@ -95,7 +98,7 @@ def make_timing(experiment: Experiment) -> Timing:
     """When results arrive: a policy with its hardware, network and weights."""
     if experiment.network is not None:
         return _network_timing(experiment)
-    name = experiment.timing.partition(":")[0]
+    name = experiment.spec("timing").name
     if name == "synchronous":
         about_time = ("hardware", "bandwidth", "dropout", "timeout", "until")
         if not any(getattr(experiment, option) for option in about_time):
@@ -123,119 +126,33 @@ def _network_timing(experiment: Experiment) -> Timing:
     return make_network_timing(experiment)
 
 
-def check(experiment: Experiment) -> None:
-    """Raise for names that do not exist, before any data are read."""
-    for registry, spec in (
-        (model_registry, experiment.model),
-        (timing_registry, experiment.timing),
-        (engine_registry, experiment.engine),
-        (sampler_registry, experiment.sampling),
-        (availability_registry, experiment.availability),
-        (strategy_registry, experiment.participation),
-        (hardware_registry, experiment.hardware),
-        (discount_registry, experiment.staleness),
-    ):
+class Method(NamedTuple):
+    """What words say of a run before any data are read."""
+
+    algorithm: Algorithm
+    timing: Timing
+
+
+def check(experiment: Experiment) -> Method:
+    """The algorithm and the timing; raises for words that do not exist or do not go together, before any data
+    are read."""
+    for registry, setting in _NAMED:
+        spec = experiment.spec(setting)
         if spec is not None:
-            registry[spec.partition(":")[0]]
-    algorithm, matrix = make_algorithm(experiment), make_timing(experiment).mixes_by_matrix
-    if not algorithm.has_server and not matrix:
+            registry[spec]
+    method = Method(make_algorithm(experiment), make_timing(experiment))
+    matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
+    if not has_server and not matrix:
         raise ConfigError(
             f"{experiment.algorithm} has no server; say who hears whom, such as --network ring."
         )
-    if matrix and algorithm.has_server:
+    if matrix and has_server:
         raise ConfigError(
             f"{experiment.algorithm} needs a server; without one there are dpasgd, push-sum and d-fedem."
         )
-
-
-def run_experiment(
-    experiment: Experiment,
-    out: str | Path | RunFolder | None = None,
-    *,
-    federation: Federation | None = None,
-    task: Task | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    observer: Observer | None = None,
-) -> Run:
-    """Train what is described; with `out`, into a run folder. `federation` and `task` save making them
-    again."""
-    check(experiment)
-    federation = federation or make_federation(experiment)
-    task = task or make_task(experiment, federation)
-    unseen = None
-    if experiment.unseen:
-        federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
-    if experiment.per_round is not None:
-        check_per_round(experiment.per_round, len(federation))
-    target: Out = out
-    if out is not None and not isinstance(out, RunFolder):
-        target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
-    going_on = resume and isinstance(out, RunFolder) and bool(out.checkpoints.rounds())
-    initial = None if going_on else _start(experiment, federation, task)
-    run = _train(
-        experiment,
-        federation,
-        task,
-        rounds=experiment.rounds_to_train,
-        evaluate_every=experiment.evaluate_every,
-        checkpoint_every=experiment.checkpoint_every,
-        initial=initial,
-        out=target,
-        resume=resume,
-        observer=observer,
-    )
-    if unseen is not None:
-        run.record.write_round(run.rounds, newcomer_summary(run, unseen))
-    return run
-
-
-def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
-    """Raise whatever :func:`run_experiment` would raise before it trains, and train nothing."""
-    with suppress(_RehearsedError):
-        _train(experiment, federation, task, rounds=experiment.rounds_to_train, out=_stop_there)
-
-
-class _RehearsedError(Exception):
-    """Everything was right up to the making of the run folder."""
-
-
-def _stop_there() -> RunFolder:
-    raise _RehearsedError
-
-
-def _train(experiment: Experiment, federation: Federation, task: Task, **options: Any) -> Run:
-    return train(
-        federation,
-        task,
-        make_algorithm(experiment),
-        until=math.inf if experiment.until is None else experiment.until,
-        seed=experiment.seed,
-        participation=make_participation(experiment, federation, task),
-        timing=make_timing(experiment),
-        engine=experiment.engine,
-        devices=experiment.devices,
-        evaluate_clients=experiment.evaluate_clients,
-        **options,
-    )
-
-
-def _start(experiment: Experiment, federation: Federation, task: Task) -> Tree | None:
-    """The best of several starts, or None for the usual one."""
-    if experiment.restarts == 1:
-        return None
-    rounds = experiment.rounds_to_train
-    if rounds is None:
+    if experiment.restarts > 1 and experiment.rounds_to_train is None:
         raise ConfigError("restarts are tried for half of the rounds; say how many rounds to train.")
-    attempt = partial(_attempt, experiment, federation, task, rounds=-(-rounds // 2), evaluate_every=0)
-    algorithm = make_algorithm(experiment).prepare(task, federation)
-    return best_start(attempt, starts(algorithm, task, experiment.seed, experiment.restarts))[0]
-
-
-def _attempt(
-    experiment: Experiment, federation: Federation, task: Task, initial: Tree, **options: Any
-) -> Run:
-    return _train(experiment, federation, task, initial=initial, **options)
+    return method
 
 
 def _targets(federation: Federation) -> int:

@@ -1,10 +1,10 @@
-"""How do an experiment's words on who takes part become a participation?"""
+"""How do an experiment's words on who takes part become a participation?  (Nothing is trained for it.)"""
 
 from __future__ import annotations
 
+from ..core.spec import Spec
 from ..data import Federation
 from ..errors import ConfigError
-from ..models import Task
 from ..participation import (
     Availability,
     Full,
@@ -19,16 +19,18 @@ from ..participation import (
     sampler_registry,
     strategy_registry,
 )
-from ..typing import Int64s
+from ..typing import ClientIds, Int64s
 from .config import DEFAULT_ROUNDS, Experiment
-from .local_minima import local_minima
 
 MOST_FITTED = 20_000
 """Clients whose least losses are found before training."""
 
 
-def make_participation(experiment: Experiment, federation: Federation, task: Task) -> Participation:
-    """A sampler or, where clients come and go, one behind an availability and a strategy."""
+def make_participation(experiment: Experiment, federation: Federation) -> Participation:
+    """A sampler or, where clients come and go, one behind an availability and a strategy.
+
+    Where the strategy `needs_local_minima`, a run tells it before it begins.
+    """
     sampler = make_sampler(experiment, federation)
     if experiment.availability is None:
         for name in ("participation", "beliefs"):
@@ -41,7 +43,7 @@ def make_participation(experiment: Experiment, federation: Federation, task: Tas
     availability = availability_registry.make(
         experiment.availability, clients=len(federation), seed=experiment.seed
     )
-    strategy = _strategy(experiment, federation, task, availability)
+    strategy = _strategy(experiment, len(federation), _clusters(experiment, availability))
     beliefs = None
     if experiment.beliefs == "known":
         beliefs = Known(availability.active, availability.correlation)
@@ -50,44 +52,53 @@ def make_participation(experiment: Experiment, federation: Federation, task: Tas
 
 def make_sampler(experiment: Experiment, federation: Federation) -> Sampler | None:
     """The sampler, or None when everyone takes part."""
-    if experiment.sampling is None:
+    spec = experiment.spec("sampling")
+    if spec is None:
         if experiment.per_round is None:
             return None
         kind = Renormalized if experiment.availability is None else Uniform
         return kind(per_round=experiment.per_round)
-    name = experiment.sampling.partition(":")[0]
-    if experiment.per_round is None and name != "full":
-        raise ConfigError(f"sampling {name!r} needs to know how many clients to draw; give per_round.")
+    if experiment.per_round is None and spec.name != "full":
+        raise ConfigError(f"sampling {spec.name!r} needs to know how many clients to draw; give per_round.")
     return sampler_registry.make(
-        experiment.sampling,
+        spec,
         per_round=experiment.per_round,
         sizes=federation.train.sizes,
-        labels=_majority(federation) if name == "target" else None,
+        labels=_majority(federation) if spec.name == "target" else None,
         seed=experiment.seed,
     )
 
 
-def _strategy(
-    experiment: Experiment, federation: Federation, task: Task, availability: Availability
-) -> Strategy:
-    spec = experiment.participation or "fedavg"
-    clusters = availability.groups if experiment.availability.partition(":")[0] == "clusters" else None  # type: ignore[union-attr]
-    minima = None
-    if spec.startswith("ca-fed") and spec.count(",") == 0 and experiment.model.startswith("linear"):
-        if len(federation) > MOST_FITTED:
-            raise ConfigError(
-                f"ca-fed would first fit the model to each of {len(federation):,} clients, which takes too "
-                f"long above {MOST_FITTED:,}; say what their least losses are taken to be, such as "
-                f"{spec if ':' in spec else 'ca-fed:1'},running."
-            )
-        minima = local_minima(federation, task, experiment.seed)
+def _fits_local_minima(experiment: Experiment) -> bool:
+    """Whether words ask for each client's least loss: CA-Fed, unless they say what it is taken to be, for a
+    model whose losses are convex."""
+    strategy = experiment.spec("participation")
+    named = strategy is not None and strategy.name == "ca-fed" and len(strategy.arguments) < 2
+    return named and experiment.spec("model").name == "linear"
+
+
+def _strategy(experiment: Experiment, clients: int, clusters: ClientIds | None) -> Strategy:
+    spec = experiment.spec("participation") or Spec.parse("fedavg")
+    fitted = _fits_local_minima(experiment)
+    if fitted and clients > MOST_FITTED:
+        raise ConfigError(
+            f"ca-fed would first fit the model to each of {clients:,} clients, which takes too "
+            f"long above {MOST_FITTED:,}; say what their least losses are taken to be, such as "
+            f"{spec.text if ':' in spec.text else 'ca-fed:1'},running."
+        )
     return strategy_registry.make(
         spec,
-        minima=minima,
+        fit_minima=fitted,
         groups=clusters,
         per_round=experiment.per_round,
         rounds=experiment.rounds_to_train or DEFAULT_ROUNDS,
     )
+
+
+def _clusters(experiment: Experiment, availability: Availability) -> ClientIds | None:
+    """The cluster of each client, where whole clusters come and go."""
+    spec = experiment.spec("availability")
+    return availability.groups if spec is not None and spec.name == "clusters" else None
 
 
 def _majority(federation: Federation) -> Int64s:

@@ -27,10 +27,11 @@ def make_connectivity(experiment: Experiment) -> Connectivity:
 
 def make_network_timing(experiment: Experiment) -> OnNetwork:
     """Steps on the overlay that the experiment names."""
-    assert experiment.network is not None
-    designer_registry[experiment.network.partition(":")[0]]
+    overlay = experiment.spec("network")
+    assert overlay is not None
+    designer_registry[overlay]
     return OnNetwork(
-        experiment.network,
+        overlay.text,
         make_connectivity(experiment),
         push=algorithm_registry[experiment.algorithm] is PushSum,
         own_size=experiment.workload is None,

@@ -24,8 +24,9 @@ from ..training.newcomers import set_apart
 from ..training.run import Run
 from ..training.train import Observer
 from ..typing import Array, Float64s
-from .build import make_federation, make_task, rehearse, run_experiment
+from .build import make_federation, make_task
 from .config import Experiment, make_experiment
+from .run import rehearse, run_experiment
 
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..core.plain_files import check_plain_file
+from ..core.spec import Spec
 from ..errors import ConfigError, unknown
 
 Number = int | float | str | bool
@@ -180,6 +181,23 @@ class Experiment(BaseModel):
         """On a network, FedAvg is called DPASGD, unless another method is named."""
         networked = isinstance(values, dict) and values.get("network") is not None
         return {"algorithm": "dpasgd", **values} if networked else values
+
+    @overload
+    def spec(
+        self, setting: Literal["data", "model", "engine", "timing", "staleness", "underlay"]
+    ) -> Spec: ...
+
+    @overload
+    def spec(self, setting: str) -> Spec | None: ...
+
+    def spec(self, setting: str) -> Spec | None:
+        """What a setting names, and with which arguments; None where it is not given.
+
+        >>> Experiment(model="mlp:200,200").spec("model").arguments
+        (200, 200)
+        """
+        text = getattr(self, setting)
+        return None if text is None else Spec.parse(text)
 
     @property
     def rounds_to_train(self) -> int | None:

@@ -1,4 +1,4 @@
-"""How small could each client's loss be, alone?  (By letting each fit the model to its own rows.)"""
+"""How small could each client's loss be, alone?  (Local minima: each fits the model to its own rows.)"""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import numpy as np
 from ..algorithms import Local, LocalWork, Optimizer
 from ..data import Federation
 from ..models import Task
+from ..participation import Intermittent, Participation
 from ..training.train import train
 from ..typing import Float64s
 
 PLANNED = 20_000_000
 """Rows in all mini-batches that are planned at a time: about a gigabyte."""
+
+
+def fit_participation(
+    participation: Participation, federation: Federation, task: Task, seed: int
+) -> Participation:
+    """The participation, told each client's least loss if it needs that. This trains every client."""
+    if not (isinstance(participation, Intermittent) and participation.needs_local_minima):
+        return participation
+    return participation.with_local_minima(local_minima(federation, task, seed))
 
 
 def local_minima(

@@ -31,9 +31,10 @@ from ..runs import higher_is_better
 from ..training.newcomers import set_apart
 from ..training.train import Observer
 from ..typing import Float64s
-from .build import make_federation, make_task, run_experiment
+from .build import make_federation, make_task
 from .compare import judge
 from .config import Experiment
+from .run import run_experiment
 
 RATES = (10**-2.5, 10**0.0)
 """The smallest and the largest learning rate that is tried."""

@@ -53,6 +53,16 @@ class Intermittent(Participation):
     def learns(self) -> bool:
         return self.sampler is not None and self.sampler.learns
 
+    @property
+    def needs_local_minima(self) -> bool:
+        """Whether its strategy should be told each client's smallest loss before a run."""
+        return self.strategy.needs_local_minima
+
+    def with_local_minima(self, minima: Float64s) -> Intermittent:
+        """The same participation, whose strategy knows each client's smallest loss."""
+        strategy = self.strategy.with_local_minima(minima)
+        return Intermittent(self.availability, strategy, self.sampler, self._given)
+
     def check(self, clients: int, rounds: int) -> None:
         for part in (self.availability, self.strategy, self.sampler):
             if part is not None:

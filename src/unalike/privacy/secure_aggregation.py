@@ -30,6 +30,7 @@ from flwr.server.workflow.secure_aggregation.secaggplus_workflow import Workflow
 from flwr.serverapp import Grid
 
 from ..algorithms import Algorithm
+from ..core.spec import Spec
 from ..errors import ConfigError
 from ..participation import Participation
 from ..typing import Array, Float64s, Int64s
@@ -83,7 +84,7 @@ def check_secure(
 ) -> None:
     """Raise where secure aggregation is not possible."""
     check_private("secure aggregation", name, algorithm, participation)
-    if timing.partition(":")[0] != "synchronous":
+    if Spec.parse(timing).name != "synchronous":
         raise ConfigError(
             f"secure aggregation needs everyone's result at once, but with timing {timing!r} results come "
             "one by one; choose synchronous."

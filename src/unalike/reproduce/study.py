@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,25 @@ def matches(id: str, claim: str, value: float, published: float, tolerance: floa
     holds = bool(abs(value - published) <= tolerance)
     expected = f"{published:.6g} ± {tolerance:.2g}" if tolerance else f"{published:.6g}"
     return Claim(id, claim, published, expected, float(value), holds, **rest)
+
+
+def average(
+    id: str, claim: str, values: Sequence[float], limit: float, *, most: bool = False, **rest: Any
+) -> Claim:
+    """The claim that a measure's mean over seeds is at least (or at most) a limit."""
+    mean = float(np.mean(values))
+    holds = mean <= limit if most else mean >= limit
+    expected = f"{'<=' if most else '>='} {limit:g}"
+    published, spread = _published(rest), _spread(values)
+    return Claim(id, claim, published, expected, round(mean, 4), holds, spread=spread, **rest)
+
+
+def in_order(id: str, claim: str, values: Sequence[float], slack: float = 0.0, **rest: Any) -> Claim:
+    """The claim that values do not fall, but for some slack."""
+    holds = all(later >= earlier - slack for earlier, later in pairwise(values))
+    words = ", ".join(f"{value:.2f}" for value in values)
+    expected = "in this order" if not slack else f"in this order, within {slack:g}"
+    return Claim(id, claim, _published(rest), expected, words, holds, **rest)
 
 
 def _published(rest: dict[str, Any]) -> Value:

@@ -10,8 +10,9 @@ from unalike.deploy.server import introductions, make_contracts, make_folder, ru
 from unalike.deploy.transport.mailbox import Mailbox
 from unalike.deploy.transport.messages import MessageError, WireMessage, pack, unpack
 from unalike.engine import Setting
-from unalike.experiments.build import make_algorithm, make_task, run_experiment
+from unalike.experiments.build import make_algorithm, make_task
 from unalike.experiments.build_participation import make_participation
+from unalike.experiments.run import run_experiment
 from unalike.timing import WaitForAll
 from unalike.training import train
 
@@ -28,9 +29,9 @@ from unalike.deploy.secure_aggregation.engine.engine import SecureEngine, check_
 from unalike.deploy.secure_aggregation.engine.grid import Sent, fault
 from unalike.deploy.secure_aggregation.engine.node import secure_app, upload_vector
 from unalike.deploy.secure_aggregation.engine.protocol import HEAVIEST, levels, reach, whole_weights
+from unalike.privacy.mechanism import CentralPrivacy, Ledger
 
 from unalike.participation import Full, Uniform, sampler_registry
-from unalike.privacy.mechanism import CentralPrivacy, Ledger
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
 
@@ -128,7 +129,7 @@ def served(town, folder, patience=5.0, privacy=None, **values):
     told = introductions(town, len(town.workers), 5.0, lambda line: None)
     federation = unalike.deploy.server.gathered(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
-    who = make_participation(described, federation, task)
+    who = make_participation(described, federation)
     check_secure(described.algorithm, algorithm, who, described.timing, len(federation))
     opened = make_folder(described, folder, False)
     setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)

@@ -1,16 +1,11 @@
 """Do the claims on late results hold, and would a policy that weighs or waits wrongly be caught?"""
 
-import math
-
 import numpy as np
 import pytest
 
 from unalike.reproduce.asynchrony import theory
-from unalike.reproduce.asynchrony import training as lessons
-from unalike.reproduce.asynchrony.study import asynchronous
 from unalike.theory.asynchrony import quadratic as laboratory_module
-from unalike.theory.asynchrony.objective import Surrogate
-from unalike.timing import Asynchronous, FedBuff, FedFix, WaitForAll
+from unalike.timing import FedFix
 from unalike.timing.clock.jobs import Jobs
 from unalike.timing.staleness import ResultWeights
 
@@ -62,31 +57,6 @@ def test_the_claims_hold(claims, count):
 @pytest.mark.parametrize("claims", [theory.bias_claims, theory.wobble_claims], ids=["bias", "wobble"])
 def test_the_claims_on_where_training_settles_hold(claims):
     assert broken(claims()) == []
-
-
-def test_every_part_of_the_theory_is_in_the_study(monkeypatch):
-    parts = [
-        name
-        for name in dir(theory)
-        if name.endswith("_claims") and name[0] != "_" and name != "theory_claims"
-    ]
-    for name in parts:
-        monkeypatch.setattr(theory, name, lambda *_, name=name: iter([name]))
-    assert sorted(theory.theory_claims(quick=True)) == sorted(parts)
-
-
-def test_the_study_is_theory_and_lessons(monkeypatch):
-    for name in ("theory_claims", "lesson_claims"):
-        monkeypatch.setattr(
-            f"unalike.reproduce.asynchrony.study.{name}", lambda quick, name=name: [(name, quick)]
-        )
-    assert asynchronous(quick=True) == [("theory_claims", True), ("lesson_claims", True)]
-
-
-def test_policies_are_made_by_their_names_in_tables():
-    made = [theory.policy(name) for name in ("wait-for-all", "async", "FedFix-0.2", "FedBuff-10")]
-    assert [type(timing) for timing in made] == [WaitForAll, Asynchronous, FedFix, FedBuff]
-    assert (made[2].window, made[3].buffer) == (0.2, 10)
 
 
 # Mistakes are caught.
@@ -162,65 +132,3 @@ def test_bounds_in_the_wrong_order_are_caught(monkeypatch):
 
 
 # Lessons: what is read off the runs.
-
-
-def test_a_pair_is_compared_on_both_objectives():
-    minimized = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
-    pair = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimized)
-    assert pair.gap == pytest.approx(0.1)
-    assert pair.orders == (True, True, True)
-    assert lessons.Pair(pair.corrected, pair.identical, minimized).orders == (False, False, False)
-
-
-def test_all_but_one_draw_must_agree():
-    minimized = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
-    good = lessons.Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimized)
-    bad = lessons.Pair(good.corrected, good.identical, minimized)
-    assert broken(lessons._order_claims("here", [good] * 4 + [bad], hard=True)) == []
-    assert len(broken(lessons._order_claims("here", [good] * 3 + [bad] * 2, hard=True))) == 3
-    assert len(broken(lessons._order_claims("here", [good, bad], hard=True))) == 3
-    assert broken(lessons._order_claims("here", [bad] * 5, hard=False)) == []
-
-
-GOOD = {
-    "wait-for-all": np.array([[1.4, 0.5, 0.3]]),
-    "FedFix-0.5": np.array([[1.1, 0.4, 0.29]]),
-    "FedBuff-10": np.array([[0.9, 0.3, 0.31]]),
-    "async": np.array([[0.5, 0.35, 2.0]]),
-}
-
-
-def test_orders_of_policies_are_read_off_the_table():
-    assert broken(lessons.small_step_claims(GOOD)) == []
-    assert broken(lessons.best_step_claims(GOOD, "here")) == []
-    assert broken(lessons.large_step_claims(GOOD, (0.01, 0.1, 1.0))) == []
-    assert lessons.best(GOOD, "async") == 0.35
-
-
-@pytest.mark.parametrize("name", ["FedFix-0.5", "FedBuff-10"])
-def test_a_policy_out_of_order_is_caught(name):
-    assert broken(lessons.small_step_claims({**GOOD, name: np.array([[1.5, 0.1, 0.1]])}))
-    assert broken(lessons.small_step_claims({**GOOD, name: np.array([[0.4, 0.1, 0.1]])}))
-
-
-def test_a_worse_best_loss_is_caught_for_fedfix_and_only_reported_for_async():
-    assert broken(lessons.best_step_claims({**GOOD, "FedFix-0.5": np.array([[1.0, 0.4, 0.31]])}, "here"))
-    ahead = list(lessons.best_step_claims({**GOOD, "async": np.array([[0.2, 0.3, 2.0]])}, "here"))
-    assert broken(ahead) == []
-    assert not ahead[1].holds
-
-
-def test_large_steps_that_async_survives_are_caught_and_divergence_is_not():
-    assert broken(lessons.large_step_claims({**GOOD, "async": np.array([[0.5, 0.3, 0.5]])}, (0.01, 0.1, 1.0)))
-    wild = {**GOOD, "async": np.array([[0.5, 0.3, math.inf]])}
-    assert broken(lessons.large_step_claims(wild, (0.01, 0.1, 1.0))) == []
-
-
-def test_one_diverged_seed_makes_a_learning_rate_hopeless():
-    losses = np.array([[0.5, 0.1], [0.5, math.inf]])
-    assert lessons.best({"async": losses}, "async") == 0.5
-
-
-@pytest.mark.slow
-def test_lessons_at_the_limits_of_fedfix_hold():
-    assert broken(lessons.limit_claims(quick=True)) == []

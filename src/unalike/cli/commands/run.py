@@ -38,7 +38,8 @@ def run(
     """
     if out is not None:
         check_free(out, overwrite)
-    from ...experiments.build import make_federation, run_experiment
+    from ...experiments.build import make_federation
+    from ...experiments.run import run_experiment
 
     folder = out or run_folder(experiment)
     federation = make_federation(experiment)
@@ -75,7 +76,7 @@ def resume(
         )
     if rounds is not None:
         experiment = experiment.model_copy(update={"rounds": rounds})
-    from ...experiments.build import run_experiment
+    from ...experiments.run import run_experiment
 
     can_go_on("unalike resume", folder)
     with LiveRounds(quiet or json) as progress:

@@ -37,7 +37,7 @@ def is_uncut(experiment: Experiment, client: str | None) -> bool:
     if client is not None or experiment.model_fields_set & set(CUT_BY):
         return False
     folder = Path(experiment.data.removeprefix("folder:"))
-    ours = experiment.data.partition(":")[0] in explain("data") and not experiment.data.startswith("folder:")
+    ours = experiment.spec("data").name in explain("data")
     return folder.is_dir() and not ours and not (folder / MANIFEST).exists()
 
 

@@ -44,6 +44,15 @@ class Strategy:
     asks: tuple[str, ...] = ()
     """What it asks the clients that are there, such as `loss`."""
 
+    @property
+    def needs_local_minima(self) -> bool:
+        """Whether it should be told each client's smallest loss before a run."""
+        return False
+
+    def with_local_minima(self, minima: Float64s) -> Strategy:
+        """The same strategy, told each client's smallest loss (where it asks for that)."""
+        return self
+
     def weights(self, situation: AvailabilityContext) -> Float64s:
         """A weight for every client, used if it is there; zero excludes it."""
         raise NotImplementedError(f"{type(self).__name__} does not say how clients weigh.")

@@ -13,7 +13,7 @@ sums.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +92,8 @@ class CAFed(Strategy):
     largest_weight: float = np.inf
     minima: Float64s | None = field(default=None, kw_only=True)
     """Each client's smallest loss, where it is known, instead of `minimum`."""
+    fit_minima: bool = field(default=False, kw_only=True)
+    """Whether these losses should be found by fitting every client before a run."""
     groups: ClientIds | None = field(default=None, kw_only=True)
     """The cluster of each client, where clusters must be kept or left out as a whole."""
     loss_noise: float = field(default=0.0, kw_only=True)
@@ -107,6 +109,13 @@ class CAFed(Strategy):
             check_positive(name, getattr(self, name))
         check_largest(self.largest_weight)
         self._losses = self._least = np.zeros(0)
+
+    @property
+    def needs_local_minima(self) -> bool:
+        return self.fit_minima and self.minima is None
+
+    def with_local_minima(self, minima: Float64s) -> CAFed:
+        return replace(self, minima=minima)
 
     def check(self, clients: int, rounds: int) -> None:
         for name in ("minima", "groups"):

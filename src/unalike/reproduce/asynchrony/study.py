@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..study import Claim, study_registry
 from .theory import theory_claims
-from .training import lesson_claims
+from .training import training_claims
 
 
 @study_registry.add("async")
 def asynchronous(quick: bool = False) -> list[Claim]:
     """What late results weigh, where that leads, and what it is worth in time (AS-1 to AS-19)."""
-    return [*theory_claims(quick), *lesson_claims(quick)]
+    return [*theory_claims(quick), *training_claims(quick)]

@@ -36,18 +36,15 @@ from ...timing import (
     Asynchronous,
     Clients,
     ExponentialTimes,
-    FedBuff,
     FedFix,
     FixedTimes,
-    Policy,
     Timeline,
-    WaitForAll,
     plan_schedule,
 )
 from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
+from .data import equal, policy
 
-F80 = "spread:80"
 RATES = {10: 21.2806, 20: 41.3080, 50: 101.6107}
 """Aggregations per unit of time of asynchronous FedAvg."""
 OLDEST = {10: 24, 20: 44, 50: 108}
@@ -84,22 +81,6 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from moment_claims()
     yield from memoryless_claims(quick)
     yield from planner_claims()
-
-
-def equal(clients: int) -> Clients:
-    """Clients that count the same."""
-    return Clients(np.full(clients, 1 / clients))
-
-
-def policy(name: str, hardware: str = F80, weights: str = "corrected") -> Policy:
-    """A policy by the name it has in tables."""
-    kind, _, number = name.partition("-")
-    if kind == "FedFix":
-        return FedFix(float(number), hardware=hardware, weights=weights)
-    if kind == "FedBuff":
-        return FedBuff(int(number), hardware=hardware, weights=weights)
-    made = {"async": Asynchronous, "wait-for-all": WaitForAll}[name]
-    return made(hardware=hardware, weights=weights)
 
 
 # Weights and schedules ------------------------------------------------------------------------------------

@@ -1,131 +1,27 @@
-"""How do policies learn in the same time?  (Training runs that differ only in when the server aggregates.)
+"""How do policies learn in the same time?  (Claims that need training.)
 
-Clients' times are spread evenly from 1 down to 0.2 in the order of clients; everyone counts the same, and is
-judged by the loss on the rows it trained on, so that policies are compared on the objective itself.
+Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
+Heterogeneous Clients Updates" (2023). Runs differ only in when the server aggregates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...core.pytrees import largest_difference
-from ...data import Federation, load
 from ...data.sources.files import local
-from ...models import Task, linear, mlp
-from ...theory.asynchrony.objective import Surrogate, surrogate
-from ...theory.asynchrony.planner import aggregations
-from ...timing import Asynchronous, Clients, Synchronous, Timing
+from ...timing import Synchronous
 from ...training.run import Run
-from ...training.train import train
 from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
-from .theory import F80, policy
+from .data import Pair, Problem, clouds, digits, learn, losses_of, pair, policy
 
-BATCH = 64
-HOPELESS = 1e6
-"""A loss from which on a run counts as diverged."""
 COMPARED = ("wait-for-all", "FedFix-0.5", "FedBuff-10", "async")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A federation, a model, and how much clients do in a job."""
-
-    federation: Federation
-    task: Task
-    local_steps: int = 1
-
-    def algorithm(self, learning_rate: float, server_learning_rate: float = 1.0) -> FedAvg:
-        """Plain federated averaging."""
-        return FedAvg(
-            work=LocalWork(steps=self.local_steps, batch_size=BATCH),
-            optimizer=Optimizer("sgd", learning_rate),
-            server_optimizer=Optimizer("sgd", server_learning_rate),
-        )
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Asynchronous training with identical and with corrected weights: every client's loss, and what the
-    identical ones minimise."""
-
-    identical: Float64s
-    corrected: Float64s
-    minimized: Surrogate
-
-    @property
-    def gap(self) -> float:
-        """By how much correcting weights lowers the true objective."""
-        return self.minimized.losses(self.identical)[0] - self.minimized.losses(self.corrected)[0]
-
-    @property
-    def orders(self) -> tuple[bool, bool, bool]:
-        """Corrected weights have the lower true objective, identical ones the lower surrogate, and corrected
-        ones the lower deviation between clients."""
-        (true, other), (true_corrected, other_corrected) = (
-            self.minimized.losses(losses) for losses in (self.identical, self.corrected)
-        )
-        uneven, even = (self.minimized.deviations(losses)[0] for losses in (self.identical, self.corrected))
-        return true_corrected < true, other < other_corrected, even < uneven
-
-
-def clouds(
-    partition: str, clients: int, rows: int, seed: int, hidden: int = 0, local_steps: int = 1
-) -> Problem:
-    """Gaussian classes, so many rows for each client; logistic regression, or a hidden layer."""
-    federation = load(
-        "gaussians:10,32,3",
-        partition=partition,
-        clients=clients,
-        samples=rows * clients,
-        seed=seed,
-        test_fraction=0.0,
-    )
-    return lesson_of(federation, hidden, local_steps)
-
-
-def digits(partition: str, seed: int) -> Problem:
-    """Ten thousand images of MNIST at ten clients, logistic regression."""
-    return lesson_of(
-        load("mnist", partition=partition, clients=10, samples=10_000, seed=seed, test_fraction=0.0)
-    )
-
-
-def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Problem:
-    """Clients that count the same, judged on their training rows."""
-    federation = replace(federation.with_importance("equal"), test=federation.train)
-    shape = federation.input_shape
-    model = mlp(hidden, input_shape=shape, outputs=10) if hidden else linear(input_shape=shape, outputs=10)
-    return Problem(federation, Task.classification(model, classes=10), local_steps)
-
-
-def learn(lesson: Problem, timing: Timing, algorithm: FedAvg, until: float, seed: int) -> Run:
-    """Train up to a time; everyone takes part."""
-    steps = aggregations(timing, Clients(lesson.federation.importance, seed), until)
-    return train(
-        lesson.federation, lesson.task, algorithm, rounds=steps, timing=timing, seed=seed, evaluate_every=0
-    )
-
-
-def losses_of(run: Run) -> Float64s:
-    """Every client's loss in the end; infinite if training diverged."""
-    losses = run.record.client_metrics()["test_loss"]
-    return np.where(np.isfinite(losses) & (losses < HOPELESS), losses, np.inf)
-
-
 # Weights ----------------------------------------------------------------------------------------------------
-
-
-def pair(lesson: Problem, learning_rate: float, until: float, seed: int) -> Pair:
-    """Asynchronous training with both kinds of weights, the same batches and the same learning rate."""
-    weights = ("identical", "corrected")
-    policies = [Asynchronous(hardware=F80, weights=kind) for kind in weights]
-    ends = [losses_of(learn(lesson, p, lesson.algorithm(learning_rate), until, seed)) for p in policies]
-    return Pair(ends[0], ends[1], surrogate(policies[0], Clients(lesson.federation.importance)))
 
 
 def weight_claims(quick: bool) -> Iterator[Claim]:
@@ -299,7 +195,7 @@ def _difference(one: Run, other: Run) -> float:
     return float(largest_difference(one.state["params"], other.state["params"]))
 
 
-def lesson_claims(quick: bool) -> Iterator[Claim]:
+def training_claims(quick: bool) -> Iterator[Claim]:
     """AS-6 and AS-14 to AS-19."""
     yield from limit_claims(quick)
     yield from weight_claims(quick)

@@ -9,33 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ...algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
+from ...algorithms import Algorithm, FedAvg, FedEM, LocalWork, Optimizer, algorithm_registry
+from ...core.pytrees import Tree
 from ...core.random import generator
 from ...data import Federation, Split, load
 from ...data.sources.files import local
 from ...data.sources.mixture import Mixture, draw_mixture
 from ...models import Task, linear, mlp
-from ...runs import bottom_decile
+from ...theory.mixtures.em_oracle import Logistic, MixtureProblem
 from ...training.run import Run
 from ...training.train import train
 from ...typing import Float64s
+from ..shared.summaries import Score, score, score_of
 
 BATCH = 128
+DIMENSION, CLIENTS = 10, 20
 NOISE, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 """Points and weights for means over standard normal noise."""
-
-
-class Score(NamedTuple):
-    """Accuracy in per cent: the mean over clients by training rows, and the bottom decile of clients."""
-
-    mean: float
-    decile: float
 
 
 @dataclass(frozen=True)
@@ -118,20 +114,6 @@ def pictures(federation: Federation, hidden: int, rounds: int) -> Problem:
     return Problem(federation, Task.classification(model, 10), rounds)
 
 
-def score(run: Run, split: str = "test") -> Score:
-    """How a run's clients do."""
-    found = run.evaluate(split)
-    return score_of(found["accuracy"], run.setting.federation)
-
-
-def score_of(accuracy: Float64s, federation: Federation) -> Score:
-    """The mean over clients, weighted by their training rows as the paper does, and their bottom decile."""
-    seen = np.isfinite(accuracy)
-    rows = federation.train.sizes[seen]
-    found = 100 * accuracy[seen]
-    return Score(float(np.average(found, weights=rows)), bottom_decile(found))
-
-
 def best_possible(lesson: Problem) -> Score:
     """The predictor that knows the truth: the mean over components and noise."""
     truth, test = lesson.truth, lesson.federation.test
@@ -175,3 +157,58 @@ def _labels(x: Any, z: Any, models: Float64s, rule: str, rng: np.random.Generato
     if rule == "threshold":
         return (raw + 0.1 * noise > 0).astype(np.int32)
     return (rng.random(len(raw)) < expit(raw + noise)).astype(np.int32)
+
+
+# The small problem ----------------------------------------------------------------------------------------
+
+
+def small(seed: int, clients: int = CLIENTS) -> Federation:
+    """A mixture of three linear models in ten dimensions."""
+    return load(f"mixture:3,{DIMENSION},0.4", clients=clients, seed=seed, test_fraction=0.0)
+
+
+def logistic_task(federation: Federation) -> Task:
+    """Logistic regression with one row of weights per class."""
+    return Task.classification(linear(input_shape=federation.input_shape, outputs=2), 2)
+
+
+def scores(components: Tree) -> Float64s:
+    """The rows of weights whose difference decides between two classes, intercepts last."""
+    rows = [
+        np.append(np.asarray(one["w"][1] - one["w"][0]), np.asarray(one["b"][1] - one["b"][0]))
+        for one in components
+    ]
+    return np.array(rows, np.float64)
+
+
+def learn(federation: Federation, algorithm: FedAvg, rounds: int, **options: Any) -> Run:
+    """A run that is not evaluated on the way."""
+    task = options.pop("task", None) or logistic_task(federation)
+    return train(federation, task, algorithm, rounds=rounds, seed=1, evaluate_every=0, **options)
+
+
+def fedem(rate: float = 1.0, steps: int = 1, batch: int = 0, **options: Any) -> FedEM:
+    """FedEM with a few steps of local work."""
+    work = LocalWork(steps=steps, batch_size=batch)
+    return FedEM(work=work, optimizer=Optimizer("sgd", rate), **options)
+
+
+def shares_of(run: Run) -> Float64s:
+    """Everyone's mixture weights."""
+    memory, _ = run.memories.gather(np.arange(len(run.setting.federation)))
+    return np.asarray(memory["weights"], np.float64)
+
+
+def drawn(seed: int) -> tuple[MixtureProblem, Float64s, Float64s, Float64s]:
+    """A problem, and components, weights and chances at random."""
+    problem, rng = MixtureProblem.of(small(seed), Logistic()), np.random.default_rng(seed)
+    theta = rng.normal(size=(3, DIMENSION + 1))
+    chances = rng.dirichlet(np.ones(3), len(problem.y))
+    return problem, theta, rng.dirichlet(np.ones(3), CLIENTS), chances
+
+
+def slope_of(problem: MixtureProblem, theta: Float64s, weights: Float64s) -> Float64s:
+    """The gradient of f in the components: (1/n) sum_i q[i, m] grad loss(theta_m; i)."""
+    chances = problem.posterior(theta, weights)
+    errors = expit(problem.x @ theta.T) - problem.y[:, None]
+    return (chances * errors).T @ problem.x / len(problem.y)

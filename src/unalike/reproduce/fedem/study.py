@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..study import Claim, study_registry
 from .theory import theory_claims
-from .training import lesson_claims
+from .training import training_claims
 
 
 @study_registry.add("fedem")
 def fedem(quick: bool = False) -> list[Claim]:
     """What a mixture of models rests on and what it is worth, with and without a server (R1 to R16)."""
-    return [*theory_claims(quick), *lesson_claims(quick)]
+    return [*theory_claims(quick), *training_claims(quick)]

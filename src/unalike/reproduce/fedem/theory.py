@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +21,7 @@ from ...algorithms.shared.solvers import GradientDescent, make_solver
 from ...algorithms.shared.surrogates import Averaging, MixtureBound, Quadratic, Surrogate
 from ...algorithms.surrogate_optimization import SurrogateOptimizer
 from ...core.pytrees import Tree, largest_difference
-from ...data import Federation, load
+from ...data import Federation
 from ...models import Task, linear
 from ...theory.mixtures.em_oracle import Logistic, MixtureProblem, divergence
 from ...theory.mixtures.inexactness import audit_solver, condition_number, contraction_bound, dissimilarity
@@ -30,11 +29,10 @@ from ...theory.mixtures.surrogate_check import check_surrogate, whole_client
 from ...topology import consensus_distance, contraction, graph_of, mixing_of
 from ...topology.gossip import Gossip
 from ...training.run import Run
-from ...training.train import train
 from ...typing import Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
+from .data import CLIENTS, DIMENSION, drawn, fedem, learn, logistic_task, scores, shares_of, slope_of, small
 
-DIMENSION, CLIENTS = 10, 20
 EXACT, SINGLE = 1e-8, 1e-5
 """Tolerances of double precision, and of single precision after some steps."""
 
@@ -53,61 +51,6 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from mixing_claims(quick)
     yield from gossip_claims()
     yield from convergence_claims(quick)
-
-
-# The small problem ----------------------------------------------------------------------------------------
-
-
-def small(seed: int, clients: int = CLIENTS) -> Federation:
-    """A mixture of three linear models in ten dimensions."""
-    return load(f"mixture:3,{DIMENSION},0.4", clients=clients, seed=seed, test_fraction=0.0)
-
-
-def logistic_task(federation: Federation) -> Task:
-    """Logistic regression with one row of weights per class."""
-    return Task.classification(linear(input_shape=federation.input_shape, outputs=2), 2)
-
-
-def scores(components: Tree) -> Float64s:
-    """The rows of weights whose difference decides between two classes, intercepts last."""
-    rows = [
-        np.append(np.asarray(one["w"][1] - one["w"][0]), np.asarray(one["b"][1] - one["b"][0]))
-        for one in components
-    ]
-    return np.array(rows, np.float64)
-
-
-def learn(federation: Federation, algorithm: FedAvg, rounds: int, **options: Any) -> Run:
-    """A run that is not evaluated on the way."""
-    task = options.pop("task", None) or logistic_task(federation)
-    return train(federation, task, algorithm, rounds=rounds, seed=1, evaluate_every=0, **options)
-
-
-def fedem(rate: float = 1.0, steps: int = 1, batch: int = 0, **options: Any) -> FedEM:
-    """FedEM with a few steps of local work."""
-    work = LocalWork(steps=steps, batch_size=batch)
-    return FedEM(work=work, optimizer=Optimizer("sgd", rate), **options)
-
-
-def shares_of(run: Run) -> Float64s:
-    """Everyone's mixture weights."""
-    memory, _ = run.memories.gather(np.arange(len(run.setting.federation)))
-    return np.asarray(memory["weights"], np.float64)
-
-
-def drawn(seed: int) -> tuple[MixtureProblem, Float64s, Float64s, Float64s]:
-    """A problem, and components, weights and chances at random."""
-    problem, rng = MixtureProblem.of(small(seed), Logistic()), np.random.default_rng(seed)
-    theta = rng.normal(size=(3, DIMENSION + 1))
-    chances = rng.dirichlet(np.ones(3), len(problem.y))
-    return problem, theta, rng.dirichlet(np.ones(3), CLIENTS), chances
-
-
-def slope_of(problem: MixtureProblem, theta: Float64s, weights: Float64s) -> Float64s:
-    """The gradient of f in the components: (1/n) sum_i q[i, m] grad loss(theta_m; i)."""
-    chances = problem.posterior(theta, weights)
-    errors = expit(problem.x @ theta.T) - problem.y[:, None]
-    return (chances * errors).T @ problem.x / len(problem.y)
 
 
 # Identities -----------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""How does memory compare with training on?  (Personal labels and real digits: K12 to K14, K16 and K18.)"""
+"""How does memory compare with training on?  (Claims that need training.)
+
+They are on personal labels, real digits, and real pictures and roles: K1, K12 to K14, K16 and K18.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from ...algorithms import FedAvg, FedEM, LocalWork, Optimizer
 from ...algorithms.knnper import KNNPer
 from ...data import load
 from ...data.sources.files import local
+from ...data.sources.shakespeare import FILE
 from ...memorization import Bound, Personal, memorize
 from ...memorization.shift import overall
 from ...models import Task, mlp
-from ..study import Claim, at_most, matches
-from .label_skew import SEEDS, average, in_order
-from .training import (
+from ..shared.real_data_races import PICTURES, ROLES_KNNPER, Comparison, claims, pictures_raced, roles_raced
+from ..study import Claim, at_most, average, in_order, matches
+from .data import (
     FULL,
     QUICK,
     TUNING_RATES,
@@ -30,6 +34,7 @@ from .training import (
     skewed,
     tuned_percent,
 )
+from .training import SEEDS
 
 
 def rival_claims(quick: bool) -> Iterator[Claim]:
@@ -149,3 +154,21 @@ def _against_fedem(lesson: Problem, words: str) -> Iterator[Claim]:
     note = f"FedEM with three components sends {ratio:.1f} times as much"
     scores = [100 * overall(run.evaluate()), percent(memorize(lesson.run))]
     yield in_order("K18", f"FedEM, kNN-Per: accuracy of old clients, {words}", scores, hard=False, note=note)
+
+
+def real_claims() -> Iterator[Claim]:
+    """kNN-Per's rows for CIFAR-10 (two ways of dealing) and Shakespeare, as far as the files are there."""
+    if local("cifar10.npz") is not None:
+        for partition in ("dirichlet-class:0.3", "classes:2"):
+            leads = [
+                Comparison("knnper", other, "mean") for other in PICTURES[partition] if other != "knnper"
+            ]
+            leads += [Comparison("knnper", "fedavg", part) for part in ("decile", "unseen")]
+            if partition == "classes:2":
+                leads.append(Comparison("local", "fedavg", "mean"))
+            name = f"CIFAR-10, {partition}"
+            yield from claims("K1", name, pictures_raced(partition), PICTURES[partition], leads)
+    if local(FILE) is not None:
+        leads = [Comparison("knnper", other, "mean") for other in ("fedavg", "fedavg+", "local")]
+        leads += [Comparison("knnper", "fedavg", part) for part in ("decile", "unseen")]
+        yield from claims("K1", "Shakespeare", roles_raced(), ROLES_KNNPER, leads)

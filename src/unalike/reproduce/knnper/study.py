@@ -9,14 +9,13 @@ their order and their shape. Where a limit is wider than a first estimate on one
 
 from __future__ import annotations
 
-from ..personalization.training import knnper_real_claims
 from ..study import Claim, study_registry
-from .label_skew import memory_claims
-from .rivals import rival_claims
+from .rivals import real_claims, rival_claims
+from .training import training_claims
 
 
 @study_registry.add("knnper")
 def knnper(quick: bool = False) -> list[Claim]:
     """What a client's own memory adds to a global model, and what that depends on (K1 to K18)."""
-    real = [] if quick else knnper_real_claims()
-    return [*memory_claims(quick), *rival_claims(quick), *real]
+    real = [] if quick else real_claims()
+    return [*training_claims(quick), *rival_claims(quick), *real]

@@ -18,7 +18,7 @@ from ...theory.sampling.coverage import chance_distinct, classes_seen
 from ...theory.sampling.quadratic import contraction, critical_step, simulate, stationary_error
 from ...typing import Float64s, Int64s
 from ..study import Claim, at_least, at_most, matches
-from .training import UNBALANCED
+from .data import UNBALANCED
 
 SIZES = np.array([5, 10, 10, 20, 25, 30, 40, 50, 60, 70, 80, 100])
 """Twelve unequal clients."""

@@ -1,166 +1,178 @@
-"""How do sampling schemes learn?  (Training runs that differ only in who is drawn.)
+"""How do sampling schemes learn?  (Claims that need training, where runs differ only in who is drawn.)
 
-Every curve is the loss over all clients' training rows after each round, so that schemes are compared on the
-objective itself; cohorts are read back from the record.
+Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
+Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated
+Learning" (2022).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from ...algorithms import Algorithm, FedAvg, LocalWork, Optimizer
-from ...data import Federation, load
-from ...data.sources.files import local
-from ...models import Task, mlp
-from ...participation import sampler_registry
-from ...training.train import train
-from ...typing import Float64s, Int64s
+from ...algorithms import FedProx, Optimizer
+from ..shared.summaries import mean_of
+from ..study import Claim, at_least, at_most, matches
+from .data import Curve, Problem, clouds, learn, one_class_each, unbalanced
 
-TAIL = 1 / 3
-"""The last part of a curve, over which its end is averaged."""
-UNBALANCED = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
-"""Rows of the hundred clients of the CIFAR-10 study."""
+ONE_CLASS = ("md", "clustered-size", "clustered-similarity", "target")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A federation, a model, and how clients train on it."""
-
-    federation: Federation
-    task: Task
-    work: LocalWork
-    learning_rate: float
-    rounds: int
-    labels: Int64s
-    """The most frequent class of each client."""
-
-    @property
-    def algorithm(self) -> FedAvg:
-        """Plain federated averaging."""
-        return FedAvg(work=self.work, optimizer=Optimizer("sgd", self.learning_rate))
+def training_claims(quick: bool) -> Iterator[Claim]:
+    """CS-12 to CS-17."""
+    lessons = [one_class_each(seed, quick) for seed in range(1 if quick else 8)]
+    yield from one_class_claims(lessons, quick)
+    yield from unbalanced_claims(quick)
+    yield from uniform_claims(quick)
+    yield from proximal_claims(lessons)
+    yield from measure_claims(lessons)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """What one training run reached after each round, and how many classes each cohort saw."""
-
-    losses: Float64s
-    classes: Float64s
-
-    @property
-    def end(self) -> float:
-        """The mean loss over the last third."""
-        return float(self.losses[-self._tail :].mean())
-
-    @property
-    def area(self) -> float:
-        """The mean loss over the whole run."""
-        return float(self.losses.mean())
-
-    @property
-    def jitter(self) -> float:
-        """The standard deviation of the change from round to round, over the last third."""
-        return float(np.diff(self.losses[-self._tail :]).std())
-
-    @property
-    def classes_at_end(self) -> float:
-        """Classes per round over the last third."""
-        return float(self.classes[-self._tail :].mean())
-
-    @property
-    def _tail(self) -> int:
-        return max(2, int(TAIL * len(self.losses)))
+def curves(lessons: list[Problem], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
+    """Every scheme on every lesson, ten clients a round; the lesson's place is the seed."""
+    return {
+        name: [learn(lesson, name, 10, seed, **options) for seed, lesson in enumerate(lessons)]  # type: ignore[arg-type]
+        for name in names
+    }
 
 
-def learn(
-    lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
-) -> Curve:
-    """Train with clients drawn by a scheme."""
-    sampler = sampler_registry.make(
-        sampling,
-        per_round=per_round,
-        sizes=lesson.federation.train.sizes,
-        labels=lesson.labels,
-        seed=seed,
+def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
+    """One class per client: which classes a round sees, where the loss ends, how much it jumps."""
+    learned = curves(lessons, ONE_CLASS)
+    for name, published in (
+        ("md", 6.5),
+        ("clustered-size", 6.6952),
+        ("clustered-similarity", 10),
+        ("target", 10),
+    ):
+        seen = mean_of(learned[name], "classes_at_end")
+        yield matches(
+            "CS-12", f"classes a round at the end, {name}", seen, published, 0.4 if published < 10 else 0.05
+        )
+    reached = [int(np.argmax(curve.classes == 10)) for curve in learned["clustered-similarity"]]
+    yield at_most("CS-12", "rounds until similarity first sees all classes", reached, 50, published="50")
+    md, size, similar, oracle = (mean_of(learned[name], "end") for name in ONE_CLASS)
+    yield matches("CS-12", "final loss of similarity over the oracle's", similar / oracle, 1.0, 0.02)
+    yield at_most("CS-12", "final loss of the oracle over clustered-size's", [oracle / size], 1.0)
+    yield at_most(
+        "CS-12",
+        "final loss of clustered-size over md's",
+        [size / md],
+        1.0,
+        note=_per_seed(learned["clustered-size"], learned["md"]),
+        hard=not quick,
     )
-    run = train(
-        replace(lesson.federation, test=lesson.federation.train),
-        lesson.task,
-        algorithm or lesson.algorithm,
-        rounds=lesson.rounds,
-        seed=seed,
-        participation=sampler,
-        evaluate_every=1,
-    )
-    classes = [len(np.unique(lesson.labels[clients])) for clients in run.record.groups("used").values()]
-    return Curve(_objective(run.record, lesson), np.array(classes, float))
+    jumps = mean_of(learned["md"], "jitter") / mean_of(learned["clustered-similarity"], "jitter")
+    yield at_least("CS-12", "how many times less the loss jumps with similarity than with md", [jumps], 5.0)
 
 
-def _objective(record: object, lesson: Problem) -> Float64s:
-    """sum_i p_i L_i after every round."""
-    weights = lesson.federation.importance
-    per_round = [record.client_metrics(t + 1)["test_loss"] for t in range(lesson.rounds)]  # type: ignore[attr-defined]
-    return np.array([float(weights @ losses) for losses in per_round])
+def _per_seed(one: list[Curve], other: list[Curve]) -> str:
+    """The ratio of final losses seed by seed."""
+    ratios = np.array([a.end / b.end for a, b in zip(one, other, strict=True)])
+    error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else float("nan")
+    return f"seed by seed {ratios.mean():.4f}, standard error {error:.4f}"
 
 
-def one_class_each(seed: int, quick: bool) -> Problem:
-    """A hundred clients with one class each, ten per class: MNIST where it is there, else 8x8 digits."""
-    real = not quick and local("mnist.npz") is not None
-    name, samples = ("mnist", 20_000) if real else ("digits", None)
-    federation = load(
-        name, partition="classes:1", clients=100, samples=samples, seed=seed, test_fraction=0.0
-    ).with_importance("equal")
-    return _lesson(
-        federation,
-        hidden=50 if real else 32,
-        work=LocalWork(steps=50 if real else 20, batch_size=50),
-        learning_rate=0.01 if real else 0.1,
-        rounds=60 if quick else 150,
+def unbalanced_claims(quick: bool) -> Iterator[Claim]:
+    """Unequal sizes: the area under the loss curve, for very unlike and for nearly alike clients."""
+    gains = {}
+    for alpha in (0.001, 10.0):
+        lessons = [unbalanced(alpha, seed, quick) for seed in range(1 if quick else 3)]
+        learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
+        md, size, similar = (mean_of(learned[name], "area") for name in learned)
+        gains[alpha] = (md - similar) / md
+        yield at_most(
+            "CS-13", f"loss of similarity over clustered-size's, Dirichlet({alpha:g})", [similar / size], 1.01
+        )
+        yield at_most("CS-13", f"loss of clustered-size over md's, Dirichlet({alpha:g})", [size / md], 1.01)
+    yield at_least(
+        "CS-13", "gain of similarity over md is larger for unlike clients", [gains[0.001] - gains[10.0]], 0.0
     )
 
 
-def unbalanced(alpha: float, seed: int, quick: bool) -> Problem:
-    """A hundred clients of five sizes with Dirichlet labels: CIFAR-10 where it is there, else 8x8 digits."""
-    real = not quick and local("cifar10.npz") is not None
-    name, shrink = ("cifar10", 2) if real else ("digits", 30)
-    federation = load(
-        name,
-        partition=f"dirichlet:{alpha}",
-        clients=100,
-        sizes=[max(1, int(size) // shrink) for size in UNBALANCED],
-        seed=seed,
-        test_fraction=0.0,
+def uniform_claims(quick: bool) -> Iterator[Claim]:
+    """Uniform, multinomial and clustered by size, half of the clients, over many draws of the data."""
+    gaps = []
+    for clients in (10, 20, 40) if quick else (10, 20, 40, 80):
+        md, uniform, size = _tails(clients, None, quick)
+        gaps.append((md - uniform) / md)
+        yield at_most(
+            "CS-14",
+            f"loss of uniform over md's, {clients} equal clients",
+            [uniform / md],
+            1.0,
+            hard=not quick,
+        )
+        yield at_most(
+            "CS-14",
+            f"loss of clustered-size over md's, {clients} equal clients",
+            [size / md],
+            1.0,
+            hard=not quick,
+        )
+    shrinks = all(a >= b for a, b in pairwise(gaps))
+    words = ", ".join(f"{gap:.1%}" for gap in gaps)
+    yield Claim(
+        "CS-14",
+        "the gain of uniform over md shrinks with more clients",
+        None,
+        "shrinking",
+        words,
+        shrinks,
+        hard=False,
     )
-    return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.05, 40 if quick else 80)
+    for clients in (10, 20):
+        md, uniform, size = _tails(clients, "lognormal:1", quick)
+        yield at_most(
+            "CS-15",
+            f"loss of clustered-size over md's, {clients} unequal clients",
+            [size / md],
+            1.0,
+            hard=not quick,
+        )
+        yield at_most(
+            "CS-15",
+            f"loss of md over uniform's, {clients} unequal clients",
+            [md / uniform],
+            1.0,
+            hard=False,
+            note="published for 50 local steps and 30 seeds",
+        )
 
 
-def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
-    """Gaussian classes with Dirichlet(0.1) labels, equal or log-normal sizes."""
-    federation = load(
-        "gaussians:10,32,3",
-        partition="dirichlet:0.1",
-        clients=clients,
-        sizes=sizes,
-        samples=100 * clients,
-        seed=seed,
-        test_fraction=0.0,
+def _tails(clients: int, sizes: str | None, quick: bool) -> tuple[float, float, float]:
+    """The mean final losses of md, uniform and clustered-size."""
+    seeds = range(2 if quick else 12)
+    lessons = [clouds(clients, sizes, seed, 20 if quick else 60) for seed in seeds]
+    md, uniform, size = (
+        float(np.mean([learn(lesson, name, clients // 2, s).end for s, lesson in enumerate(lessons)]))
+        for name in ("md", "uniform", "clustered-size")
     )
-    federation = federation if sizes else federation.with_importance("equal")
-    return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
+    return md, uniform, size
 
 
-def _lesson(
-    federation: Federation, hidden: int, work: LocalWork, learning_rate: float, rounds: int
-) -> Problem:
-    model = mlp(hidden, input_shape=federation.input_shape, outputs=10)
-    task = Task.classification(model, classes=10)
-    labels = federation.label_counts().argmax(axis=1)
-    return Problem(federation, task, work, learning_rate, rounds, labels)
+def proximal_claims(lessons: list[Problem]) -> Iterator[Claim]:
+    """The same order with a proximal term."""
+    first = lessons[0]
+    proximal = FedProx(work=first.work, optimizer=Optimizer("sgd", first.learning_rate), mu=0.1)
+    learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
+    md, size, similar = (mean_of(learned[name], "end") for name in learned)
+    yield at_most("CS-16", "FedProx: final loss of similarity over clustered-size's", [similar / size], 1.0)
+    yield at_most(
+        "CS-16",
+        "FedProx: final loss of clustered-size over md's",
+        [size / md],
+        1.0,
+        hard=len(lessons) > 1,
+        note=_per_seed(learned["clustered-size"], learned["md"]),
+    )
 
 
-def means(curves: Sequence[Curve], name: str) -> float:
-    """The mean of a property over seeds."""
-    return float(np.mean([getattr(curve, name) for curve in curves]))
+def measure_claims(lessons: list[Problem]) -> Iterator[Claim]:
+    """The choice of similarity hardly matters."""
+    names = tuple(f"clustered-similarity:{measure}" for measure in ("arccos", "L2", "L1"))
+    ends = [mean_of(learned, "end") for learned in curves(lessons[:2], names).values()]
+    spread = (max(ends) - min(ends)) / min(ends)
+    yield at_most("CS-17", "final losses with arccos, L2 and L1 differ by", [spread], 0.05)

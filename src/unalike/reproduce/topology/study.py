@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from ..study import Claim, study_registry
 from .tables import table_claims
-from .training import lesson_claims
+from .theory import theory_claims
+from .training import training_claims
 
 
 @study_registry.add("topology")
 def topology(quick: bool = False) -> list[Claim]:
     """Cycle times of overlays, bounds on them, and training on them (T1 to T17)."""
-    return [*table_claims(quick), *lesson_claims(quick)]
+    return [*theory_claims(quick), *table_claims(quick), *training_claims(quick)]

@@ -9,16 +9,13 @@ Exodus and Ebone, are read where UNALIKE_DATA has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
-from ...data.sources.files import local
-from ...topology.designs.matcha import Matcha
 from ...topology.designs.search import search_certified
-from ...topology.overlay import Design, design
-from ...topology.underlays.connectivity import Connectivity, connect
+from ...topology.overlay import design
+from ...topology.underlays.connectivity import connect
 from ..study import Claim, at_most, matches
-from .theory import theory_claims
+from .data import cycle, designed, network, published_maps
 
 FAST = {
     "gaia": (391, 228, 228, 138, 138, 118),
@@ -57,10 +54,9 @@ MISPRINT = ("geant", "star:first", 863.0)
 
 
 def table_claims(quick: bool = False) -> list[Claim]:
-    """T1 to T15 and T17, and what a search over all digraphs adds (T18)."""
+    """T3 to T12, and what a search over all digraphs adds (T18)."""
     maps = published_maps()
     return [
-        *theory_claims(quick),
         *cell_claims(maps, quick),
         *local_step_claims(maps, quick),
         *order_claims(maps, quick),
@@ -70,41 +66,6 @@ def table_claims(quick: bool = False) -> list[Claim]:
         *map_claims(),
         *search_claims(maps, quick),
     ]
-
-
-def published_maps() -> dict[str, str]:
-    """The maps at hand, by the names of tables: files where there are, or coordinates of cities."""
-    files = {"gaia": "gaia.gml", "aws-na": "amazon_us.gml", "geant": "geantdistance.gml"}
-    files |= {"exodus": "exodus.gml", "ebone": "ebone.gml"}
-    there = {name for name, file in files.items() if local(f"networks/{file}") or local(file)}
-    versions = {name: "published" if name in there else "cities" for name in ("gaia", "aws-na")}
-    if versions["aws-na"] == "cities":
-        versions["aws-na"] = "misplaced"
-    full = {name: f"{name}:{version}" for name, version in versions.items()}
-    return full | {name: name for name in ("geant", "exodus", "ebone") if name in there}
-
-
-@lru_cache(maxsize=32)
-def network(place: str, access: float, workload: str) -> Connectivity:
-    """What silos measure on a map with core links of 1 Gbps."""
-    return connect(place, workload, access=access)
-
-
-@lru_cache(maxsize=128)
-def designed(name: str, place: str, access: float, workload: str) -> Design:
-    """A design on a network; matchings are the same whatever the links carry."""
-    if name.startswith("matcha") and workload != "sub-inaturalist":
-        return designed(name, place, 1e10, "sub-inaturalist")
-    return design(name, network(place, access, workload))
-
-
-@lru_cache(maxsize=256)
-def cycle(
-    name: str, place: str, access: float = 1e10, workload: str = "sub-inaturalist", rounds: int = 1000
-) -> float:
-    """The cycle time of a design on a map."""
-    made, where = designed(name, place, access, workload), network(place, access, workload)
-    return made.cycle_time(where, rounds) if isinstance(made, Matcha) else made.cycle_time(where)
 
 
 def _tolerance(name: str, published: float, built_in: bool) -> float:

@@ -8,7 +8,6 @@ network with the published sizes and step times. The target is 97 % of the star'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,20 +17,19 @@ from ...algorithms import LocalWork, Optimizer
 from ...algorithms.dfedem import DFedEM
 from ...algorithms.dpasgd import DPASGD
 from ...algorithms.push_sum import PushSum
-from ...data import Federation, load
-from ...data.federation import Split
+from ...data import load
 from ...models import Task, linear
 from ...timing import Gossip, OnNetwork
 from ...topology import Overlay, connect, consensus_distance, design
 from ...topology.column_stochastic import pushing
 from ...training.train import train
 from ..study import Claim, at_least, at_most
+from .data import quadratics, stationary, uneven_arcs
 
 SEEDS = (1, 2, 3)
-BEHIND = 1e-12
 
 
-def lesson_claims(quick: bool) -> Iterator[Claim]:
+def training_claims(quick: bool) -> Iterator[Claim]:
     """T16, and what push-sum and D-FedEM do on the same overlays."""
     for place in ("gaia",) if quick else ("gaia", "aws-na"):
         yield from race_claims(place, SEEDS[:1] if quick else SEEDS)
@@ -58,9 +56,9 @@ def _sooner(found: dict[str, Finish], name: str) -> float:
 
 def push_claims() -> Iterator[Claim]:
     """Where some are heard more than others, row weights favour them; push-sum does not."""
-    silos, arcs = connect("mesh:6", "custom:1e6,10"), _uneven(6)
+    silos, arcs = connect("mesh:6", "custom:1e6,10"), uneven_arcs(6)
     overlay, targets = Overlay(arcs, "uneven"), np.array([0, 6.0, 0, 0, 0, 0])
-    federation, task = _quadratics(targets)
+    federation, task = quadratics(targets)
     settings: dict[str, Any] = {"work": LocalWork(steps=1, batch_size=0), "optimizer": Optimizer("sgd", 0.01)}
     options: dict[str, Any] = {"rounds": 1500, "evaluate_every": 0, "devices": 1}
     pushed = train(
@@ -68,7 +66,7 @@ def push_claims() -> Iterator[Claim]:
     )
     z = np.asarray(pushed.state["params"]["w"])[:, 0, 0] / np.asarray(pushed.state["mass"])
     rows = pushing(overlay.mixing().T).T  # the same parts, but everyone's *row* sums to one
-    heard = _stationary(rows)
+    heard = stationary(rows)
     naive = float(heard @ targets)
     yield at_most(
         "N1", "push-sum on an unbalanced digraph: distance from the mean optimum", [abs(z.mean() - 1)], 0.05
@@ -97,29 +95,3 @@ def mixture_claims() -> Iterator[Claim]:
     plain = train(federation, task, DPASGD(work=settings["work"]), timing=OnNetwork("ring", silos), **options)
     own = float(plain.evaluate("test")["accuracy"].mean())
     yield at_least("N2", "D-FedEM minus DPASGD on the ring, points", [100 * (scores[1] - own)], 0, hard=False)
-
-
-def _uneven(silos: int) -> np.ndarray:
-    """A ring, and arcs from everyone to the first silo."""
-    arcs = np.roll(np.eye(silos, dtype=bool), 1, axis=1)
-    arcs[1:, 0] = True
-    return arcs
-
-
-def _stationary(rows: np.ndarray) -> np.ndarray:
-    """How much each silo counts in the long run under row-stochastic weights."""
-    shares = np.full(len(rows), 1 / len(rows))
-    for _ in count():
-        new = shares @ rows
-        if np.abs(new - shares).max() < BEHIND:
-            return new
-        shares = new
-    raise AssertionError
-
-
-def _quadratics(targets: np.ndarray) -> tuple[Federation, Task]:
-    """Client i has the loss (theta - target_i)^2 / 2."""
-    x, y = np.ones((len(targets), 1), np.float32), targets.astype(np.float32)
-    split = Split(x, y, np.arange(len(targets) + 1))
-    empty = Split(x[:0], y[:0], np.zeros(len(targets) + 1, np.int64))
-    return Federation(split, empty, empty, None), Task.regression(linear(0, input_shape=(1,), outputs=1))

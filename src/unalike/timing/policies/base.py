@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.random import bits
+from ...core.spec import Spec
 from ...errors import ConfigError, unknown
 from ...typing import Array, ClientIds, Float64s
 from ..base import NONE, Clients, Draw, Step, Timing
@@ -67,7 +68,7 @@ class Policy(Timing):
         if self.timeout is not None:
             exact_time(self.timeout)
         self.grid()  # refuses times that are none now, not after the data are read
-        if isinstance(self.hardware, str) and self.hardware.partition(":")[0] in WITHOUT_FILES:
+        if isinstance(self.hardware, str) and Spec.parse(self.hardware).name in WITHOUT_FILES:
             hardware_registry.make(self.hardware, clients=1, seed=0)
 
     # What a policy says -------------------------------------------------------------------------------------

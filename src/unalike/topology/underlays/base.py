@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from ...core.registry import Registry
+from ...core.spec import Spec
 from ...core.text_files import read_text
 from ...data.sources.files import VARIABLE, local
 from ...errors import ConfigError, DataError
@@ -161,7 +162,7 @@ def underlay_of(given: str | Path | Underlay, seed: int = 0) -> Underlay:
     if isinstance(given, Underlay):
         return given
     text = str(given)
-    if text.partition(":")[0] not in underlay_registry and (text.endswith(".gml") or Path(text).is_file()):
+    if Spec.parse(text) not in underlay_registry and (text.endswith(".gml") or Path(text).is_file()):
         return read_underlay(Path(text))
     return underlay_registry.make(text, seed=seed)
 

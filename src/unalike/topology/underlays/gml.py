@@ -13,6 +13,7 @@ import html
 import re
 from collections.abc import Iterator
 
+from ...core.spec import number_or_word
 from ...errors import DataError
 
 _TOKEN = re.compile(r'"([^"]*)"|([\[\]])|([^\s\[\]"]+)|(")')
@@ -72,7 +73,7 @@ def parse_gml(text: str) -> Block:
                 raise DataError(f"line {line} of the GML file has {word!r} where a key belongs.")
             key = word
         else:
-            value = Block() if kind == "bracket" else word if kind == "text" else _plain(word)
+            value = Block() if kind == "bracket" else word if kind == "text" else number_or_word(word)
             open_blocks[-1].items.append((key, value))
             if isinstance(value, Block):
                 open_blocks.append(value)
@@ -97,12 +98,3 @@ def _tokens(text: str) -> Iterator[tuple[int, str, str]]:
             yield line, "word", word
         else:
             yield line, "text", html.unescape(quoted)
-
-
-def _plain(word: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return word

@@ -1,4 +1,4 @@
-"""Are the lessons on real data fair, and are they left out where there are no data?"""
+"""Are the races on real data fair, and are they left out where there are no data?"""
 
 import jax
 import numpy as np
@@ -6,19 +6,20 @@ import pytest
 
 from unalike.data import load
 from unalike.models import Task, mlp
-from unalike.reproduce.personalization import picture_features
-from unalike.reproduce.personalization import training as lessons
-from unalike.reproduce.personalization.training import Comparison, Marks
+from unalike.reproduce.fedem import training as fedem
+from unalike.reproduce.knnper import rivals as knnper
+from unalike.reproduce.shared import real_data_races as races
+from unalike.reproduce.shared.real_data_races import Comparison, Marks
 
 METHODS = ("local", "fedavg", "fedavg+", "fedem", "ditto", "fedrep", "knnper")
-TABLES = [*lessons.PICTURES.values(), lessons.ROLES_FEDEM, lessons.ROLES_KNNPER]
+TABLES = [*races.PICTURES.values(), races.ROLES_FEDEM, races.ROLES_KNNPER]
 
 
 def test_without_data_there_are_no_claims(monkeypatch, tmp_path):
     monkeypatch.setenv("UNALIKE_DATA", str(tmp_path))
-    assert list(lessons.fedem_real_claims()) == list(lessons.knnper_real_claims()) == []
+    assert list(fedem.real_claims()) == list(knnper.real_claims()) == []
     monkeypatch.delenv("UNALIKE_DATA")
-    assert list(lessons.fedem_real_claims()) == list(lessons.knnper_real_claims()) == []
+    assert list(fedem.real_claims()) == list(knnper.real_claims()) == []
 
 
 # Published numbers
@@ -35,7 +36,7 @@ def test_published_leads_are_those_that_the_papers_speak_of():
     assert lead_over_best(dirichlet, "knnper", "mean") == 3.0
     assert lead_over_best(two, "knnper", "mean") == 4.7
     assert lead_over_best(two, "knnper", "decile") == 2.9
-    assert lead_over_best(lessons.ROLES_KNNPER, "knnper", "mean") == 3.3
+    assert lead_over_best(races.ROLES_KNNPER, "knnper", "mean") == 3.3
 
 
 def test_nobody_alone_has_marks_for_newcomers_and_everybody_else_has():
@@ -55,13 +56,13 @@ def toy_race():
         "fedem": [Marks(70, 60, 71), Marks(72, 60, 69)],
         "fedavg": [Marks(66, 61, 64), Marks(64, 61, 64)],
     }
-    return lessons.Race(marks, {"fedem": {"rate": 0.3}, "fedavg": {"rate": 0.1}}, "small")
+    return races.Race(marks, {"fedem": {"rate": 0.3}, "fedavg": {"rate": 0.1}}, "small")
 
 
 def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
     table = {"fedem": Marks(84.3, 78.1, 85.9), "fedavg": Marks(78.2, 72.4, 77.3)}
     parts = [Comparison("fedem", "fedavg", part) for part in ("mean", "decile", "unseen")]
-    made = list(lessons.claims("R1", "toy", toy_race(), table, parts))
+    made = list(races.claims("R1", "toy", toy_race(), table, parts))
     assert [claim.measured for claim in made] == ["71.0 / 60.0 / 70.0", "65.0 / 61.0 / 64.0", 6.0, -1.0, 6.0]
     assert [claim.published for claim in made[2:]] == [6.1, 5.7, 8.6]
     assert [claim.holds for claim in made[2:]] == [True, False, True]
@@ -73,7 +74,7 @@ def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
 def test_about_equal_means_either_way(ours, other):
     table = {"fedem": Marks(46.7, 43.0), "fedavg": Marks(46.7, 42.8)}
     near, far = (Comparison(ours, other, "mean", most, most=True) for most in (6.5, 5.5))
-    found = [lessons.compared("R1", "toy", toy_race().marks, table, one) for one in (near, far)]
+    found = [races.compared("R1", "toy", toy_race().marks, table, one) for one in (near, far)]
     assert [claim.measured for claim in found] == [6.0, 6.0]
     assert [claim.holds for claim in found] == [True, False]
 
@@ -83,7 +84,7 @@ def test_about_equal_means_either_way(ours, other):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_four_different_trials(name):
-    made = lessons.trials(name, 0.1)
+    made = races.trials(name, 0.1)
     assert len({tuple(one.items()) for one in made}) == 4
 
 
@@ -103,8 +104,8 @@ def test_settings_are_those_with_the_best_validation_accuracy(monkeypatch):
             {"fedavg": -abs(setting["rate"] - 0.3), "fedavg+": -setting.get("tune_learning_rate", 0)}[name], 0
         )
 
-    monkeypatch.setattr(lessons, "score", found)
-    settings = lessons.chosen(Fake(), ("fedavg+", "fedavg"))
+    monkeypatch.setattr(races, "score", found)
+    settings = races.chosen(Fake(), ("fedavg+", "fedavg"))
     assert list(settings) == ["fedavg", "fedavg+"]
     assert settings["fedavg"] == {"rate": 0.3}
     assert settings["fedavg+"] == {"rate": 0.3, "tune_learning_rate": pytest.approx(0.03)}
@@ -116,7 +117,7 @@ def test_settings_are_those_with_the_best_validation_accuracy(monkeypatch):
 def lesson():
     federation = load("digits", partition="classes:2", clients=10, samples=600, seed=1)
     task = Task.classification(mlp(16, input_shape=federation.input_shape, outputs=10), 10)
-    return lessons.apart(federation, task, 4, seed=1)
+    return races.apart(federation, task, 4, seed=1)
 
 
 def test_a_fifth_of_the_clients_joins_later(lesson):
@@ -132,17 +133,17 @@ def test_a_trained_start_is_taken_as_it_is(lesson):
 
 
 def test_marks_are_per_cent_and_who_is_alone_has_none_for_newcomers(lesson):
-    found = lessons.marked(lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}})
+    found = races.marked(lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}})
     assert np.isnan(found["local"].unseen)
     assert all(0 <= value <= 100 for name in ("fedavg", "knnper") for value in found[name])
     assert found["knnper"].mean > found["fedavg"].mean  # two classes each: own rows tell most
 
 
-# Models and features
+# Models
 
 
 def test_a_reader_uses_the_order_of_characters_and_names_its_head():
-    model = lessons.reader(symbols=7, length=3, embedding=2, hidden=4)
+    model = races.reader(symbols=7, length=3, embedding=2, hidden=4)
     params = model.init(jax.random.key(0))
     said = model.apply(params, np.array([[0, 1, 2], [2, 1, 0]]))
     assert said.shape == (2, 7)
@@ -151,35 +152,3 @@ def test_a_reader_uses_the_order_of_characters_and_names_its_head():
     by_hand = params["embedding"][np.array([0, 1, 2])].reshape(-1) @ params["hidden"]["w"].T
     hidden = np.maximum(by_hand + params["hidden"]["b"], 0)
     assert np.allclose(said[0], params["head"]["w"] @ hidden + params["head"]["b"], atol=1e-5)
-
-
-@pytest.fixture(scope="module")
-def images():
-    return np.random.default_rng(0).integers(60, 190, (12, 32, 32, 3)).astype(np.uint8)
-
-
-def test_patches_do_not_see_brightness_and_hardly_see_contrast(images):
-    plain = picture_features.patches(images)
-    assert np.abs(plain.mean(axis=-1)).max() < 1e-4
-    assert np.allclose(plain, picture_features.patches(images + np.uint8(20)), atol=1e-4)
-    assert np.allclose(plain, picture_features.patches(images / 2), atol=0.05)
-
-
-def test_a_feature_is_the_mean_answer_of_a_filter_in_a_quarter(images):
-    encode = picture_features.Encoder.of(images, filters=5)
-    features = encode(images) * encode.spread + encode.mean
-    assert features.shape == (12, 2 * 2 * 10)
-    picture, total = images[3].astype(np.float64), 0.0
-    for row in range(0, 14, 2):  # the upper right quarter, the second filter with a minus
-        for column in range(14, 28, 2):
-            patch = picture[row : row + 6, column : column + 6].transpose(2, 0, 1).ravel()
-            patch = (patch - patch.mean()) / np.sqrt(patch.var() + 10)
-            total += max(0.0, -(patch - encode.center) @ encode.filters[:, 1] - 1) / 49
-    assert features[3].reshape(2, 2, 10)[0, 1, 5 + 1] == pytest.approx(total, abs=1e-4)
-
-
-def test_features_of_the_images_that_made_the_filters_are_standardised(images):
-    features = picture_features.Encoder.of(images, filters=5)(images)
-    assert np.abs(features.mean(axis=0)).max() < 1e-4
-    spread = features.std(axis=0)
-    assert np.allclose(spread[spread > 0.5], 1, atol=1e-3)

@@ -24,18 +24,15 @@ from ...core.pytrees import Tree
 from ...core.random import generator
 from ...data import Federation, load
 from ...data.loader import deal
-from ...data.sources.files import local
-from ...data.sources.shakespeare import FILE
 from ...data.sources.source import Source, source_registry
 from ...models import Model, Task, mlp
 from ...models.dense import dense, dense_init
 from ...training.newcomers import newcomer_summary, set_apart
 from ...training.run import Run
 from ...training.train import train
-from ..fedem.data import score
-from ..knnper.label_skew import average
-from ..study import Claim
+from ..study import Claim, average
 from .picture_features import Encoder
+from .summaries import score
 
 Setting = dict[str, float]
 SEEDS, TUNING_SEED = (31, 32), 100
@@ -128,48 +125,6 @@ class Problem:
         rounds = self.rounds if start is None else 0
         method = replace(made, **own)
         return train(self.seen, self.task, method, rounds=rounds, seed=1, initial=start, evaluate_every=0)
-
-
-def fedem_real_claims() -> Iterator[Claim]:
-    """FedEM's rows for CIFAR-10 and Shakespeare, as far as the files are there."""
-    if local("cifar10.npz") is not None:
-        partition = "dirichlet-groups:0.4,3"
-        leads = [Comparison("fedem", other, "mean") for other in ("fedavg", "local")]
-        leads += [Comparison("fedem", "fedavg", part) for part in ("decile", "unseen")]
-        note = "a tie at best: -0.8 and -4.6 with 10,000 images and rates chosen on 6,000"
-        leads += [Comparison("fedem", "fedavg+", "mean", note=note)]
-        leads += [Comparison("fedem", "fedavg+", part) for part in ("decile", "unseen")]
-        yield from claims("R1", "CIFAR-10", pictures_raced(partition), PICTURES[partition], leads)
-    if local(FILE) is not None:
-        leads = [
-            Comparison("fedem", "fedavg", "mean", 1.5, most=True),
-            Comparison("fedem", "fedavg", "unseen", 1.5, most=True),
-            Comparison("fedem", "fedavg+", "mean"),
-            Comparison("fedem", "local", "mean", 3.0),
-            Comparison(
-                "fedavg", "fedavg+", "mean", note="one pass at a rate chosen by validation is harmless"
-            ),
-            Comparison("fedem", "local", "decile", 3.0),
-        ]
-        yield from claims("R1", "Shakespeare", roles_raced(), ROLES_FEDEM, leads)
-
-
-def knnper_real_claims() -> Iterator[Claim]:
-    """kNN-Per's rows for CIFAR-10 (two ways of dealing) and Shakespeare, as far as the files are there."""
-    if local("cifar10.npz") is not None:
-        for partition in ("dirichlet-class:0.3", "classes:2"):
-            leads = [
-                Comparison("knnper", other, "mean") for other in PICTURES[partition] if other != "knnper"
-            ]
-            leads += [Comparison("knnper", "fedavg", part) for part in ("decile", "unseen")]
-            if partition == "classes:2":
-                leads.append(Comparison("local", "fedavg", "mean"))
-            name = f"CIFAR-10, {partition}"
-            yield from claims("K1", name, pictures_raced(partition), PICTURES[partition], leads)
-    if local(FILE) is not None:
-        leads = [Comparison("knnper", other, "mean") for other in ("fedavg", "fedavg+", "local")]
-        leads += [Comparison("knnper", "fedavg", part) for part in ("decile", "unseen")]
-        yield from claims("K1", "Shakespeare", roles_raced(), ROLES_KNNPER, leads)
 
 
 # Claims -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,121 @@
+"""How is a described experiment trained?  (Run: build what the words name, fit what it needs, train.)
+
+check                the algorithm and the timing, before any data are read
+make                 clients, model and participation; nothing is trained so far
+fit                  each client's least loss, where the participation needs it
+start                the best of several, where that is asked for
+train                into a run folder, which is made when nothing can be refused any more
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from ..core.pytrees import Tree
+from ..data import Federation
+from ..models import Task
+from ..participation import Participation, check_per_round
+from ..runs import RunFolder
+from ..training.newcomers import newcomer_summary, set_apart
+from ..training.recorder import Observer
+from ..training.run import Run
+from ..training.train import Out, train
+from .build import Method, check, make_federation, make_task
+from .build_participation import make_participation
+from .config import Experiment
+from .local_minima import fit_participation
+from .restarts import best_start, starts
+
+Train = Callable[..., Run]
+"""Training with everything given but its length, its start and where it is written."""
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: str | Path | RunFolder | None = None,
+    *,
+    federation: Federation | None = None,
+    task: Task | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    observer: Observer | None = None,
+) -> Run:
+    """Train what is described; with `out`, into a run folder. `federation` and `task` save making them
+    again."""
+    method = check(experiment)
+    federation = federation or make_federation(experiment)
+    task = task or make_task(experiment, federation)
+    unseen = None
+    if experiment.unseen:
+        federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
+    if experiment.per_round is not None:
+        check_per_round(experiment.per_round, len(federation))
+    target: Out = out
+    if out is not None and not isinstance(out, RunFolder):
+        target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
+    who = fit_participation(make_participation(experiment, federation), federation, task, experiment.seed)
+    trainer = _trainer(experiment, method, federation, task, who)
+    going_on = resume and isinstance(out, RunFolder) and bool(out.checkpoints.rounds())
+    run = trainer(
+        rounds=experiment.rounds_to_train,
+        evaluate_every=experiment.evaluate_every,
+        checkpoint_every=experiment.checkpoint_every,
+        initial=None if going_on else _start(experiment, method, federation, task, trainer),
+        out=target,
+        resume=resume,
+        observer=observer,
+    )
+    if unseen is not None:
+        run.record.write_round(run.rounds, newcomer_summary(run, unseen))
+    return run
+
+
+def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
+    """Raise whatever :func:`run_experiment` would raise before it trains, and train nothing."""
+    who = make_participation(experiment, federation)
+    trainer = _trainer(experiment, check(experiment), federation, task, who)
+    with suppress(_RehearsedError):
+        trainer(rounds=experiment.rounds_to_train, out=_stop_there)
+
+
+class _RehearsedError(Exception):
+    """Everything was right up to the making of the run folder."""
+
+
+def _stop_there() -> RunFolder:
+    raise _RehearsedError
+
+
+def _trainer(
+    experiment: Experiment, method: Method, federation: Federation, task: Task, who: Participation
+) -> Train:
+    """:func:`train` with everything that is the same for a run, its rehearsal and the trials of its start."""
+    return partial(
+        train,
+        federation,
+        task,
+        method.algorithm,
+        until=math.inf if experiment.until is None else experiment.until,
+        seed=experiment.seed,
+        participation=who,
+        timing=method.timing,
+        engine=experiment.engine,
+        devices=experiment.devices,
+        evaluate_clients=experiment.evaluate_clients,
+    )
+
+
+def _start(
+    experiment: Experiment, method: Method, federation: Federation, task: Task, trainer: Train
+) -> Tree | None:
+    """The best of several starts, or None for the usual one."""
+    rounds = experiment.rounds_to_train
+    if experiment.restarts == 1 or rounds is None:
+        return None
+    half, algorithm = -(-rounds // 2), method.algorithm.prepare(task, federation)
+    candidates = starts(algorithm, task, experiment.seed, experiment.restarts)
+    return best_start(lambda start: trainer(initial=start, rounds=half, evaluate_every=0), candidates)[0]

@@ -1,0 +1,141 @@
+"""Which clients come and go, and how does a strategy train them?  (Problems, strategies and curves.)
+
+A hundred clients of sixty rows with a linear softmax model. Inputs and the teacher that labels them are the
+same for all clients, or each client has its own mean of inputs and a teacher of its own near the common one;
+half of the clients are there nine times of ten, a quarter one time of ten at random, and a quarter one time
+of ten in long runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...algorithms import FedAvg, LocalWork, Optimizer
+from ...core.random import generator
+from ...data import Federation
+from ...experiments.local_minima import local_minima
+from ...models import Task, linear
+from ...participation import (
+    Availability,
+    Intermittent,
+    Known,
+    Strategy,
+    availability_registry,
+    strategy_registry,
+)
+from ...training.run import Run
+from ...training.train import train
+from ...typing import Float64s, Int64s
+
+CLIENTS, ROWS, TESTED, FEATURES, CLASSES = 100, 60, 40, 60, 10
+SCALES = np.arange(1, FEATURES + 1) ** -0.6
+"""The inputs' spread, as in LEAF's synthetic data."""
+RIDGE = 1e-2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A federation, its linear model, and what each client could reach alone."""
+
+    federation: Federation
+    task: Task
+    minima: Float64s
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Learning rates of the clients and of the server."""
+
+    client: float
+    server: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The accuracy after every round, and the run behind it."""
+
+    accuracy: Float64s
+    run: Run
+
+    @property
+    def end(self) -> float:
+        """Mean accuracy over the last tenth, in percentage points."""
+        return 100 * float(self.accuracy[-max(1, len(self.accuracy) // 10) :].mean())
+
+    @property
+    def time_average(self) -> float:
+        """Mean accuracy over all rounds, in percentage points."""
+        return 100 * float(self.accuracy.mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the second half, in percentage points."""
+        return 100 * float(self.accuracy[len(self.accuracy) // 2 :].std())
+
+    def excluded(self, groups: Int64s) -> Float64s:
+        """The mean number of excluded clients a round, by group."""
+        rounds = list(self.run.record.groups("excluded").values())
+        counts = [np.bincount(groups[clients], minlength=int(groups.max()) + 1) for clients in rounds]
+        return np.mean(counts, axis=0)
+
+
+def taught(deviation: float, seed: int) -> Problem:
+    """Clients with inputs of their own and teachers `deviation` around a common one; 0 makes all alike."""
+    rng = generator(seed, "teacher")
+    common = rng.normal(size=(CLASSES, FEATURES))
+    clients = {}
+    for k in range(CLIENTS):
+        teacher = common + deviation * rng.normal(size=common.shape)
+        mean = rng.normal(size=FEATURES) if deviation else 0.0
+        x = (mean + SCALES * rng.normal(size=(ROWS + TESTED, FEATURES))).astype(np.float32)
+        y = (x @ teacher.T).argmax(axis=1)
+        clients[str(k)] = {"train": (x[:ROWS], y[:ROWS]), "test": (x[ROWS:], y[ROWS:])}
+    return lesson_of(Federation.from_clients(clients, classes=CLASSES))
+
+
+def lesson_of(federation: Federation) -> Problem:
+    """A federation with a ridge-regularised linear softmax model."""
+    model = linear(input_shape=federation.input_shape, outputs=federation.classes or 1)
+    task = Task.classification(model, federation.classes or 1, RIDGE)
+    return Problem(federation, task, local_minima(federation, task))
+
+
+def population(correlation: float = 0.9, clients: int = CLIENTS, seed: int = 0) -> Availability:
+    """The three groups: often there, rarely there, rarely there in runs."""
+    return availability_registry.make(f"groups:0.4,{correlation},0.01", clients=clients, seed=seed)
+
+
+def strategy(name: str, lesson: Problem, rounds: int) -> Strategy:
+    """A strategy that knows what clients could reach alone."""
+    return strategy_registry.make(name, minima=lesson.minima, per_round=None, rounds=rounds)
+
+
+def learn(
+    lesson: Problem,
+    name: str,
+    rates: Rates,
+    rounds: int,
+    seed: int,
+    availability: Availability | None = None,
+    evaluate_every: int = 1,
+) -> Curve:
+    """Train with a strategy that knows the true availability; the same seed gives the same trace."""
+    chains = availability or population(clients=len(lesson.federation), seed=seed)
+    known = Known(chains.active, chains.correlation)
+    run = train(
+        lesson.federation,
+        lesson.task,
+        FedAvg(
+            work=LocalWork(epochs=2, batch_size=0),
+            optimizer=Optimizer("sgd", rates.client),
+            server_optimizer=Optimizer("sgd", rates.server),
+        ),
+        rounds=rounds,
+        seed=seed,
+        participation=Intermittent(chains, strategy(name, lesson, rounds), beliefs=known),
+        evaluate_every=evaluate_every,
+    )
+    accuracy = run.metrics()["test_accuracy"][1:]
+    return Curve(accuracy[np.isfinite(accuracy)], run)

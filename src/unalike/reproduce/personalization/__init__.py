@@ -1,1 +1,0 @@
-"""The published claims on personalised methods on real data, as a study."""
