@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import unalike
+from unalike.aggregation.base import Uploads
+from unalike.aggregation.server_step import Server
+from unalike.aggregation.tally import Tally
 from unalike.core.pytrees import largest_difference
 from unalike.deploy import client_config as contract_module
 from unalike.deploy import server as serving_module
@@ -20,12 +23,10 @@ from unalike.deploy.client_config import PROTOCOL, ClientConfig, Rows
 from unalike.deploy.server import check_servable, introductions, make_folder, real_timing, train_nodes
 from unalike.deploy.transport.mailbox import Mailbox
 from unalike.deploy.transport.messages import MessageError, WireMessage
-from unalike.engine.distributed import Visited, added, joined
-from unalike.engine.local.program import Sums
+from unalike.engine.distributed import Visited, add_on_host, join
 from unalike.experiments.build import make_task
 from unalike.experiments.run import run_experiment
 from unalike.report import report_run
-from unalike.timing import Step
 
 from .in_process_nodes import Arrived, Village, experiment
 
@@ -121,42 +122,35 @@ def by_hand(weights, rows):
 def test_uploads_are_added_as_by_hand(case):
     weights, accepted = (np.array(values, np.float64) for values in WEIGHTS[case])
     importance = np.array([0.4, 0.3, 0.2, 0.1])
-    setting = SimpleNamespace(
-        federation=SimpleNamespace(importance=importance), algorithm=SimpleNamespace(sums_by_importance=True)
-    )
+    server = Server(SimpleNamespace(sums_by_importance=True), None)
     sent, begun = uploads(), uploads(1)
-    step = Step(0, np.arange(4), np.zeros(4, np.int64), weights)
-    raw = Visited({}, {}, {}, None, sent, {}, {"accepted": accepted})
-    done = added(step, slice(None), raw, begun, setting)
+    for name in sent:
+        sent[name][accepted == 0] = 0
+    numbers = (values.astype(np.float32) for values in (weights, importance, accepted))
+    done = add_on_host(Uploads(sent, *numbers), server, begun)
     for name in sent:
         np.testing.assert_allclose(done.total[name], by_hand(weights * accepted, sent[name]), rtol=1e-5)
         np.testing.assert_allclose(done.start[name], by_hand(weights * accepted, begun[name]), rtol=1e-5)
-        np.testing.assert_allclose(done.even[name], by_hand(importance * accepted, sent[name]), rtol=1e-5)
+        by_importance = by_hand(importance * accepted, sent[name])
+        np.testing.assert_allclose(done.importance_sum[name], by_importance, rtol=1e-5)
         assert done.total[name].dtype == done.start[name].dtype == np.float32
     wanted = (weights, weights * accepted, accepted, importance * accepted)
-    np.testing.assert_allclose(done.sums, [values.sum() for values in wanted], rtol=1e-6)
+    np.testing.assert_allclose(done[3:], [values.sum() for values in wanted], rtol=1e-6)
 
 
 def test_groups_that_worked_apart_are_put_together_in_the_cohorts_order():
     places = [np.array([2, 0]), np.array([3, 1])]
-    whole = uploads()
-    parts = [
-        Visited(
-            {"w": whole["w"][p].sum(0)},
-            {},
-            {},
-            Sums(*np.full(4, np.float32(len(p)))),
-            {"w": whole["w"][p]},
-            p.astype(np.float32),
-            {"accepted": p.astype(np.float32)},
-        )
-        for p in places
-    ]
-    done = joined(parts, places)
-    np.testing.assert_allclose(done.total["w"], whole["w"].sum(0), rtol=1e-5)
-    assert np.array_equal(done.uploads["w"], whole["w"])
-    assert done.weights.tolist() == done.report["accepted"].tolist() == [0, 1, 2, 3]
-    assert done.sums.asked == 4
+    whole = uploads()["w"]
+    parts = []
+    for p in places:
+        ones = np.ones(len(p), np.float32)
+        tally = Tally.of_sum({"w": whole[p].sum(0)}, ones, ones, ones)
+        parts.append(Visited(tally, Uploads({"w": whole[p]}, p, ones, ones, p), {"accepted": p}))
+    done = join(parts, places)
+    np.testing.assert_allclose(done.tally.total["w"], whole.sum(0), rtol=1e-5)
+    assert np.array_equal(done.uploads.upload["w"], whole)
+    assert done.uploads.weight.tolist() == done.report["accepted"].tolist() == [0, 1, 2, 3]
+    assert done.tally.requested_weight == 4
 
 
 REMEMBERING = {"ditto": {}, "fedadam": {"per_round": 2}}

@@ -14,18 +14,22 @@ from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task
 from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.accounting import Ledger, gaussian_epsilon
-from unalike.privacy.local import LocalPrivacy, local_privacy, private_answers, spent_delta
+from unalike.privacy.local import LocalPrivacy, local_privacy, spent_delta
 from unalike.timing import Step, WaitForAll, timing_registry
-from unalike.training import train
+from unalike.training.train import train
 
 from ..deploy.in_process_nodes import Village, experiment
 
 pytest.importorskip("flwr")
 
 from flwr.supercore.differential_privacy import compute_stdv
-from unalike.privacy.mechanism import CentralPrivacy, central_privacy, check_private, clip_arrays, fresh_noise
 
+from unalike.aggregation.base import WeightedSum
+from unalike.algorithms import Reply
+from unalike.deploy.client.local_privacy import private_answers
 from unalike.deploy.engine import FlowerEngine
+from unalike.privacy.central import CentralPrivacy, central_privacy, check_private
+from unalike.privacy.clipping import clip_arrays, fresh_noise
 
 SILENT = 1e-9
 """A noise multiplier that changes nothing."""
@@ -68,9 +72,10 @@ def served(village, folder, privacy, timing=None, participation=None, **values):
     federation = gathered(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     opened = make_folder(described, folder, False)
-    setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)
+    ready = algorithm.prepare(task, federation)
+    setting = Setting(federation, task, ready, described.seed, aggregator=privacy)
     contracts = make_contracts(described, federation, run_name(opened))
-    engine = FlowerEngine(setting, Mailbox(village, list(told)), contracts, 5.0, privacy=privacy)
+    engine = FlowerEngine(setting, Mailbox(village, list(told)), contracts, 5.0)
     return train(
         federation,
         task,
@@ -104,7 +109,7 @@ def test_results_that_start_from_older_models_are_clipped_from_there(village, tm
 
 
 def test_the_noise_is_that_of_the_largest_weight(village, federation, tmp_path):
-    privacy = CentralPrivacy(1e-6, 2e6, Ledger(3), entropy=iter(range(100)).__next__)
+    privacy = CentralPrivacy(1e-6, 2e6, Ledger(3))
     run = served(village, tmp_path / "run", privacy, rounds=1)
     largest = federation.train.sizes.max() / federation.train.sizes.sum()
     found = values(run)
@@ -115,20 +120,52 @@ def test_the_noise_is_that_of_the_largest_weight(village, federation, tmp_path):
 @pytest.mark.parametrize("clients", [1, 3, 10])
 def test_with_equal_weights_the_noise_is_flowers(clients):
     privacy = CentralPrivacy(0.7, 1.3, Ledger(clients))
-    assert privacy.deviation(np.full(clients, 1 / clients)) == pytest.approx(compute_stdv(1.3, 0.7, clients))
+    assert privacy.deviation(1 / clients) == pytest.approx(compute_stdv(1.3, 0.7, clients))
 
 
-def test_the_noise_does_not_come_from_a_seed(federation):
-    privacy, step = CentralPrivacy(1.0, 1.0, Ledger(2)), Step(0, np.arange(2), np.zeros(2), np.ones(2) / 2)
-    np.random.seed(0)
-    draws = []
-    for _ in range(2):
-        np.random.seed(0)
-        draws.append(privacy.hidden(step, {"w": np.zeros(5)})["w"])
-    assert not np.array_equal(*draws)
-    assert np.random.rand() == np.random.RandomState(0).rand()  # others' draws go on undisturbed
-    given = replace(privacy, entropy=lambda: 7)
-    assert np.array_equal(*(given.hidden(step, {"w": np.zeros(5)})["w"] for _ in range(2)))
+def test_between_real_clients_the_noise_does_not_come_from_a_seed(village, tmp_path):
+    runs = [served(village, tmp_path / str(k), CentralPrivacy(1.0, 1.0, Ledger(3)), rounds=1) for k in (0, 1)]
+    assert not np.array_equal(*map(values, runs))
+
+
+def test_a_simulation_draws_its_noise_from_the_seed_and_counts_what_is_spent(federation):
+    described = experiment(rounds=3)
+    task, runs = make_task(described, federation), []
+    for seed in (0, 0, 1):
+        privacy = CentralPrivacy(0.3, 1.5, Ledger(3))
+        runs.append(train(federation, task, unalike.FedAvg(), rounds=3, seed=seed, aggregator=privacy))
+        assert privacy.ledger.releases == 3
+    one, same, other = map(values, runs)
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+    if gaussian_epsilon(1.0, 1e-5) is not None:
+        assert runs[0].metrics()["epsilon"][-1] == pytest.approx(privacy.ledger.epsilon())
+
+
+@pytest.mark.parametrize("engine", ["local", "debug"])
+def test_simulated_noise_has_the_deviation_that_it_should(federation, engine):
+    task = make_task(experiment(), federation)
+    privacy = CentralPrivacy(1e-6, 2e6, Ledger(3))
+    run = train(federation, task, unalike.FedAvg(), rounds=1, aggregator=privacy, engine=engine)
+    start = train(federation, task, unalike.FedAvg(), rounds=0)
+    found, largest = values(run) - values(start), federation.importance.max()
+    assert abs(found.std() / (2 * largest) - 1) < 4 / np.sqrt(2 * len(found))
+
+
+def test_a_resumed_simulation_has_spent_what_it_would_have_spent(federation, tmp_path):
+    task, spent = make_task(experiment(), federation), []
+    for stop in (None, 2):
+        folder = tmp_path / str(stop)
+        if stop:
+            first = CentralPrivacy(0.3, 1.5, Ledger(3))
+            train(
+                federation, task, unalike.FedAvg(), rounds=stop, aggregator=first, out=folder
+            ).folder.close()
+        privacy = CentralPrivacy(0.3, 1.5, Ledger(3))
+        options = {"aggregator": privacy, "out": folder, "resume": bool(stop)}
+        run = train(federation, task, unalike.FedAvg(), rounds=5, **options)
+        spent.append((privacy.ledger.charges.tolist(), values(run).tolist()))
+    assert spent[0] == spent[1]
 
 
 def test_fresh_noise_leaves_the_generator_as_it_was_even_after_an_error():
@@ -171,7 +208,7 @@ def test_a_client_pays_for_the_rounds_it_takes_part_in(village, tmp_path):
 def test_a_lighter_client_pays_less():
     ledger = Ledger(3)
     step = Step(0, np.array([0, 2]), np.zeros(2), np.array([0.2, 0.1]))
-    CentralPrivacy(1.0, 2.0, ledger).hidden(step, {"w": np.zeros(1)})
+    CentralPrivacy(1.0, 2.0, ledger).observe(step, {"accepted": np.ones(2)})
     np.testing.assert_allclose(ledger.charges, [1 / 4, 0, 1 / 16])
 
 
@@ -228,10 +265,13 @@ def test_what_would_show_more_than_the_sum_is_refused(name, who, words):
 
 def test_uploads_of_other_shapes_are_refused(village, tmp_path):
     with pytest.raises(unalike.ConfigError, match="uploads have other shapes than its messages"):
-        CentralPrivacy(1.0, 1.0, Ledger(3)).check_upload({"w": np.zeros(3)}, {"w": np.zeros((2, 3))})
+        CentralPrivacy(1.0, 1.0, Ledger(3)).check({"w": np.zeros(3)}, Reply({"w": np.zeros((2, 3))}))
     counts = {"w": np.zeros(3, np.int32)}
     with pytest.raises(unalike.ConfigError, match="noise to real numbers"):
-        CentralPrivacy(1.0, 1.0, Ledger(3)).check_upload(counts, counts)
+        CentralPrivacy(1.0, 1.0, Ledger(3)).check(counts, Reply(counts))
+    model = {"w": np.zeros(3)}
+    with pytest.raises(unalike.ConfigError, match="they say it themselves"):
+        CentralPrivacy(1.0, 1.0, Ledger(3)).check(model, Reply(model, weight=np.ones(())))
     check_private("central privacy", "fedavg", make_algorithm(experiment()), Uniform(per_round=2))
 
 
@@ -305,7 +345,7 @@ def made(village, protection, folder, resume=False):
 def test_a_run_that_goes_on_keeps_its_protection_and_what_it_has_spent(village, tmp_path):
     engine, opened = made(village, Protection(True, "1,2"), tmp_path / "run")
     assert type(engine).__name__ == "SecureEngine"
-    engine.privacy.ledger.charge(np.array([0]), np.array([0.5]))
+    engine.setting.aggregator.ledger.charge(np.array([0]), np.array([0.5]))
     opened.close()
     with pytest.raises(unalike.ConfigError) as caught:
         made(village, Protection(), tmp_path / "run", resume=True)
@@ -314,13 +354,13 @@ def test_a_run_that_goes_on_keeps_its_protection_and_what_it_has_spent(village, 
         "protection."
     )
     again, _ = made(village, Protection(True, "1,2"), tmp_path / "run", resume=True)
-    assert again.privacy.ledger.charges.tolist() == [0.25, 0, 0]
+    assert again.setting.aggregator.ledger.charges.tolist() == [0.25, 0, 0]
 
 
 def test_without_protection_the_engine_is_the_plain_one(village, tmp_path):
     engine, _ = made(village, Protection(), tmp_path / "run")
     assert type(engine) is FlowerEngine
-    assert engine.privacy is None
+    assert engine.setting.aggregator == WeightedSum()
 
 
 # Local ------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from unalike.experiments.build import make_algorithm, make_task
 from unalike.experiments.build_participation import make_participation
 from unalike.experiments.run import run_experiment
 from unalike.timing import WaitForAll
-from unalike.training import train
+from unalike.training.train import train
 
 from ..in_process_nodes import Village, experiment
 
@@ -25,13 +25,15 @@ from flwr.common import bytes_to_ndarray, ndarray_to_bytes
 from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFIGS, Key, Stage
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.supercore.task_identity import TaskIdentity
-from unalike.deploy.secure_aggregation.engine.engine import SecureEngine, check_secure
-from unalike.deploy.secure_aggregation.engine.grid import Sent, fault
-from unalike.deploy.secure_aggregation.engine.node import secure_app, upload_vector
-from unalike.deploy.secure_aggregation.engine.protocol import HEAVIEST, levels, reach, whole_weights
-from unalike.privacy.mechanism import CentralPrivacy, Ledger
 
+from unalike.aggregation.base import NormBound, WeightedSum
+from unalike.deploy.secure_aggregation.engine import SecureEngine
+from unalike.deploy.secure_aggregation.grid import Sent, fault
+from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
 from unalike.participation import Full, Uniform, sampler_registry
+from unalike.privacy.accounting import Ledger
+from unalike.privacy.central import CentralPrivacy
+from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
 
@@ -124,7 +126,7 @@ def expected(federation, nodes):
     return float(np.average([0.01 * (node + 1) for node in nodes], weights=sizes))
 
 
-def served(town, folder, patience=5.0, privacy=None, **values):
+def served(town, folder, patience=5.0, aggregator=WeightedSum(), **values):
     described = experiment(**values)
     told = introductions(town, len(town.workers), 5.0, lambda line: None)
     federation = unalike.deploy.server.gathered(told, described)
@@ -132,9 +134,10 @@ def served(town, folder, patience=5.0, privacy=None, **values):
     who = make_participation(described, federation)
     check_secure(described.algorithm, algorithm, who, described.timing, len(federation))
     opened = make_folder(described, folder, False)
-    setting = Setting(federation, task, algorithm.prepare(task, federation), described.seed)
+    ready = algorithm.prepare(task, federation)
+    setting = Setting(federation, task, ready, described.seed, aggregator=aggregator)
     client_configs = make_contracts(described, federation, run_name(opened))
-    engine = SecureEngine(setting, Mailbox(town, list(told)), client_configs, patience, privacy=privacy)
+    engine = SecureEngine(setting, Mailbox(town, list(told)), client_configs, patience)
     return train(
         federation,
         task,
@@ -342,10 +345,15 @@ def test_a_sum_that_somebody_spoiled_is_not_believed(town, tmp_path, trick):
 
 def test_noise_can_be_added_to_a_sum_that_nobody_sees_the_parts_of(town, tmp_path):
     privacy = CentralPrivacy(0.05, 1e-6, Ledger(4))
-    run = served(town, tmp_path / "run", rounds=1, privacy=privacy)
+    run = served(town, tmp_path / "run", rounds=1, aggregator=privacy)
     length = np.sqrt(sum(np.square(leaf).sum() for leaf in run.message.values()))
     assert abs(length - 0.05) < 1e-5  # everyone moved in the same direction, by more than that
     assert privacy.ledger.releases == 1
+
+
+def test_what_needs_single_uploads_is_refused_with_the_reason(town, tmp_path):
+    with pytest.raises(unalike.ConfigError, match="hides single uploads, but NormBound cannot: it looks at"):
+        served(town, tmp_path / "run", rounds=1, aggregator=NormBound(1.0))
 
 
 @pytest.mark.parametrize(
@@ -435,7 +443,7 @@ def test_a_reply_from_elsewhere_is_named(town):
 
 
 def test_secrets_of_many_clients_are_shared_among_neighbours_only(tmp_path, slow_town, monkeypatch):
-    monkeypatch.setattr("unalike.deploy.secure_aggregation.protocol.MOST_SHARES", 5)
+    monkeypatch.setattr("unalike.privacy.secure_aggregation.MOST_SHARES", 5)
     more = unalike.load("digits", clients=9, partition="iid", samples=200, seed=1)
     nine = Town(more, tmp_path / "nine")
     nine.answers = {name: quick(nine, node) for node, name in enumerate(nine.workers)}
