@@ -161,6 +161,7 @@ def test_groups_that_worked_apart_are_put_together_in_the_cohorts_order():
 REMEMBERING = {"ditto": {}, "fedadam": {"per_round": 2}}
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("name", REMEMBERING)
 def test_the_method_that_is_simulated_is_the_method_that_is_deployed(federation, village, tmp_path, name):
     values = {"algorithm": name, **REMEMBERING[name]}
@@ -171,6 +172,7 @@ def test_the_method_that_is_simulated_is_the_method_that_is_deployed(federation,
             np.testing.assert_allclose(there.metrics()[column], here.metrics()[column], rtol=1e-5)
 
 
+@pytest.mark.exact
 def test_a_deployment_that_is_repeated_gives_the_same_bits(federation, tmp_path):
     runs = [
         served(Village(federation, tmp_path / f"nodes-{k}"), tmp_path / f"run-{k}", algorithm="scaffold")
@@ -179,6 +181,7 @@ def test_a_deployment_that_is_repeated_gives_the_same_bits(federation, tmp_path)
     assert largest_difference(runs[0].state, runs[1].state) == 0
 
 
+@pytest.mark.exact
 def test_numbers_instead_of_classes_validation_rows_and_equal_clients(tmp_path):
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(60, 3)).astype(np.float32), rng.normal(size=60)
@@ -300,6 +303,7 @@ def test_nodes_keep_only_what_a_server_may_go_back_to(village, tmp_path):
         assert len(MemoryFiles(worker.folder, name).jobs()) <= 4
 
 
+@pytest.mark.exact
 def test_two_runs_on_the_same_nodes_do_not_share_memories(federation, village, tmp_path):
     served(village, tmp_path / "first", algorithm="scaffold", seed=1)
     second = served(village, tmp_path / "second", algorithm="scaffold", seed=2)
@@ -396,6 +400,7 @@ def test_the_time_of_an_evaluation_is_not_taken_from_the_clients(federation, vil
     assert run.metrics()["participants"][1:].tolist() == [3, 3, 3]
 
 
+@pytest.mark.exact
 def test_ctrl_c_does_not_wait_for_a_client_that_never_answers(federation, village, tmp_path):
     village.mischief["node-1"] = training(lambda answer: None)
     pressed = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
@@ -545,6 +550,7 @@ def test_a_sampler_that_watches_updates_survives_a_round_in_which_all_are_reject
     assert run.metrics()["rejected"][1] > 0
 
 
+@pytest.mark.exact
 def test_whichever_way_an_upload_is_bad_the_others_count_for_it(federation, tmp_path):
     def nan(answer):
         return replace(answer, arrays={k: np.full_like(v, np.nan) for k, v in answer.arrays.items()})

@@ -92,6 +92,7 @@ def test_stale_steps_are_taken_in_order(federation):
     assert largest_difference(here.state, there.state) < 1e-6
 
 
+@pytest.mark.exact
 def test_what_clients_remember_can_be_moved_to_another_shard(federation):
     task, algorithm = toys.logistic_task(), method("scaffold")
     setting = Setting(federation, task, algorithm, 0)

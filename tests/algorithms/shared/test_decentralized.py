@@ -113,6 +113,7 @@ def test_the_clock_is_the_networks_and_messages_are_counted():
     assert run.metrics()["bytes_up"][-1] == 4 * 1 * 4  # four messages of one number
 
 
+@pytest.mark.exact
 def test_a_resumed_run_is_the_same_run(tmp_path):
     class StopError(Exception):
         pass
