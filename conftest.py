@@ -73,4 +73,4 @@ LEFT_OUT = pytest.StashKey[int]()
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Whoever runs a file wonders where its tests of bits are."""
     if not HOW and (count := config.stash.get(LEFT_OUT, 0)):
-        terminalreporter.write_line(f"tests of bits left out: {count} (UNALIKE_EXACT=1 runs them, and only them)")
+        terminalreporter.write_line(f"left out {count} of bits: UNALIKE_EXACT=1 runs those, and only those")

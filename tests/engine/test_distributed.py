@@ -10,7 +10,8 @@ from unalike.core.pytrees import largest_difference
 from unalike.engine import OneProcess, Setting, reply_template
 from unalike.engine.distributed import Distributed, joined
 from unalike.engine.shards import Shard, partition_clients, parts_of, shard_setting
-from unalike.timing import Asynchronous, Gossip
+from unalike.timing import Asynchronous
+from unalike.topology import Gossip
 
 from . import toys
 

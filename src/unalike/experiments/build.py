@@ -18,15 +18,8 @@ from ..errors import ConfigError, unknown
 from ..models import Task, model_registry
 from ..participation import availability_registry, check_per_round, sampler_registry, strategy_registry
 from ..runs import RunFolder
-from ..timing import (
-    Gossip,
-    NetworkTime,
-    OnNetwork,
-    Timing,
-    discount_registry,
-    hardware_registry,
-    timing_registry,
-)
+from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..topology import Gossip, OnNetwork
 from ..training.newcomers import newcomer_summary, set_apart
 from ..training.run import Run
 from ..training.train import Observer, Out, train

@@ -19,8 +19,7 @@ import jax
 import numpy as np
 
 from ..algorithms import Algorithm
-from ..core.pytrees import Tree
-from ..engine.base import shapes
+from ..core.pytrees import Tree, shapes
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step

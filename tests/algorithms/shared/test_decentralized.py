@@ -11,8 +11,7 @@ import unalike
 from unalike import ConfigError, FedAvg, LocalWork, Optimizer
 from unalike.algorithms import DPASGD, PushSum
 from unalike.core import pytrees
-from unalike.timing import Gossip, OnNetwork
-from unalike.topology import connect, consensus_distance, design, pushing
+from unalike.topology import Gossip, OnNetwork, connect, consensus_distance, design, pushing
 from unalike.topology.overlay import overlay_of
 
 from .. import naive

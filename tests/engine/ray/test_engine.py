@@ -21,7 +21,7 @@ from unalike.engine import ClientError, Setting, engine_registry
 from unalike.engine.ray import engine, log, pool, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
-from unalike.timing import Gossip
+from unalike.topology import Gossip
 
 from .. import toys
 

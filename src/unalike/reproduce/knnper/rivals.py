@@ -12,9 +12,10 @@ from ...algorithms import FedAvg, FedEM, LocalWork, Optimizer
 from ...algorithms.knnper import KNNPer
 from ...data import load
 from ...data.sources.files import local
-from ...memorization import Bound, Personal, memorize
+from ...memorization import Personal, memorize
 from ...memorization.shift import overall
 from ...models import Task, mlp
+from ...theory.memorization_bound import Bound
 from ..study import Claim, at_most, matches
 from .label_skew import SEEDS, average, in_order
 from .training import (

@@ -21,8 +21,7 @@ from ...algorithms.push_sum import PushSum
 from ...data import Federation, load
 from ...data.federation import Split
 from ...models import Task, linear
-from ...timing import Gossip, OnNetwork
-from ...topology import Overlay, connect, consensus_distance, design
+from ...topology import Gossip, OnNetwork, Overlay, connect, consensus_distance, design
 from ...topology.column_stochastic import pushing
 from ...training.train import train
 from ..study import Claim, at_least, at_most
