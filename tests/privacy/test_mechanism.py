@@ -16,7 +16,7 @@ from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.accounting import Ledger, gaussian_epsilon
 from unalike.privacy.local import LocalPrivacy, local_privacy, private_answers, spent_delta
 from unalike.timing import Step, WaitForAll, timing_registry
-from unalike.training import train
+from unalike.training.train import train
 
 from ..deploy.in_process_nodes import Village, experiment
 

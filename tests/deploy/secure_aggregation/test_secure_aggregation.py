@@ -13,7 +13,7 @@ from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task, run_experiment
 from unalike.experiments.build_participation import make_participation
 from unalike.timing import WaitForAll
-from unalike.training import train
+from unalike.training.train import train
 
 from ..in_process_nodes import Village, experiment
 
@@ -24,11 +24,11 @@ from flwr.common import bytes_to_ndarray, ndarray_to_bytes
 from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFIGS, Key, Stage
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.supercore.task_identity import TaskIdentity
-from unalike.deploy.secure_aggregation.engine.engine import SecureEngine, check_secure
-from unalike.deploy.secure_aggregation.engine.grid import Sent, fault
-from unalike.deploy.secure_aggregation.engine.node import secure_app, upload_vector
-from unalike.deploy.secure_aggregation.engine.protocol import HEAVIEST, levels, reach, whole_weights
 
+from unalike.deploy.secure_aggregation.engine import SecureEngine, check_secure
+from unalike.deploy.secure_aggregation.grid import Sent, fault
+from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
+from unalike.deploy.secure_aggregation.protocol import HEAVIEST, levels, reach, whole_weights
 from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.mechanism import CentralPrivacy, Ledger
 
