@@ -118,7 +118,7 @@ def same_seed(bench: Bench) -> None:
 def order_of_clients(bench: Bench) -> bool | None:
     """Renumbering the clients does not change the server's state (full batches, so that nothing is drawn)."""
     algorithm = bench.with_work(steps=2, batch_size=0)
-    if algorithm.decentralized:
+    if not algorithm.has_server:
         return False
     backwards = bench.federation.subset(np.arange(len(bench.federation))[::-1])
     straight, turned = (bench.run(algorithm, federation=f) for f in (bench.federation, backwards))
@@ -166,7 +166,7 @@ def state_survives_saving(bench: Bench) -> None:
 
 def clients_keep_to_themselves(bench: Bench) -> bool | None:
     """What one client does is the same when all others' rows are spoilt."""
-    if bench.algorithm.decentralized:
+    if not bench.algorithm.has_server:
         return False
     pair = (bench.federation, _spoilt(bench.federation))
     clean, spoilt = (bench.run(rounds=2, federation=f, participation=_Only(0)) for f in pair)

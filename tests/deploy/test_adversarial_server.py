@@ -344,8 +344,8 @@ def test_rounds_are_not_used_up_while_nobody_is_there(village, tmp_path, timing)
 def test_an_outage_does_not_make_weights_explode():
     timing = real_timing(experiment(timing="fedfix:0.01"))
     weights = []
-    flight = Sleepy(outage=range(3, 60))
-    timing.begin(unalike.timing.Clients(np.array([0.5, 0.5]), flight=flight))
+    jobs = Sleepy(outage=range(3, 60))
+    timing.begin(unalike.timing.Clients(np.array([0.5, 0.5]), jobs=jobs))
     draw = SimpleNamespace(everyone=True)
     for step in timing.steps(draw, 0):
         weights.extend(step.weights.tolist())
@@ -362,7 +362,7 @@ class Sleepy(unalike.timing.Jobs):
         self.outage = outage
 
     def send(self, clients, version, now):
-        self._depart(clients, version, now)
+        self._begin(clients, version, now)
         self.ready[clients], self.given_up[clients] = now, version in self.outage
         self._queue.extend((now, client) for client in clients.tolist())
 

@@ -417,7 +417,7 @@ def test_versions_are_released_once_and_exactly_when_nobody_will_start_from_them
     policy.begin(equally(8, seed=5))
     released = []
     for step in islice(policy.steps(draw, 0), 200):
-        in_the_air = set(policy.flight.version[policy.flight.version >= 0].tolist())
+        in_the_air = set(policy.jobs.version[policy.jobs.version >= 0].tolist())
         released.extend(step.done_with.tolist())
         assert sorted(released) == sorted(set(range(step.number + 1)) - in_the_air)
         assert step.number + 1 not in released

@@ -25,6 +25,7 @@ from .push_sum import PushSum
 from .scaffold import Scaffold
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
+from .shared.messages import Messages
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
 from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 
@@ -54,6 +55,7 @@ __all__ = [
     "KNNPer",
     "Local",
     "LocalWork",
+    "Messages",
     "Mocha",
     "Optimizer",
     "PFedMe",

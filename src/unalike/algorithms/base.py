@@ -17,14 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import numpy as np
 
 from ..core.pytrees import Tree, nbytes
 from ..core.registry import Registry
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s
+from ..typing import Int64s, State
 from .shared.client_data import ClientData
+from .shared.messages import Messages
 
 algorithm_registry: Registry[Algorithm] = Registry("algorithm")
 
@@ -38,6 +40,9 @@ class Reply(NamedTuple):
     """Stays with the client until it takes part again."""
     report: Mapping[str, jax.Array] = {}
     """Numbers that are recorded for this client, such as its training loss."""
+    weight: jax.Array | None = None
+    """What multiplies the step's weight of this client; None for 1. So a method that lets some clients count
+    more (by their loss, say) keeps what samplers and timings have corrected."""
 
 
 class Aggregate(NamedTuple):
@@ -108,6 +113,11 @@ class Algorithm:
     weights are a matrix."""
 
     @property
+    def has_server(self) -> bool:
+        """Whether there is one model for all, which a server mixes."""
+        return not self.decentralized
+
+    @property
     def equals_local_training(self) -> bool:
         """Whether a federation of one client is that client's local training (checked by the contract)."""
         return False
@@ -145,6 +155,13 @@ class Algorithm:
     def broadcast(self, task: Task, state: Tree) -> Tree:
         """What goes down to a client."""
         return state["params"]
+
+    def messages(self, task: Task, state: State) -> Messages:
+        """What goes down to all clients: one message for everyone, or one for each."""
+        message = self.broadcast(task, state)
+        if not self.decentralized:
+            return Messages(message)
+        return Messages(message, np.arange(len(jax.tree.leaves(message)[0])))
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         """One client's work in one round."""

@@ -64,7 +64,7 @@ def summary(run: Run) -> dict[str, Any]:
     answer["megabytes_sent"] = (
         float(np.nansum(metrics.get("bytes_up", 0.0)) + np.nansum(metrics.get("bytes_down", 0.0))) / 1e6
     )
-    if run.setting.algorithm.decentralized:
+    if run.messages.per_client:
         answer["simulated_seconds"] = last["clock"]
     events = run.events()
     astray = [event["round"] for event in events if event["kind"] == "diverged"]

@@ -8,29 +8,28 @@ crash, leaves no trace.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from ..aggregation.base import Received, Uploads, receive_reply
 from ..aggregation.observed_updates import watched
-from ..algorithms import Reply
-from ..core.pytrees import Tree, nbytes, row
-from ..engine import Memories, Messages, Outcome, Report, Setting, engine_registry, fault, reply_template
-from ..engine.distributed import Distributed, Visited, added
+from ..algorithms import Messages, Reply
+from ..core.pytrees import nbytes
+from ..engine import BlockLimits, Memories, Setting, engine_registry, fault, message_template, reply_template
+from ..engine.distributed import Distributed, Visited, add_on_host
 from ..errors import ConfigError, RunError
-from ..privacy.accounting import UNCOUNTED
 from ..timing import Jobs, Step
-from ..typing import Array, ClientIds, Float64s
+from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
 from .client.app import NEVER, below, prefixed
 from .client_config import ClientConfig
 from .jobs import RemoteJobs
 from .transport.mailbox import Answer, Mailbox
 from .transport.messages import MessageError, WireMessage, arrays_to_tree
-
-if TYPE_CHECKING:
-    from ..privacy.mechanism import CentralPrivacy
 
 ROOM = 1 << 16
 """Bytes that an answer may have beside its upload."""
@@ -42,10 +41,18 @@ class UnreadableUpload(NamedTuple):
     reason: str
 
 
+class Arrived(NamedTuple):
+    """What a client's answer holds."""
+
+    upload: Upload | UnreadableUpload
+    report: Mapping[str, Any] = {}
+    weight: Any = None
+
+
 class RemoteMemories(Memories):
     """Memories that stay with their clients: all that is known is the job after which each was accepted."""
 
-    def __init__(self, template: Tree, clients: int) -> None:
+    def __init__(self, template: Memory, clients: int) -> None:
         super().__init__(template, clients)
         self.last = np.full(clients, NEVER, np.int64)
         self.saved = [self.last.copy()]
@@ -78,7 +85,6 @@ class FlowerEngine(Distributed):
         client_configs: list[ClientConfig] | None = None,
         patience: float = 600.0,
         refused_nodes: Callable[[], list[str]] = list,
-        privacy: CentralPrivacy | None = None,
     ) -> None:
         if mailbox is None or client_configs is None:
             raise ConfigError("the engine flower needs real clients; start it with `unalike serve`.")
@@ -89,29 +95,34 @@ class FlowerEngine(Distributed):
             refused_nodes,
         )
         self.client_configs = [client_config.write() for client_config in client_configs]
-        self.privacy = privacy
         self.happened: list[dict[str, Any]] = []
         """What the record should say beside what happened to single clients."""
-        self._uploads: dict[int, tuple[Tree, Mapping[str, Any]]] = {}
+        self._uploads: dict[int, Arrived] = {}
         self._early: list[Answer] = []
-        self._uncounted = False
+        message = message_template(setting)
+        self._reply = reply_template(setting, message)
+        self._expected, self._said = self._reply.upload, self._reports_asked_for(message, self._reply)
+        self._memories = RemoteMemories(self._reply.memory, len(setting.federation))
+        mailbox.limit = 2 * nbytes(self._reply.upload) + ROOM + 8 * len(setting.watch) * nbytes(message)
 
-    def memories(self, template: Tree, clients: int) -> Memories:
+    def memories(self, template: Memory, clients: int) -> Memories:
         """With the clients."""
         self._memories = RemoteMemories(template, clients)
         return self._memories
 
-    def flight(self, messages: Callable[[int], Tree]) -> Jobs | None:
+    def jobs(self, messages: Callable[[int], Message]) -> Jobs | None:
         """Results arrive when they arrive."""
-        message = jax.tree.map(np.asarray, messages(0))
-        reply = reply_template(self.setting, message)
-        self._expected, self._said = reply.upload, self._reports_asked_for(message, reply)
-        if self.privacy is not None:
-            self.privacy.check_upload(message, reply.upload)
-        self.mailbox.limit = 2 * nbytes(reply.upload) + ROOM + 8 * len(self.setting.watch) * nbytes(message)
         arrivals = RemoteJobs(len(self.setting.federation), self, messages)
         self.mailbox.pause = lambda seconds: arrivals.pause(seconds)
         return arrivals
+
+    def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
+        """Real clients are sent a model when the step before is done."""
+        return BlockLimits()
+
+    def server_key(self) -> jax.Array:
+        """From the system's entropy: whoever knows the seed could take the server's noise off again."""
+        return jax.random.wrap_key_data(jnp.asarray(np.frombuffer(secrets.token_bytes(8), np.uint32)))
 
     def events(self) -> list[dict[str, Any]]:
         """What happened to clients, and who was refused at the door."""
@@ -124,14 +135,14 @@ class FlowerEngine(Distributed):
 
     # Training -----------------------------------------------------------------------------------------------
 
-    def send_jobs(self, clients: ClientIds, version: int, message: Tree) -> list[int]:
+    def send_jobs(self, clients: ClientIds, version: int, message: Message) -> list[int]:
         """Let clients train on a version; returns who is away."""
         self.mailbox.wait_for_anyone()
         arrays = prefixed("message", jax.tree.map(np.asarray, message))
         requests = self._jobs(clients, version)
         return self.mailbox.send("train", requests, arrays, str(version + 1), self.patience)
 
-    def landed(self) -> list[tuple[int, bool]]:
+    def finished_jobs(self) -> list[tuple[int, bool]]:
         """Clients whose jobs ended, and whether with a result."""
         early, self._early = self._early, []
         return [
@@ -147,62 +158,38 @@ class FlowerEngine(Distributed):
             if self._uploads.pop(client, None) is not None:
                 self.mailbox.note("late answer", client, errand="train")
 
-    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """The results of the step's clients, which are here."""
         found = [self._uploads.pop(int(client)) for client in step.clients]
-        reasons = [self._fault(*answer) for answer in found]
+        reasons = [self._fault(answer) for answer in found]
         accepted = np.array([reason is None for reason in reasons])
         for client, reason in zip(step.clients.tolist(), reasons, strict=True):
             if reason:
                 self.mailbox.note("bad upload", client, reason=reason)
-        nothing = zeros(self._expected)
-        uploads = [
-            self._bounded(upload, told, place) if good else nothing
-            for place, ((upload, _), good) in enumerate(zip(found, accepted, strict=True))
-        ]
-        assert isinstance(memories, RemoteMemories)
         jobs = step.versions if step.jobs is None else step.jobs
-        memories.last[step.clients[accepted]] = jobs[accepted]
-        said = [said if good else zeros(self._said) for (_, said), good in zip(found, accepted, strict=True)]
-        report = {"accepted": accepted.astype(np.float32), **_all_of(said)}
-        raw = Visited({}, {}, {}, None, _stacked(uploads), {}, report)  # type: ignore[arg-type]
-        return added(step, slice(None), raw, told.message if told.own else {}, self.setting)
+        self._memories.last[step.clients[accepted]] = jobs[accepted]
+        taken = [
+            self._taken_in(answer, bool(good), messages.of(place))
+            for place, (answer, good) in enumerate(zip(found, accepted, strict=True))
+        ]
+        weights = step.weights * [1.0 if one.factor is None else float(one.factor) for one in taken]
+        uploads = Uploads(
+            _stacked([one.upload for one in taken]),
+            weights.astype(np.float32),
+            self.setting.federation.importance[step.clients].astype(np.float32),
+            accepted.astype(np.float32),
+            step.clients.astype(np.int32),
+        )
+        starts = messages.stacked() if messages.per_client else None
+        tally = add_on_host(uploads, self.setting.server, starts)
+        return Visited(tally, uploads, _all_of([one.report for one in taken]))
 
-    # Privacy ------------------------------------------------------------------------------------------------
-
-    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
-        """As everywhere; the record also says what privacy was spent."""
-        after, report = super().run(step, state, told, memories)
-        return Outcome(after, self._with_spent(report))
-
-    def run_stale(
-        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
-    ) -> tuple[Tree, Tree, list[Report]]:
-        """As everywhere; the record also says what privacy was spent."""
-        after, messages, reports = super().run_stale(steps, state, told, memories)
-        return after, messages, [self._with_spent(report) for report in reports]
-
-    def settle(self, step: Step, state: Tree, told: Messages, done: Visited, own: bool) -> Tree:
-        """The server's state after the step, of which it sees a noisy sum where privacy is asked for."""
-        if self.privacy is not None and np.any(done.report["accepted"]):
-            done = done._replace(total=self.privacy.hidden(step, done.total))
-        return super().settle(step, state, told, done, own)
-
-    def _bounded(self, upload: Tree, told: Messages, place: int) -> Tree:
-        if self.privacy is None:
-            return upload
-        return self.privacy.clipped(upload, row(told.message, place) if told.own else told.message)
-
-    def _with_spent(self, report: Report) -> Report:
-        if self.privacy is None:
-            return report
-        epsilon = self.privacy.ledger.epsilon()
-        if epsilon is None:
-            if not self._uncounted:
-                self.happened.append({"kind": "privacy not counted", "reason": UNCOUNTED})
-            self._uncounted = True
-            return report
-        return {**report, "epsilon": np.full(np.shape(report["accepted"]), epsilon)}
+    def _taken_in(self, answer: Arrived, good: bool, message: Message) -> Received:
+        """What the server makes of one client's answer; nothing but zeros of one that is not good."""
+        reply = Reply(zeros(self._expected), {}, zeros(self._said))
+        if good:
+            reply = Reply(answer.upload, {}, answer.report, answer.weight)
+        return receive_reply(self.setting.aggregator, reply, message, jnp.asarray(good))
 
     # Messages of the wire -----------------------------------------------------------------------------------
 
@@ -221,24 +208,29 @@ class FlowerEngine(Distributed):
         try:
             self._uploads[answer.client] = self._opened(answer.wire_message)
         except MessageError as error:
-            self._uploads[answer.client] = UnreadableUpload(str(error)), {}
+            self._uploads[answer.client] = Arrived(UnreadableUpload(str(error)))
         return True
 
-    def _opened(self, wire_message: WireMessage) -> tuple[Tree, Mapping[str, Any]]:
-        if wire_message.kind != "upload":
-            raise MessageError(f"a job was answered with a message of kind {wire_message.kind!r}.")
-        upload = arrays_to_tree(self._expected, below(wire_message.arrays, "upload"))
-        return upload, _asked_for(below(wire_message.arrays, "report"), self._said)
+    def _opened(self, message: WireMessage) -> Arrived:
+        if message.kind != "upload":
+            raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
+        upload = arrays_to_tree(self._expected, below(message.arrays, "upload"))
+        report = _asked_for(below(message.arrays, "report"), self._said)
+        if self._reply.weight is None:
+            return Arrived(upload, report)
+        return Arrived(upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight")))
 
-    def _fault(self, upload: Tree, said: Mapping[str, Any]) -> str | None:
-        if isinstance(upload, UnreadableUpload):
-            return upload.reason
+    def _fault(self, answer: Arrived) -> str | None:
+        if isinstance(answer.upload, UnreadableUpload):
+            return answer.upload.reason
         watched = {name: self._said[name] for name in self.setting.watch}
-        return fault(upload, self._expected) or fault(
-            {k: v for k, v in said.items() if k in watched}, watched
+        return (
+            fault(answer.upload, self._expected)
+            or fault({k: v for k, v in answer.report.items() if k in watched}, watched)
+            or fault(answer.weight, self._reply.weight)
         )
 
-    def _reports_asked_for(self, message: Tree, reply: Reply) -> Mapping[str, Any]:
+    def _reports_asked_for(self, message: Message, reply: Reply) -> Mapping[str, Any]:
         """What clients report, and its shapes: all that is taken of what they say."""
         seen = jax.eval_shape(lambda m, r: watched(self.setting.watch, m, r), message, reply)
         return dict(seen)
@@ -247,7 +239,7 @@ class FlowerEngine(Distributed):
 
     def evaluate(
         self,
-        message: Tree,
+        messages: Messages,
         memories: Memories,
         split: str,
         round: int,
@@ -255,7 +247,7 @@ class FlowerEngine(Distributed):
     ) -> dict[str, Float64s]:
         """Every client evaluates on its own rows; who is away has no metrics this time."""
         chosen = np.arange(len(self.client_configs)) if clients is None else clients
-        found = self._ask("evaluate", chosen, message, str(round), split=split, round=round)
+        found = self._ask("evaluate", chosen, messages.tree, str(round), split=split, round=round)
         names = ("loss", *self.setting.task.metrics)
         values = {name: np.array([_number(found.get(int(c)), name) for c in chosen]) for name in names}
         known = np.all([np.isfinite(value) for value in values.values()], axis=0)
@@ -263,12 +255,12 @@ class FlowerEngine(Distributed):
         measured = {name: np.where(known & (rows > 0), value, np.nan) for name, value in values.items()}
         return {"samples": np.where(known, rows, 0).astype(np.float64), **measured}
 
-    def hand_over_model(self, message: Tree) -> int:
+    def hand_over_model(self, message: Message) -> int:
         """Hand everyone the trained model; returns how many took it."""
         return len(self._ask("finish", np.arange(len(self.client_configs)), message, "end"))
 
     def _ask(
-        self, kind: str, clients: ClientIds, message: Tree, group: str, **more: Any
+        self, kind: str, clients: ClientIds, message: Message, group: str, **more: Any
     ) -> dict[int, WireMessage]:
         arrays = prefixed("message", jax.tree.map(np.asarray, message))
         requests = {int(c): {**self._about(int(c)), **more} for c in clients}
@@ -280,7 +272,7 @@ class FlowerEngine(Distributed):
         return {"contract": self.client_configs[client], "last": int(self._memories.last[client])}
 
 
-def _stacked(uploads: list[Tree]) -> Tree:
+def _stacked(uploads: list[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
 
 
@@ -296,7 +288,7 @@ def _all_of(said: list[Mapping[str, Any]]) -> dict[str, Array]:
     return {name: np.stack([one[name] for one in said]) for name in sorted(names)}
 
 
-def zeros(shapes: Tree) -> Tree:
+def zeros(shapes: PyTree) -> PyTree:
     """Nothing, of these shapes."""
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
 

@@ -19,12 +19,12 @@ from .transport.mailbox import PAUSE
 
 
 class JobTransport(Protocol):
-    """What a flight needs of an engine."""
+    """What a jobs needs of an engine."""
 
     def send_jobs(self, clients: ClientIds, version: int, message: Tree) -> list[int]:
         """Let clients train; returns who is away."""
 
-    def landed(self) -> list[tuple[int, bool]]:
+    def finished_jobs(self) -> list[tuple[int, bool]]:
         """Clients whose jobs ended since last asked, and whether with a result."""
 
     def abandon(self, clients: ClientIds) -> None:
@@ -37,11 +37,11 @@ class RemoteJobs(Jobs):
     def __init__(self, clients: int, requests: JobTransport, messages: Callable[[int], Tree]) -> None:
         super().__init__(None, clients)  # type: ignore[arg-type]
         self._transport, self._messages = requests, messages
-        self._in_air: set[int] = set()
+        self._running: set[int] = set()
         self._began = time.monotonic()
 
     def __len__(self) -> int:
-        return len(self._in_air) + len(self._queue)
+        return len(self._running) + len(self._queue)
 
     def clock(self) -> int:
         """Milliseconds of training so far."""
@@ -52,12 +52,12 @@ class RemoteJobs(Jobs):
         if not len(clients):
             return
         away = self._transport.send_jobs(clients, version, self._messages(version))
-        self._depart(clients, version, self.clock())
-        self.jobs[clients] = version + 1  # a job is called by its round, as in synchronous simulations
+        self._begin(clients, version, self.clock())
+        self.begun[clients] = version + 1  # a job is called by its round, as in synchronous simulations
         self.given_up[clients] = False
-        self._in_air.update(clients.tolist())
+        self._running.update(clients.tolist())
         for client in away:
-            self._land(client, False)
+            self._note_end(client, False)
 
     def first(self, until: int | None = None) -> int:
         """Wait for the next result, but not longer than `until`."""
@@ -81,27 +81,27 @@ class RemoteJobs(Jobs):
     def cancel(self, clients: ClientIds) -> None:
         super().cancel(clients)
         self._transport.abandon(clients)
-        self._in_air.difference_update(clients.tolist())
+        self._running.difference_update(clients.tolist())
 
     def working(self) -> list[int]:
-        return [*super().working(), *self._in_air]
+        return [*super().working(), *self._running]
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Jobs that were in the air are lost with the server that sent them; the clock goes on."""
+        """Jobs that were under way are lost with the server that sent them; the clock goes on."""
         super().restore(state)
         self.version[:] = -1
-        self._queue, self._uses, self._in_air = [], {}, set()
-        self._grounded = set(range(len(self.version)))
+        self._queue, self._uses, self._running = [], {}, set()
+        self._idle = set(range(len(self.version)))
         latest = max(int(self.ready.max(initial=0)), int(state.get("now", 0)))
         self._began = time.monotonic() - latest / 1000
 
     def _look(self) -> None:
-        for client, well in self._transport.landed():
-            self._land(client, well)
+        for client, well in self._transport.finished_jobs():
+            self._note_end(client, well)
 
-    def _land(self, client: int, well: bool) -> None:
-        if client not in self._in_air:
+    def _note_end(self, client: int, well: bool) -> None:
+        if client not in self._running:
             return
-        self._in_air.discard(client)
+        self._running.discard(client)
         self.ready[client], self.given_up[client] = self.clock(), not well
         heapq.heappush(self._queue, (int(self.ready[client]), client))

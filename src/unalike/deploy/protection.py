@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from ..experiments.build import make_algorithm
 from ..experiments.config import Experiment
 from ..participation import Full, Participation
-from ..privacy.mechanism import CentralPrivacy, central_privacy, check_private
+from ..privacy.central import CentralPrivacy, central_privacy, check_private
 from ..runs import Record
 from .client_config import ClientConfig
 from .engine import FlowerEngine
@@ -33,7 +33,7 @@ class Protection(NamedTuple):
             central_privacy(self.central, clients, lambda words: None)
             check_private(CENTRAL, experiment.algorithm, algorithm, participation)
         if self.secure:
-            from .secure_aggregation.engine import check_secure
+            from ..privacy.secure_aggregation import check_secure
 
             each = clients if experiment.per_round is None else min(experiment.per_round, clients)
             check_secure(experiment.algorithm, algorithm, participation, experiment.timing, each)
@@ -50,11 +50,13 @@ class Protection(NamedTuple):
         """The engine that keeps the promise; a run that goes on must have been promised the same."""
         self._remember(record)
         privacy = self._privacy(len(client_configs), record)
+        if privacy is not None:
+            setting = setting._replace(aggregator=privacy)
         if not self.secure:
-            return FlowerEngine(setting, mailbox, client_configs, patience, refused_nodes, privacy)
+            return FlowerEngine(setting, mailbox, client_configs, patience, refused_nodes)
         from .secure_aggregation.engine import SecureEngine
 
-        return SecureEngine(setting, mailbox, client_configs, patience, refused_nodes, privacy)
+        return SecureEngine(setting, mailbox, client_configs, patience, refused_nodes)
 
     def _privacy(self, clients: int, record: Record) -> CentralPrivacy | None:
         if self.central is None:

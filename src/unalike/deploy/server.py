@@ -16,15 +16,16 @@ from typing import Any
 
 from ..core.pytrees import nbytes
 from ..data import Federation
-from ..engine import WATCHED, Setting, message_template, reply_template
+from ..engine import Setting, message_template, reply_template
 from ..errors import ConfigError, RunError
 from ..experiments.build import make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
+from ..training.recorder import Observer
 from ..training.run import Run
-from ..training.train import Observer, train
+from ..training.train import train, watched_by
 from .client_config import PROTOCOL, ClientConfig, Rows, far_federation, told_of
 from .engine import FlowerEngine
 from .node_agreement import gathered, in_order, keep_their_own
@@ -44,7 +45,7 @@ SIMULATED = ("hardware", "bandwidth", "dropout", "timeout", "availability", "par
 def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     """Raise where an experiment cannot be run with real clients, or not with so many."""
     algorithm = make_algorithm(experiment)
-    if algorithm.decentralized or experiment.network is not None:
+    if not algorithm.has_server or experiment.network is not None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
@@ -64,7 +65,7 @@ def _check_count(experiment: Experiment, clients: int) -> None:
     sampler = make_sampler(experiment, nobody)
     if sampler is not None:
         sampler.check(clients, experiment.rounds or DEFAULT_ROUNDS)
-    real_timing(experiment).begin(Clients(nobody.importance, flight=Jobs(None, clients)))  # type: ignore[arg-type]
+    real_timing(experiment).begin(Clients(nobody.importance, jobs=Jobs(None, clients)))  # type: ignore[arg-type]
 
 
 def ignored(experiment: Experiment) -> list[str]:
@@ -141,7 +142,7 @@ def train_nodes(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
         )
     protection.check(experiment, len(told), who)
-    watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+    watch = watched_by(who)
     algorithm = make_algorithm(experiment)
     setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
     check_discreet(experiment.algorithm, setting)

@@ -2,10 +2,9 @@
 
 from ..aggregation.observed_updates import WATCHED
 from ..aggregation.upload_checks import fault
+from ..algorithms import Messages
 from .base import (
     Engine,
-    Messages,
-    OneProcess,
     Outcome,
     Part,
     Report,
@@ -15,6 +14,7 @@ from .base import (
     reply_template,
     root_key,
 )
+from .blocks import Block, BlockLimits
 from .debug import ClientError, DebugEngine
 from .local.engine import LocalEngine
 from .memories import Memories
@@ -22,13 +22,14 @@ from .ray.engine import RayEngine
 
 __all__ = [
     "WATCHED",
+    "Block",
+    "BlockLimits",
     "ClientError",
     "DebugEngine",
     "Engine",
     "LocalEngine",
     "Memories",
     "Messages",
-    "OneProcess",
     "Outcome",
     "Part",
     "RayEngine",

@@ -1,21 +1,27 @@
-"""What must every engine be able to do?
+"""What must every engine be able to do?  (Run a block of steps; evaluate predictors.)
 
-An engine runs `client` for a step's cohort and lets the server aggregate, and it evaluates predictors.
-Engines differ in where and how they compute, never in what.
+An engine runs `client` for the cohorts of some steps and lets the server aggregate. Engines differ in where
+and how they compute, never in what: step by step is always right, and an engine that can do several steps at
+once overrides how these are taken.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms import Algorithm, ClientData, Reply
+from ..aggregation.base import Aggregator, WeightedSum
+from ..aggregation.server_step import Server
+from ..algorithms import Algorithm, ClientData, Messages, Reply
 from ..algorithms.base import check_reply
-from ..core.pytrees import Tree
+from ..core import pytrees
+from ..core.pytrees import shapes, size
 from ..core.random import purpose_code
 from ..core.registry import Registry
 from ..data.federation import Federation
@@ -23,100 +29,31 @@ from ..data.streams import Stream
 from ..errors import ConfigError
 from ..models import Task
 from ..timing import Jobs, Step
-from ..typing import ClientIds, Float64s, Int64s
+from ..typing import ClientIds, Float64s, Message, State
+from .blocks import Block, BlockLimits
 from .memories import Memories
 
 Report = Mapping[str, ArrayLike]
 """One number per client of a step; `accepted` is 0 for a rejected upload. May still be being computed."""
-
-
-class Messages(NamedTuple):
-    """What clients were sent: one message for all, or (`own`) one for each, along a leading axis."""
-
-    message: Tree
-    own: bool = False
+MOST_CLIENTS, MOST_BYTES = 256, 32 << 20
+"""Clients whose results are computed together before the server takes its steps on them, and the bytes that
+their uploads may take."""
 
 
 class Outcome(NamedTuple):
-    """What a step leaves behind."""
+    """What a block leaves behind."""
 
-    state: Tree
-    report: Report
-
-
-class Engine(Protocol):
-    """Runs an algorithm on a federation."""
-
-    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
-        """One step; messages of their own are in the order of the step's clients."""
-
-    def run_stale(
-        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
-    ) -> tuple[Tree, Tree, list[Report]]:
-        """Some steps in a row, none of which starts from another's result; messages of their own are in the
-        order of all the steps' clients. Also returns what is broadcast after each step (leading axis)."""
-
-    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
-        """How many synchronous rounds of such a cohort and model to hand over together, 1 if none."""
-
-    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
-        """Some synchronous rounds in a row, at most `most`, where :meth:`rounds_at_once` allows it."""
-
-    def evaluate(
-        self,
-        message: Tree,
-        memories: Memories,
-        split: str,
-        round: int,
-        clients: ClientIds | None = None,
-    ) -> dict[str, Float64s]:
-        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
-        there are none."""
-
-    def place(self, state: Tree) -> Tree:
-        """The server's state where the rounds will find it, so that the first is compiled as all others."""
-
-    def memories(self, template: Tree, clients: int) -> Memories:
-        """Where clients' memories will be, before the first round."""
-
-    def events(self) -> list[dict[str, Any]]:
-        """What happened since this was last asked that a person should know of."""
-
-    def flight(self, messages: Callable[[int], Tree]) -> Jobs | None:
-        """The jobs of real clients, who are sent `messages(version)` and whose results arrive when they
-        arrive; None if time is simulated."""
-
-    def close(self) -> None:
-        """Let go of what the engine holds outside of this process."""
-
-
-class OneProcess:
-    """What is simple when all of it happens in this process."""
-
-    def place(self, state: Tree) -> Tree:
-        """It may lie where it is."""
-        return state
-
-    def memories(self, template: Tree, clients: int) -> Memories:
-        """In this process."""
-        return Memories(template, clients)
-
-    def events(self) -> list[dict[str, Any]]:
-        """Nothing beside what the rounds themselves say."""
-        return []
-
-    def flight(self, messages: Callable[[int], Tree]) -> Jobs | None:
-        """Time is simulated."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to let go of."""
+    state: State
+    reports: list[Report]
+    """One for each step."""
+    broadcasts: Message | None = None
+    """What is broadcast after each step (leading axis); None where only the last state is known."""
 
 
 class Part(NamedTuple):
     """What an engine knows of the whole when its federation is a part of a larger one."""
 
-    numbers: Int64s
+    numbers: ClientIds
     """What the clients are in the whole: their draws depend on it."""
     importance: Float64s
     largest: int
@@ -136,6 +73,110 @@ class Setting(NamedTuple):
     """What is reported of every upload beside what the algorithm reports (names of :data:`WATCHED`)."""
     part: Part | None = None
     """Of what the federation is a part, if it is."""
+    aggregator: Aggregator = WeightedSum()
+    """What the server makes of single uploads before they are mixed."""
+
+    @property
+    def server(self) -> Server:
+        """Who steps on what clients send."""
+        return Server(self.algorithm, self.task, self.aggregator)
+
+
+class Engine(ABC):
+    """Runs an algorithm on a federation; what is simple when all of it happens in this process."""
+
+    setting: Setting
+
+    def run(self, block: Block, state: State, messages: Messages, memories: Memories) -> Outcome:
+        """Take the steps of a block; `messages` are those of all its clients, in their order."""
+        if not block.clients:
+            return Outcome(state, [{} for _ in block.steps])
+        if block.rounds > 1:
+            return self.run_rounds(block, state, memories)
+        if self.takes_together(block, messages):
+            return self.run_stale(block.steps, state, messages, memories)
+        return self.run_each(block.steps, state, messages, memories)
+
+    @abstractmethod
+    def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
+        """One step: clients work, then the server takes its step."""
+
+    def run_each(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
+        """One step after the other."""
+        broadcasts, reports, done = [], [], 0
+        for step in steps:
+            some = messages.select(np.arange(done, done + len(step.clients)))
+            state, (report,), _ = self.run_step(step, state, some, memories)
+            reports.append(report)
+            done += len(step.clients)
+            if len(steps) > 1:
+                broadcasts.append(self.setting.algorithm.broadcast(self.setting.task, state))
+        return Outcome(state, reports, pytrees.stack(broadcasts) if broadcasts else None)
+
+    def run_stale(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
+        """Steps none of which starts from another's result."""
+        return self.run_each(steps, state, messages, memories)
+
+    def run_rounds(self, block: Block, state: State, memories: Memories) -> Outcome:
+        """Synchronous rounds, each of which starts from the result of the one before."""
+        reports: list[Report] = []
+        for step in block.steps:
+            messages = self.setting.algorithm.messages(self.setting.task, state)
+            state, (report,), _ = self.run_step(step, state, messages.select(step.clients), memories)
+            reports.append(report)
+        return Outcome(state, reports)
+
+    def takes_together(self, block: Block, messages: Messages) -> bool:
+        """Whether the clients of these steps are one cohort; it depends on the steps, not on the block."""
+        step, setting = block.steps[0], self.setting
+        if step.fresh or step.weights.ndim > 1 or setting.algorithm.keeps_uploads:
+            return False
+        large = 4 * len(step.clients) * size(messages.of(0)) > 8 * MOST_BYTES  # then only a sum is kept
+        return not large and not setting.aggregator.stepwise
+
+    def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
+        """How much goes to this engine at a time, where cohorts and messages are like these."""
+        setting = self.setting
+        stepwise = setting.algorithm.keeps_uploads or setting.aggregator.stepwise
+        if stepwise or setting.stream is not None:
+            return BlockLimits()
+        return BlockLimits(1, max(1, min(MOST_CLIENTS, MOST_BYTES // (4 * max(size(message), 1)))))
+
+    def check(self, message: Message, reply: Reply) -> None:
+        """Raise a `ConfigError` where such messages and replies are of no use here."""
+        self.setting.aggregator.check(message, reply)
+
+    @abstractmethod
+    def evaluate(
+        self,
+        messages: Messages,
+        memories: Memories,
+        split: str,
+        round: int,
+        clients: ClientIds | None = None,
+    ) -> dict[str, Float64s]:
+        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
+        there are none. `messages` are those of all clients."""
+
+    def place(self, state: State) -> State:
+        """The server's state where the rounds will find it, so that the first is compiled as all others."""
+        return state
+
+    def memories(self, template: Any, clients: int) -> Memories:
+        """Where clients' memories will be, before the first round."""
+        return Memories(template, clients)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened since this was last asked that a person should know of, beside what rounds say."""
+        return []
+
+    def jobs(self, messages: Callable[[int], Message]) -> Jobs | None:
+        """The jobs of real clients, who are sent `messages(version)` and whose results arrive when they
+        arrive; None if time is simulated."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most engines hold nothing
+        """Let go of what the engine holds outside of this process."""
 
 
 engine_registry: Registry[Engine] = Registry("engine")
@@ -146,21 +187,17 @@ def root_key(seed: int, purpose: str) -> jax.Array:
     return jax.random.fold_in(jax.random.key(seed & 0xFFFFFFFF), purpose_code(purpose))
 
 
-def message_template(setting: Setting) -> Tree:
+def message_template(setting: Setting) -> Message:
     """The shapes of what the server broadcasts."""
     task, algorithm = setting.task, setting.algorithm
     state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
     return jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
 
 
-def reply_template(setting: Setting, message: Tree) -> Reply:
+def reply_template(setting: Setting, message: Message) -> Reply:
     """The shapes of what one client hands back; the memory's must be those of its first memory."""
-    algorithm, task, train = setting.algorithm, setting.task, setting.federation.train
-    x, y = (jax.ShapeDtypeStruct((1, *a.shape[1:]), a.dtype) for a in (train.x, train.y))
-    number = jax.ShapeDtypeStruct((), jnp.int32)
-    positions = jax.ShapeDtypeStruct((1, 1), jnp.int32)
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    data = ClientData(x, y, None, None, number, number, number, positions, number, key, 1, number)  # type: ignore[arg-type]
+    algorithm, task = setting.algorithm, setting.task
+    data = _client_shapes(setting.federation)
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
     reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
     check_reply(algorithm, reply)
@@ -171,6 +208,23 @@ def reply_template(setting: Setting, message: Tree) -> Reply:
     return reply
 
 
-def shapes(tree: Tree) -> Tree:
-    """The shape and dtype of every leaf."""
-    return jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), tree)
+def _client_shapes(federation: Federation) -> ClientData:
+    """The shapes of a client's data, for tracing."""
+    x, y = (
+        jax.ShapeDtypeStruct((1, *a.shape[1:]), a.dtype) for a in (federation.train.x, federation.train.y)
+    )
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    return ClientData(
+        x=x,  # type: ignore[arg-type]
+        y=y,  # type: ignore[arg-type]
+        weights=None,
+        own_weights=None,
+        start=number,
+        size=number,
+        steps=number,
+        positions=jax.ShapeDtypeStruct((1, 1), jnp.int32),  # type: ignore[arg-type]
+        round=number,
+        key=jax.eval_shape(lambda: jax.random.key(0)),
+        capacity=1,
+        client=number,
+    )

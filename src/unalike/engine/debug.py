@@ -1,4 +1,4 @@
-"""Where is the bug?  (One client at a time, not compiled; an error names the round and the client.)
+"""Where is the bug?  (The debug engine: one client at a time, not compiled; errors name round and client.)
 
 The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated
 here and stepped through with an ordinary debugger.
@@ -7,7 +7,7 @@ here and stepped through with an ordinary debugger.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,20 +15,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..aggregation.base import Uploads, receive_reply
 from ..aggregation.observed_updates import watched
+from ..aggregation.server_step import Sent, server_step
+from ..aggregation.tally import empty_tally
 from ..aggregation.upload_checks import fault
-from ..algorithms import Aggregate, ClientData, LocalWork, Reply
+from ..algorithms import ClientData, LocalWork, Messages, Reply
 from ..core import pytrees
 from ..core.pixels import as_floats
 from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..timing import Step
-from ..typing import Array, ClientIds, Float64s, Int64s
-from .base import Messages, OneProcess, Outcome, Report, Setting, engine_registry, reply_template, root_key
+from ..typing import Array, ClientIds, Float64s, Message, State, Upload
+from .base import Engine, Outcome, Setting, engine_registry, reply_template, root_key
+from .blocks import BlockLimits
 from .local.batches import plan_batches, rounded_up
 from .local.layout import assign_to_cores
-from .local.program import mix, step_unless_empty
 from .local.rows import Gathered
 from .memories import Memories
 
@@ -38,7 +41,7 @@ class ClientError(UnalikeError):
 
 
 @engine_registry.add("debug")
-class DebugEngine(OneProcess):
+class DebugEngine(Engine):
     """One client at a time, not compiled; an error names the round and the client."""
 
     def __init__(self, setting: Setting) -> None:
@@ -46,60 +49,42 @@ class DebugEngine(OneProcess):
         self.sizes = setting.federation.train.sizes
         self.capacity = rounded_up(int(self.sizes.max()))
         self.key = root_key(setting.seed, "client")
-        self._expected: Tree = None
+        self._expected: Upload = None
 
-    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
+    def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
         """Visit each client of the step in turn, then aggregate."""
-        algorithm, task = self.setting.algorithm, self.setting.task
-        sent = [self._sent(told, i, int(client)) for i, client in enumerate(step.clients)]
-        uploads, accepted, reports = [], [], []
+        server, matrix = self.setting.server, step.weights.ndim > 1
+        uploads, reports = [], []
         with jax.disable_jit():
-            for i, client in enumerate(step.clients):
-                reply = self._visit(step, i, sent[i], memories)
-                reason = self._fault(reply.upload, sent[i])
-                if reason:
-                    warnings.warn(
-                        f"round {step.number}, client {self._name(client)}: upload {reason}; left out.",
-                        stacklevel=2,
-                    )
-                else:
-                    memories.scatter(
-                        np.array([client]), jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory)
-                    )
-                uploads.append(pytrees.zeros_like(self._expected) if reason else reply.upload)
-                accepted.append(0.0 if reason else 1.0)
-                reports.append({name: np.asarray(value) for name, value in reply.report.items()})
-            mixed = self._mixed(step, pytrees.stack(uploads), jnp.array(accepted), sent)
-            state = step_unless_empty(algorithm, task, state, mixed)
+            for place in range(len(step.clients)):
+                upload, report = self._received(step, place, _as_jax(messages.of(place)), memories)
+                uploads.append(upload)
+                reports.append({name: np.asarray(value) for name, value in report.items()})
+            keep = server.keeps_uploads(matrix)
+            tally = empty_tally(
+                uploads[0].upload, uploads[0].start if messages.per_client else None, self._by_importance
+            )
+            for one in uploads:
+                tally = tally.add(one.upload, one.start, one.weight, one.importance, one.accepted)
+            sent = Sent(
+                tally,
+                pytrees.stack(uploads) if keep else None,
+                jnp.asarray(step.weights, jnp.float32) if matrix else None,
+                jnp.abs(jnp.asarray(step.weights, jnp.float32)).max(),
+            )
+            message = None if messages.per_client else messages.tree
+            key = root_key(self.setting.seed, "aggregator")
+            state, judgement = server_step(server, state, sent, message, step.number, key)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
-        return Outcome(state, {"accepted": np.array(accepted, np.float32), **report})
+        return Outcome(state, [{**report, **judgement}])
 
-    def run_stale(
-        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
-    ) -> tuple[Tree, Tree, list[Report]]:
-        """One step after the other."""
-        algorithm, task = self.setting.algorithm, self.setting.task
-        messages, reports, done = [], [], 0
-        for step in steps:
-            some = slice(done, done + len(step.clients))
-            own = Messages(jax.tree.map(lambda leaf: leaf[some], told.message), True) if told.own else told  # noqa: B023
-            state, report = self.run(step, state, own, memories)
-            messages.append(algorithm.broadcast(task, state))
-            reports.append(report)
-            done = some.stop
-        return state, pytrees.stack(messages), reports
-
-    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
-        """One: every round is to be seen by itself."""
-        return 1
-
-    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
-        """Not here."""
-        raise AssertionError("the debug engine takes one round at a time.")
+    def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
+        """One step at a time: every one is to be seen by itself."""
+        return BlockLimits()
 
     def evaluate(
         self,
-        message: Tree,
+        messages: Messages,
         memories: Memories,
         split: str,
         round: int,
@@ -110,13 +95,35 @@ class DebugEngine(OneProcess):
         chosen = np.arange(len(federation)) if clients is None else clients
         part: Split = getattr(federation, split)
         with jax.disable_jit():
-            rows = [self._judge(message, memories, part, round, int(client)) for client in chosen]
+            rows = [self._judge(_as_jax(messages.of(int(c))), memories, part, round, int(c)) for c in chosen]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-    def _sent(self, told: Messages, place: int, client: int) -> Tree:
-        if self.setting.algorithm.decentralized:
-            return pytrees.row(told.message, client)
-        return jax.tree.map(jnp.asarray, pytrees.row(told.message, place)) if told.own else told.message
+    @property
+    def _by_importance(self) -> bool:
+        return self.setting.algorithm.sums_by_importance
+
+    def _received(
+        self, step: Step, place: int, message: Message, memories: Memories
+    ) -> tuple[Uploads, Mapping[str, Any]]:
+        """What the server takes in of one client, and what is recorded of it."""
+        client = int(step.clients[place])
+        reply = self._visit(step, place, message, memories)
+        reason = self._fault(reply.upload, message)
+        if reason:
+            warnings.warn(
+                f"round {step.number}, client {self._name(client)}: upload {reason}; left out.", stacklevel=2
+            )
+            reply = reply._replace(upload=pytrees.zeros_like(self._expected))
+        else:
+            memory = jax.tree.map(lambda leaf: np.asarray(leaf)[None], reply.memory)
+            memories.scatter(np.array([client]), memory)
+        good = jnp.asarray(reason is None)
+        upload, factor, report = receive_reply(self.setting.aggregator, reply, message, good)
+        weight = 1.0 if step.weights.ndim > 1 else step.weights[place]
+        weight = jnp.asarray(weight, jnp.float32) * (1.0 if factor is None else factor)
+        importance = jnp.asarray(self.setting.federation.importance[client], jnp.float32)
+        sent = Uploads(upload, weight, importance, report["accepted"], jnp.asarray(client), message)
+        return sent, report
 
     def _visit(self, step: Step, place: int, message: Tree, memories: Memories) -> Reply:
         algorithm, task, client = self.setting.algorithm, self.setting.task, int(step.clients[place])
@@ -138,10 +145,9 @@ class DebugEngine(OneProcess):
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
-        told = pytrees.row(message, client) if algorithm.decentralized else message
-        first = partial(algorithm.newcomer, task, told, data.anew(), data.key)
+        first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         memory = self._memory(client, memories, first)
-        predictor = algorithm.predictor(task, told, memory, data, data.key)
+        predictor = algorithm.predictor(task, message, memory, data, data.key)
         if not len(x):
             return {"samples": 0.0, **dict.fromkeys(("loss", *task.metrics), float("nan"))}
         values = task.measure(algorithm.predict(task, predictor, as_floats(jnp.asarray(x))), jnp.asarray(y))
@@ -183,30 +189,6 @@ class DebugEngine(OneProcess):
             return first()
         return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
 
-    def _mixed(self, step: Step, uploads: Tree, accepted: jax.Array, starts: list[Tree]) -> Aggregate:
-        matrix = jnp.atleast_2d(jnp.asarray(step.weights, jnp.float32))
-        total, start = mix(matrix, uploads, accepted), None
-        shares = accepted * jnp.asarray(self.setting.federation.importance[step.clients], jnp.float32)
-        even = jax.tree.map(lambda leaf: jnp.tensordot(shares, leaf, axes=1), uploads)
-        if step.weights.ndim == 1:
-            total = pytrees.row(total, 0)
-            start = pytrees.row(mix(matrix, pytrees.stack(starts), accepted), 0)
-        kept = uploads if self.setting.algorithm.keeps_uploads else None
-        clients = None if kept is None else jnp.asarray(step.clients)
-        weights = None if kept is None else matrix[0] * accepted
-        return Aggregate(
-            total,
-            start,
-            matrix.sum() if step.weights.ndim == 1 else matrix @ accepted,
-            accepted.sum(),
-            shares.sum(),
-            step.number,
-            even,
-            kept,
-            clients,
-            weights,
-        )
-
     def _fault(self, upload: Tree, message: Tree) -> str | None:
         if self._expected is None:
             self._expected = self._template(upload, message)
@@ -222,6 +204,10 @@ class DebugEngine(OneProcess):
 
     def _name(self, client: Any) -> str:
         return self.setting.federation.name(int(client))
+
+
+def _as_jax(message: Message) -> Message:
+    return jax.tree.map(jnp.asarray, message)
 
 
 def _padded(values: Array, length: int, nothing: int = 0) -> jax.Array:

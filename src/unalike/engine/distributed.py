@@ -1,30 +1,31 @@
-"""How does a server take a step on work that was done elsewhere?
+"""How does a server take a step on work that was done elsewhere?  (Distributed engines: Ray, Flower.)
 
-    visited = what some clients' work comes to             computed by whoever holds their rows
-    state   = settled(state, sum of the visited parts)     computed here
+    visited = what some clients' work comes to               computed by whoever holds their rows
+    state   = server_step(state, the visited parts merged)   computed here
 
-A worker with many clients sends one weighted sum. Where single uploads matter, or each client is somewhere
-else, uploads are added here, in the order in which the server takes them.
+A worker with many clients sends one tally. Where single uploads matter, or each client is somewhere else,
+uploads are added here, in the order in which the server takes them.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..algorithms import Algorithm
+from ..aggregation.base import Uploads
+from ..aggregation.server_step import Sent, Server, server_step
+from ..aggregation.tally import Tally, empty_tally
+from ..algorithms import Messages
 from ..core import pytrees
-from ..core.pytrees import Tree
-from ..models import Task
 from ..timing import Step
-from ..typing import Array, Float32s, Int64s
-from .base import Messages, Outcome, Report, Setting
-from .local.program import Call, Sums, Totals, settled
-from .local.stale_block import as_rows, one_cohort
+from ..typing import Int64s, Message, PyTree, State
+from .base import Engine, Outcome, Report, root_key
+from .blocks import one_cohort
 from .memories import Memories
 from .programs import cached_program
 
@@ -32,128 +33,102 @@ from .programs import cached_program
 class Visited(NamedTuple):
     """What the work of some clients comes to, as arrays of the host; single clients are in their order."""
 
-    total: Tree
-    start: Tree
-    even: Tree
-    sums: Sums
-    uploads: Tree
-    """Each client's upload, zeros for a rejected one; {} where only sums are kept."""
-    weights: Tree
+    tally: Tally
+    uploads: Uploads | None
+    """Each client's upload; None where only sums are kept."""
     report: Report
 
 
-class Distributed:
+class Distributed(Engine):
     """An engine whose clients work elsewhere: a subclass says how they are visited and evaluated."""
 
-    setting: Setting
-
-    def place(self, state: Tree) -> Tree:
-        """It may lie where it is."""
-        return state
-
-    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
+    @abstractmethod
+    def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """Let the step's clients work; with `keep`, each upload is needed."""
-        raise NotImplementedError
 
-    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
+    def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
         """Clients work elsewhere, then the server takes its step here."""
-        algorithm = self.setting.algorithm
-        keep = algorithm.keeps_uploads or algorithm.decentralized
-        done = self.visit(step, each_its_own(told, step, algorithm), memories, keep)
-        return Outcome(self.settle(step, state, told, done, told.own), done.report)
+        keep = self.setting.server.keeps_uploads(step.weights.ndim > 1)
+        done = self.visit(step, messages, memories, keep)
+        state, report = self.settle(step, state, messages, done)
+        return Outcome(state, [report])
 
-    def run_stale(
-        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
-    ) -> tuple[Tree, Tree, list[Report]]:
+    def run_stale(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
         """All the steps' clients work as one cohort; then the server takes its steps in order."""
         whole, ends = one_cohort(steps)
-        rows = as_rows(told, len(whole.clients))
-        done = self.visit(whole, Messages(rows, True), memories, True)
-        messages, reports = [], []
+        each = messages.for_each(len(whole.clients))
+        done = self.visit(whole, each, memories, True)
+        starts, broadcasts, reports = each.stacked(), [], []
         for step, end in zip(steps, ends.tolist(), strict=True):
             part = slice(end - len(step.clients), end)
-            one = added(step, part, done, rows, self.setting)
-            state = self.settle(step, state, told, one, True)
-            messages.append(self.setting.algorithm.broadcast(self.setting.task, state))
-            reports.append(one.report)
-        return state, pytrees.stack(messages), reports
+            one = part_of(done, part, row_slice(starts, part), self.setting.server)
+            state, report = self.settle(step, state, each, one)
+            broadcasts.append(self.setting.algorithm.broadcast(self.setting.task, state))
+            reports.append(report)
+        return Outcome(state, reports, pytrees.stack(broadcasts))
 
-    def settle(self, step: Step, state: Tree, told: Messages, done: Visited, own: bool) -> Tree:
-        """The server's state after the step."""
-        setting = self.setting
-        mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
-        clients = step.clients.astype(np.int32) if setting.algorithm.keeps_uploads else None
-        uploads = done.uploads if jax.tree.leaves(done.uploads) else None
-        accepted = np.asarray(done.report["accepted"])
-        totals = Totals(done.total, done.start, done.even, done.sums, uploads, done.weights, accepted)
-        program = server_program(setting.algorithm, setting.task, own)
-        message = None if own or mixing is not None else told.message
-        return program(state, message, totals, Call(mixing, None, None, clients), step.number)
+    def settle(self, step: Step, state: State, messages: Messages, done: Visited) -> tuple[State, Report]:
+        """The server's state after the step, and what is recorded of its clients."""
+        server, uploads = self.setting.server, done.uploads
+        if uploads is not None and server.aggregator.sees_uploads:
+            uploads = uploads._replace(start=messages.for_each(len(step.clients)).stacked())
+        matrix = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
+        heaviest = np.float32(np.abs(step.weights).max())
+        sent = Sent(done.tally, uploads, matrix, heaviest)
+        message = None if messages.per_client else messages.tree
+        key = self.server_key() if server.aggregator.finishes else None
+        state, judgement = server_program(server)(state, sent, message, step.number, key)
+        return state, {**done.report, **judgement}
 
-    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
-        """One: the server is here, its clients are not."""
-        return 1
-
-    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
-        """Not here."""
-        raise AssertionError("this engine takes one round at a time.")
+    def server_key(self) -> jax.Array:
+        """Where the server's own randomness starts."""
+        return root_key(self.setting.seed, "aggregator")
 
 
 @cached_program
-def server_program(algorithm: Algorithm, task: Task, own: bool) -> Callable[..., Tree]:
-    """Compile the server's part of a step: `(state, told, totals, call, round) -> state`."""
+def server_program(server: Server) -> Callable[..., Any]:
+    """Compile the server's part of a step: `(state, sent, message, round, key) -> (state, judgement)`."""
 
-    def step(state: Tree, told: Tree, done: Totals, call: Call, round: Any) -> Tree:
-        return settled(algorithm, task, state, told, done, call, round, own)
+    def step(state: State, sent: Sent, message: Message, round: Any, key: Any) -> tuple[State, PyTree]:
+        return server_step(server, state, sent, message, round, key)
 
     return jax.jit(step)
 
 
-def each_its_own(told: Messages, step: Step, algorithm: Algorithm) -> Messages:
-    """The messages of the step's clients in their order, where each client has its own."""
-    if not algorithm.decentralized or told.own:
-        return told
-    return Messages(jax.tree.map(lambda leaf: np.asarray(leaf)[step.clients], told.message), True)
+def add_on_host(uploads: Uploads, server: Server, starts: Message | None) -> Tally:
+    """The tally of uploads that are here, added one after the other as in the compiled walk; `starts` are
+    the messages of each, where they differ."""
+    start = None if starts is None else pytrees.row(starts, 0)
+    by_importance = server.algorithm.sums_by_importance
+    tally = empty_tally(pytrees.row(uploads.upload, 0), start, by_importance, np.zeros)
+    for i, accepted in enumerate(np.asarray(uploads.accepted, np.float32)):
+        if accepted:
+            upload, start = pytrees.row(uploads.upload, i), None if starts is None else pytrees.row(starts, i)
+            tally = tally.add(upload, start, uploads.weight[i], uploads.importance[i], accepted)
+        else:
+            tally = tally._replace(requested_weight=tally.requested_weight + uploads.weight[i])
+    return tally
 
 
-def added(step: Step, part: slice, done: Visited, started: Tree, setting: Setting) -> Visited:
-    """The uploads of one step's clients, added up with its weights; `part` says which of all they are."""
+def part_of(done: Visited, part: slice, starts: Message, server: Server) -> Visited:
+    """The work of some of the clients whose uploads are here; `starts` are their messages."""
+    assert done.uploads is not None, "uploads of single clients are needed."
+    uploads = row_slice(done.uploads, part)
     report = {name: np.asarray(values)[part] for name, values in done.report.items()}
-    accepted = np.asarray(report["accepted"], np.float32)
-    uploads, begun = (
-        jax.tree.map(lambda leaf: np.asarray(leaf)[part], tree) for tree in (done.uploads, started)
-    )
-    asked = step.weights.astype(np.float32)
-    given = asked * accepted
-    importance = setting.federation.importance[step.clients].astype(np.float32) * accepted
-    sums = Sums(*(np.float32(values.sum()) for values in (asked, given, accepted, importance)))
-    even = _weighted(importance, uploads) if setting.algorithm.sums_by_importance else {}
-    return Visited(_weighted(given, uploads), _weighted(given, begun), even, sums, uploads, given, report)
+    return Visited(add_on_host(uploads, server, starts), uploads, report)
 
 
-def joined(parts: Sequence[Visited], slots: Sequence[Int64s]) -> Visited:
-    """The work of several groups as one: sums add up, and `slots` says where each group's clients are in
+def join(parts: Sequence[Visited], places: Sequence[Int64s]) -> Visited:
+    """The work of several groups as one: tallies merge, and `places` says where each group's clients are in
     the cohort."""
-    total, start, even, sums = jax.tree.map(
-        lambda *leaves: np.sum(leaves, axis=0, dtype=leaves[0].dtype), *(part[:4] for part in parts)
-    )
-    order = np.argsort(np.concatenate(slots), kind="stable")
-    uploads, weights, report = jax.tree.map(
+    order = np.argsort(np.concatenate(places), kind="stable")
+    uploads, report = jax.tree.map(
         lambda *leaves: np.concatenate(leaves)[order],
-        *((part.uploads, part.weights, dict(part.report)) for part in parts),
+        *((part.uploads, dict(part.report)) for part in parts),
     )
-    return Visited(total, start, even, sums, uploads, weights, report)
+    return Visited(reduce(Tally.merge, (part.tally for part in parts)), uploads, report)
 
 
-def _weighted(weights: Float32s, rows: Tree) -> Tree:
-    """sum_i weight_i * row_i, one after the other as in the compiled walk; zero weights bring nothing."""
-
-    def total(leaf: Array) -> Array:
-        dtype = jnp.promote_types(leaf.dtype, jnp.float32)
-        answer = np.zeros(leaf.shape[1:], dtype)
-        for weight, row in zip(weights, leaf, strict=True):
-            if weight:
-                answer = answer + weight * row
-        return answer.astype(dtype)
-
-    return jax.tree.map(total, rows)
+def row_slice(tree: PyTree, part: slice) -> PyTree:
+    """Some rows of every leaf."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[part], tree)

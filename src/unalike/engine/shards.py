@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
-import jax
 import numpy as np
 
-from ..algorithms import LocalWork
+from ..algorithms import LocalWork, Messages
 from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..timing import Step
 from ..typing import ClientIds, Float64s, Int64s
-from .base import Messages, Part, Setting
+from .base import Part, Setting
 from .distributed import Visited
 from .local.engine import LocalEngine
 from .local.layout import assign_to_cores
@@ -68,14 +67,17 @@ class Shard:
         self.memories = Memories(template, len(setting.federation))
         self._numbers = setting.part.numbers
 
-    def visit(self, step: Step, told: Messages, keep: bool) -> Visited:
+    def visit(self, step: Step, messages: Messages, keep: bool) -> Visited:
         """Let some of the shard's clients work."""
-        return self.engine.visit(step._replace(clients=self._here(step.clients)), told, self.memories, keep)
+        here = step._replace(clients=self._here(step.clients))
+        done = self.engine.visit(here, messages, self.memories, keep)
+        if done.uploads is None:
+            return done
+        return done._replace(uploads=done.uploads._replace(client=step.clients.astype(np.int32)))
 
-    def evaluate(self, message: Tree, split: str, round: int, clients: ClientIds) -> dict[str, Float64s]:
-        """Metrics of some of the shard's clients; where each has a message of its own, `message` holds those
-        of the shard's clients in order."""
-        return self.engine.evaluate(message, self.memories, split, round, self._here(clients))
+    def evaluate(self, messages: Messages, split: str, round: int, clients: ClientIds) -> dict[str, Float64s]:
+        """Metrics of some of the shard's clients; the messages are those of all of the shard's clients."""
+        return self.engine.evaluate(messages, self.memories, split, round, self._here(clients))
 
     def remembered(self, clients: ClientIds) -> tuple[Int64s, Tree]:
         """Those of some clients who remember anything, and what."""
@@ -93,15 +95,23 @@ class Shard:
         return order[np.searchsorted(self._numbers, clients, sorter=order)]
 
 
-def parts_of(step: Step, told: Messages, owner: Int64s) -> Mapping[int, tuple[Int64s, Any]]:
-    """Each shard's clients of a step: their places in the cohort, and the step and messages for them."""
+class ShardPart(NamedTuple):
+    """What one shard has to do in a step."""
+
+    places: Int64s
+    """Where its clients are in the cohort."""
+    step: Step
+    messages: Messages
+
+
+def parts_of(step: Step, messages: Messages, owner: Int64s) -> Mapping[int, ShardPart]:
+    """Each shard's part of a step; `owner` says whose clients are whose."""
     shards = owner[step.clients]
-    return {int(k): _part(step, told, np.flatnonzero(shards == k)) for k in np.unique(shards)}
+    return {int(k): _part(step, messages, np.flatnonzero(shards == k)) for k in np.unique(shards)}
 
 
-def _part(step: Step, told: Messages, slots: Int64s) -> tuple[Int64s, tuple[Step, Messages]]:
-    jobs = None if step.jobs is None else step.jobs[slots]
-    weights = step.weights[slots] if step.weights.ndim == 1 else np.ones(len(slots))
-    some = Step(step.number, step.clients[slots], step.versions[slots], weights, jobs=jobs)
-    message = jax.tree.map(lambda leaf: np.asarray(leaf)[slots], told.message) if told.own else told.message
-    return slots, (some, Messages(message, told.own))
+def _part(step: Step, messages: Messages, places: Int64s) -> ShardPart:
+    jobs = None if step.jobs is None else step.jobs[places]
+    weights = step.weights[places] if step.weights.ndim == 1 else np.ones(len(places))
+    some = Step(step.number, step.clients[places], step.versions[places], weights, jobs=jobs)
+    return ShardPart(places, some, messages.select(places).alone())

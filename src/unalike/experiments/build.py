@@ -19,10 +19,10 @@ from ..models import Task, model_registry
 from ..participation import availability_registry, check_per_round, sampler_registry, strategy_registry
 from ..runs import RunFolder
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
-from ..topology import Gossip, OnNetwork
 from ..training.newcomers import newcomer_summary, set_apart
+from ..training.recorder import Observer
 from ..training.run import Run
-from ..training.train import Observer, Out, train
+from ..training.train import Out, train
 from .build_participation import make_participation
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
@@ -131,12 +131,12 @@ def check(experiment: Experiment) -> None:
     ):
         if spec is not None:
             registry[spec.partition(":")[0]]
-    algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip | OnNetwork)
-    if algorithm.decentralized and not gossip:
+    algorithm, matrix = make_algorithm(experiment), make_timing(experiment).mixes_by_matrix
+    if not algorithm.has_server and not matrix:
         raise ConfigError(
             f"{experiment.algorithm} has no server; say who hears whom, such as --network ring."
         )
-    if gossip and not algorithm.decentralized:
+    if matrix and algorithm.has_server:
         raise ConfigError(
             f"{experiment.algorithm} needs a server; without one there are dpasgd, push-sum and d-fedem."
         )

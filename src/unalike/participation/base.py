@@ -95,6 +95,16 @@ class Participation:
         """Learn from what the cohort reported (nothing, by default)."""
 
     @property
+    def everyone(self) -> bool:
+        """Whether every round's cohort is all clients, with their importances as weights."""
+        return False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it has a state, so that no round may be drawn twice."""
+        return type(self).state is not Participation.state
+
+    @property
     def learns(self) -> bool:
         """Whether :meth:`observe` does anything."""
         return type(self).observe is not Participation.observe

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
-from ..deploy.client.app import below, prefixed
-from ..deploy.transport.messages import WireMessage
 from ..errors import ConfigError
 from ..typing import Array
-from .mechanism import clip_arrays, fresh_noise, numbers
-
-Answers = Callable[[WireMessage], WireMessage]
+from .central import numbers
+from .clipping import clip_arrays, fresh_noise
 
 
 @dataclass(frozen=True)
@@ -67,22 +64,6 @@ class LocalPrivacy:
         with fresh_noise(self.entropy()):
             add_gaussian_noise_inplace(list(arrays.values()), self.deviation)
         return arrays
-
-
-def private_answers(answer: Answers, privacy: LocalPrivacy) -> Answers:
-    """Answers of which every upload is protected; one that cannot be is refused with the reason."""
-
-    def protected(request: WireMessage) -> WireMessage:
-        given = answer(request)
-        if given.kind != "upload":
-            return given
-        try:
-            upload = privacy.protected(below(given.arrays, "upload"), below(request.arrays, "message"))
-        except ConfigError as error:
-            return WireMessage("refusal", {"reason": f"this node keeps local privacy: {error}"})
-        return replace(given, arrays=prefixed("upload", upload))
-
-    return protected
 
 
 def local_privacy(words: str) -> LocalPrivacy:

@@ -16,7 +16,7 @@ _MEAN_MODEL = ("mean_model_test_accuracy", "mean_model_test_rmse", "mean_model_t
 
 def personal_figures(run: Run) -> dict[str, Figure]:
     """The mixture weights of clients, where there are any; the mean model and consensus, without a server."""
-    figures = _without_server(run.metrics()) if run.setting.algorithm.decentralized else {}
+    figures = _without_server(run.metrics()) if run.messages.per_client else {}
     template, _ = run.memories.gather(np.zeros(0, np.int64))
     if isinstance(template, dict) and "weights" in template and template["weights"].shape[-1] > 1:
         seen = run.memories.seen()

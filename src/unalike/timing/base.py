@@ -8,7 +8,7 @@ steps; a synchronous step number r starts from version r.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class Step(NamedTuple):
     done_with: Int64s = NONE
     """Versions that no later step starts from."""
     jobs: Int64s | None = None
-    """The how-manieth job of its client each result is, which decides its batches; the step's number, when
-    not given."""
+    """Which job of its client each result is (0 is the first), which decides its batches; the step's number,
+    when not given."""
     started: Float64s | None = None
     """When each client began, and when its result was ready; where the timing knows."""
     finished: Float64s | None = None
@@ -71,12 +71,18 @@ class Clients(NamedTuple):
     seed: int = 0
     bytes_down: int = 0
     bytes_up: int = 0
-    flight: Jobs | None = None
+    jobs: Jobs | None = None
     """The jobs of real clients; simulated on the timing's hardware when not given."""
 
 
 class Timing:
     """Turns cohorts into steps."""
+
+    always_fresh: ClassVar[bool] = False
+    """Whether every step starts from the newest model, so that nothing is known before the step before it is
+    done."""
+    mixes_by_matrix: ClassVar[bool] = False
+    """Whether the weights of steps are matrices: there is no server, and receivers mix for themselves."""
 
     def begin(self, clients: Clients) -> None:
         """Get ready for a run, and forget earlier ones."""

@@ -91,10 +91,10 @@ def _renewed(played: Policy, clients: Clients, later: bool) -> Reporting:
     steps = played.steps(Everyone(clients.importance), 0)
     if later:
         _play(steps, results)
-        since = _Moment(played.flight.jobs.copy(), played.flight.started.copy())
+        since = _Moment(played.jobs.begun.copy(), played.jobs.started.copy())
     per_step = _play(steps, results)
-    finished = np.maximum(played.flight.jobs - since.jobs, 0)  # the last job of each is still on its way
-    passed = (played.flight.started - since.started) / played.resolution
+    finished = np.maximum(played.jobs.begun - since.jobs, 0)  # the last job of each is still on its way
+    passed = (played.jobs.started - since.started) / played.resolution
     waited = np.maximum(passed - _busy(played, since), 0.0)
     mean = waited.sum() / max(finished.sum(), 1)
     waits = (waited + PRETENDED * mean) / (finished + PRETENDED)
@@ -115,12 +115,12 @@ def _play(steps: Iterator[Step], results: int) -> float:
 
 def _busy(played: Policy, since: _Moment) -> Float64s:
     """How long each client worked on its jobs since then, without its last."""
-    flight = played.flight
-    total = np.zeros(len(flight.jobs))
-    for job in range(int(since.jobs.min()) - 1, int(flight.jobs.max()) - 1):
-        working = np.flatnonzero((since.jobs - 1 <= job) & (job < flight.jobs - 1))
-        ticks = flight.finer * played.times.ticks(working, np.full(len(working), job))
-        total[working] += ticks if flight.longest is None else np.minimum(ticks, flight.longest)
+    jobs = played.jobs
+    total = np.zeros(len(jobs.begun))
+    for job in range(int(since.jobs.min()) - 1, int(jobs.begun.max()) - 1):
+        working = np.flatnonzero((since.jobs - 1 <= job) & (job < jobs.begun - 1))
+        ticks = jobs.finer * played.times.ticks(working, np.full(len(working), job))
+        total[working] += ticks if jobs.longest is None else np.minimum(ticks, jobs.longest)
     return total / played.resolution
 
 

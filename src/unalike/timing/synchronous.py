@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from .base import Draw, Step, Timing, timing_registry
 @dataclass(frozen=True)
 class Synchronous(Timing):
     """The server waits for the whole cohort; a round takes one unit of time."""
+
+    always_fresh: ClassVar[bool] = True
 
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         for number in count(first):

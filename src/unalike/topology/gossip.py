@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,8 @@ class Gossip(Timing):
            [0.33, 0.33, 0.33],
            [0.33, 0.33, 0.33]])
     """
+
+    mixes_by_matrix: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class OnNetwork(Timing):
     are trained; otherwise as large as the network's workload says. With `push` silos split what they have
     among those they send to (columns sum to one), as push-sum needs; else rows sum to one.
     """
+
+    mixes_by_matrix: ClassVar[bool] = True
 
     def __init__(
         self, overlay: str | Design, connectivity: Connectivity, *, push: bool = False, own_size: bool = False

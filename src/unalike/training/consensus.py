@@ -8,33 +8,33 @@ The mean is what an observer of all clients would take for the result.
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
+from ..algorithms import Messages
 from ..algorithms.shared.decentralized import Decentralized
-from ..core.pytrees import Tree
-from ..engine import Engine, Memories, Setting
+from ..engine import Engine, Memories
 from ..topology import consensus_distance
 from ..typing import ClientIds
 from .round_report import evaluation_columns
 
 
-def mean_message(message: Tree, copies: int) -> Tree:
-    """The mean of all clients' messages, once for each of so many clients."""
-    return jax.tree.map(lambda leaf: jnp.tile(leaf.mean(0), (copies, *(1,) * (leaf.ndim - 1))), message)
+def mean_for_each(messages: Messages, clients: int | None = None) -> Messages:
+    """The mean of all clients' messages, for each of them or of so many others."""
+    assert messages.rows is not None, "with a server there is one message for all."
+    mean = jax.tree.map(lambda leaf: leaf[None], messages.mean())
+    return Messages(mean, np.zeros(len(messages.rows) if clients is None else clients, np.int64))
 
 
 def consensus_columns(
     engine: Engine,
-    setting: Setting,
-    message: Tree,
+    messages: Messages,
     memories: Memories,
     round: int,
     clients: ClientIds,
 ) -> dict[str, float]:
     """The consensus distance, and the metrics of the mean model on everyone's rows."""
-    algorithm = setting.algorithm
+    algorithm, message = engine.setting.algorithm, messages.tree
     models = algorithm.models(message) if isinstance(algorithm, Decentralized) else message
-    everyone = mean_message(message, len(setting.federation))
-    metrics, _ = evaluation_columns(engine, everyone, memories, round, clients, setting.federation)
+    metrics, _ = evaluation_columns(engine, mean_for_each(messages), memories, round, clients)
     mean = {f"mean_model_{name}": value for name, value in metrics.items()}
     return {"consensus_distance": consensus_distance(models), **mean}

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..core.pytrees import Tree
 from ..runs import Record
+from ..typing import Message
 
 TOO_LARGE = 1000.0
 JUDGED = ("test_loss", "validation_loss", "train_loss")
@@ -27,10 +27,10 @@ class Divergence:
         self._said = any(event["kind"] == KIND for event in record.events())
         self.lost = False
         """Whether the last evaluation found that training has diverged."""
-        self.sound: tuple[int, Tree] | None = None
+        self.sound: tuple[int, Message] | None = None
         """The last round whose evaluation was sound, and what the server broadcast after it."""
 
-    def look(self, round: int, metrics: Mapping[str, float], message: Tree) -> list[dict[str, Any]]:
+    def look(self, round: int, metrics: Mapping[str, float], message: Message) -> list[dict[str, Any]]:
         """Judge an evaluation; returns the event to record, if it is the first that tells of divergence."""
         if round == 0:
             self._first = dict(metrics)

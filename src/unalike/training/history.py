@@ -13,51 +13,85 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..core.pytrees import Tree
-from ..engine import Messages
+from ..algorithms import Messages
+from ..engine import Block, Outcome
 from ..errors import UnalikeError
-from ..typing import Int64s
+from ..typing import Int64s, Message, State
 
 
-class Block(NamedTuple):
+class BroadcastBlock(NamedTuple):
     """What several versions in a row broadcast (leading axis); it may still be being computed."""
 
     first: int
     length: int
-    messages: Tree
+    messages: Message
 
 
 class History:
-    """Messages by version; `keep_all` also keeps the states."""
+    """What each version broadcasts; `keep_all` also keeps the states.
 
-    def __init__(self, broadcast: Callable[[Tree], Tree], keep_all: bool = False) -> None:
-        self._broadcast, self.keeps_all = broadcast, keep_all
-        self._messages: dict[int, Tree] = {}
-        self._states: dict[int, Tree] = {}
+    `messages(state)` says what goes down to all clients when that is the state.
+    """
+
+    def __init__(self, messages: Callable[[State], Messages], keep_all: bool = False) -> None:
+        self._of_state, self.keeps_all = messages, keep_all
+        self._rows: Int64s | None = None
+        self._messages: dict[int, Message] = {}
+        self._states: dict[int, State] = {}
         self._unwanted: set[int] = set()
-        self._block: Block | None = None
+        self._block: BroadcastBlock | None = None
         self.newest = 0
 
     @property
-    def messages(self) -> dict[int, Tree]:
+    def kept(self) -> dict[int, Message]:
         """What every version that is kept broadcast."""
-        self._settle()
+        self._unpack()
         return self._messages
 
-    def add(self, version: int, state: Tree) -> None:
+    def tree(self, version: int) -> Message:
+        """What a version broadcast."""
+        return self.kept[version]
+
+    def messages(self, version: int) -> Messages:
+        """What a version sends to all clients."""
+        return Messages(self.tree(version), self._rows)
+
+    def messages_for(self, block: Block) -> Messages:
+        """What the clients of a block start from, in their order: one message if their versions are the same
+        and there is one for all, otherwise one for each. (Rounds in a row start from the first one's.)"""
+        versions = np.concatenate([step.versions for step in block.steps])
+        different, rows = np.unique(versions, return_inverse=True)
+        if self._rows is not None:
+            everyone = Messages(self._message(int(different[-1])), self._rows)
+            return everyone.select(np.concatenate([step.clients for step in block.steps]))
+        if block.rounds > 1 or len(different) <= 1:
+            return Messages(self._message(int(different[0]) if len(different) else self.newest))
+        each = [self._message(version) for version in different.tolist()]
+        return Messages(jax.tree.map(lambda *leaves: np.stack([*map(np.asarray, leaves)]), *each), rows)
+
+    def advance(self, block: Block, outcome: Outcome) -> None:
+        """The steps of a block were taken; versions that nobody will start from again are forgotten."""
+        first, several = block.steps[0].number + 1, len(block.steps) > 1
+        if several and outcome.broadcasts is not None:
+            self.add_block(first, len(block.steps), outcome.broadcasts)
+        else:
+            self.add(block.after, outcome.state)
+        self.forget(version for step in block.steps for version in step.done_with.tolist())
+
+    def add(self, version: int, state: State) -> None:
         """Version `version` is `state`."""
-        self._settle()
-        self._messages[version] = self._broadcast(state)
+        self._unpack()
+        self._messages[version], self._rows = self._of_state(state)
         self.newest = version
         self._sweep()
         if self.keeps_all:
             self._states[version] = state
 
-    def add_block(self, first: int, count: int, messages: Tree) -> None:
+    def add_block(self, first: int, count: int, messages: Message) -> None:
         """Versions `first`, `first + 1`, ... broadcast these; they are looked at when they are needed, so
         that they can be computed meanwhile."""
-        self._settle()
-        self._block = Block(first, count, messages)
+        self._unpack()
+        self._block = BroadcastBlock(first, count, messages)
         self.newest = first + count - 1
 
     def forget(self, versions: Iterable[int]) -> None:
@@ -71,14 +105,7 @@ class History:
             self._messages.pop(version, None)
         self._unwanted &= {self.newest}
 
-    def start(self, versions: Int64s) -> Messages:
-        """What clients start from: one message if their versions are the same, otherwise one for each."""
-        if (versions == versions[0]).all():
-            return Messages(self._message(int(versions[0])))
-        each = [self._message(version) for version in versions.tolist()]
-        return Messages(jax.tree.map(lambda *leaves: np.stack([*map(np.asarray, leaves)]), *each), True)
-
-    def _settle(self) -> None:
+    def _unpack(self) -> None:
         """Take the block's messages apart."""
         if self._block is None:
             return
@@ -92,24 +119,24 @@ class History:
                 self._messages[first + k] = jax.tree.unflatten(structure, rows)
         self._sweep()
 
-    def state(self, version: int) -> Tree:
+    def state(self, version: int) -> State:
         """The server's state after `version` steps, of a run that keeps its history."""
         if version not in self._states:
             kept = _ranges(sorted(self._states)) or "none; train with keep_history=True"
             raise UnalikeError(f"version {version} is not in the history (kept: {kept}).")
         return self._states[version]
 
-    def older(self, current: int) -> dict[str, Tree]:
+    def older(self, current: int) -> dict[str, Message]:
         """Messages of versions before the current one, for a checkpoint."""
-        return {str(version): message for version, message in self.messages.items() if version < current}
+        return {str(version): message for version, message in self.kept.items() if version < current}
 
     def restore(self, older: Mapping[str, Any]) -> None:
         """The inverse of :meth:`older`; what else was there is forgotten."""
         self._messages = {int(version): message for version, message in older.items()}
 
-    def _message(self, version: int) -> Tree:
+    def _message(self, version: int) -> Message:
         if version not in self._messages:
-            self._settle()
+            self._unpack()
         if version not in self._messages:
             raise UnalikeError(
                 f"a step starts from version {version}, which the timing said would not be needed again."

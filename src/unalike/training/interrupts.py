@@ -18,10 +18,11 @@ class StoppedWaitingError(Exception):
 
 
 class Interrupts:
-    """A context in which Ctrl-C sets `asked` instead of raising; outside the main thread it does nothing."""
+    """A context in which Ctrl-C sets `stop_requested` instead of raising; outside the main thread it does
+    nothing."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.stop_requested = False
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
@@ -30,17 +31,17 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.asked = False
+        self.stop_requested = False
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for clients that may never answer when Ctrl-C was pressed."""
-        if self.asked:
+        if self.stop_requested:
             raise StoppedWaitingError
         time.sleep(seconds)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if self.stop_requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.stop_requested = True

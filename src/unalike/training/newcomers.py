@@ -6,17 +6,16 @@ memory from its own training rows (:meth:`Algorithm.newcomer`), and predicts its
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 
-from ..core.pytrees import Tree
+from ..algorithms import Messages
 from ..core.random import generator
 from ..data import Federation
 from ..engine import LocalEngine, Memories, Setting, reply_template
 from ..errors import ConfigError
 from ..runs import higher_is_better, summarize_clients
 from ..typing import Array
-from .consensus import mean_message
+from .consensus import mean_for_each
 from .run import Run
 
 
@@ -42,11 +41,10 @@ def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> 
     """Loss and metrics of every newcomer with what a run has learned, and its number of `samples`."""
     task = run.setting.task
     algorithm = run.setting.algorithm
-    message = _introduction(run, len(newcomers))
+    messages = _introduction(run, len(newcomers))
     setting = Setting(newcomers, task, algorithm, run.setting.seed, devices=run.setting.devices)
-    first = jax.tree.map(lambda leaf: leaf[0], message) if algorithm.decentralized else message
-    memories = Memories(reply_template(setting, first).memory, len(newcomers))
-    return LocalEngine(setting).evaluate(message, memories, split, run.rounds)
+    memories = Memories(reply_template(setting, messages.of(0)).memory, len(newcomers))
+    return LocalEngine(setting).evaluate(messages, memories, split, run.rounds)
 
 
 def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
@@ -67,9 +65,7 @@ def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
     return answer
 
 
-def _introduction(run: Run, count: int) -> Tree:
+def _introduction(run: Run, count: int) -> Messages:
     """What newcomers are sent: the server's message; where there is no server, the mean of all clients'
     models, once for each."""
-    if not run.setting.algorithm.decentralized:
-        return run.message
-    return mean_message(run.message, count)
+    return mean_for_each(run.messages, count) if run.messages.per_client else run.messages

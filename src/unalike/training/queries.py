@@ -1,4 +1,4 @@
-"""What can a participation ask clients before it chooses among them?
+"""What can a participation ask clients before it chooses among them?  (Client queries.)
 
 Their loss with the current model (or with what they would make of it to predict), or the length of the update
 they would send. Each answer is one number; whoever is asked has been sent the model.
@@ -6,15 +6,13 @@ they would send. Each answer is one number; whoever is asked has been sent the m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from ..core.pytrees import Tree
-from ..engine import Engine, Memories, Messages, Setting
+from ..engine import Block, Engine
 from ..errors import unknown
 from ..timing import Step
 from ..typing import ClientIds, Float64s, Int64s
+from .progress import Progress
 
 QUESTIONS = ("asked_loss", "asked_update_norm")
 """The groups of clients that were asked, by question."""
@@ -23,18 +21,8 @@ QUESTIONS = ("asked_loss", "asked_update_norm")
 class ClientQueries:
     """Asks clients about the model of one round, and remembers who was asked."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        engine: Engine,
-        number: int,
-        state: Tree,
-        messages: Mapping[int, Tree],
-        memories: Memories,
-    ) -> None:
-        self._setting, self._engine, self._number, self._state = setting, engine, number, state
-        self._message = messages[max(messages)]
-        self._memories = memories
+    def __init__(self, engine: Engine, number: int, now: Progress) -> None:
+        self._engine, self._number, self._now = engine, number, now
         self.asked: dict[str, Int64s] = {}
 
     def __call__(self, question: str, clients: ClientIds) -> Float64s:
@@ -49,10 +37,10 @@ class ClientQueries:
 
     def _losses(self, clients: ClientIds) -> Float64s:
         """Each client's mean loss over its training rows."""
-        everyone = len(self._setting.federation)
+        everyone, now = len(self._engine.setting.federation), self._now
         many = 4 * len(clients) >= everyone  # all rows stay where they are, a selection is copied each time
         judged = np.arange(everyone) if many else clients
-        losses = self._engine.evaluate(self._message, self._memories, "train", self._number, judged)["loss"]
+        losses = self._engine.evaluate(now.messages, now.memories, "train", self._number, judged)["loss"]
         return losses[clients] if many else losses
 
     def _update_norms(self, clients: ClientIds) -> Float64s:
@@ -63,5 +51,6 @@ class ClientQueries:
             np.full(len(clients), self._number),
             np.full(len(clients), 1 / len(clients)),
         )
-        _, report = self._engine.run(step, self._state, Messages(self._message), self._memories)
-        return np.asarray(report["update_norm"], np.float64)
+        messages = self._now.messages.select(clients)
+        outcome = self._engine.run(Block([step]), self._now.state, messages, self._now.memories)
+        return np.asarray(outcome.reports[0]["update_norm"], np.float64)

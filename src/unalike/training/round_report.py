@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.pytrees import Tree
-from ..data import Federation
+from ..algorithms import Messages
 from ..engine import Engine, Memories, Report
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
@@ -102,19 +101,19 @@ def _reached(groups: Groups) -> Int64s:
 
 def evaluation_columns(
     engine: Engine,
-    message: Tree,
+    messages: Messages,
     memories: Memories,
     round: int,
     clients: ClientIds,
-    federation: Federation,
 ) -> tuple[dict[str, float], dict[str, Any] | None]:
     """Test (and validation) metrics: means over all samples, and each client's own."""
+    federation = engine.setting.federation
     metrics: dict[str, float] = {}
     columns: dict[str, Any] = {}
     for split in ("test", "validation"):
         if not len(getattr(federation, split).y):
             continue
-        values = engine.evaluate(message, memories, split, round, clients)
+        values = engine.evaluate(messages, memories, split, round, clients)
         samples = values.pop("samples")
         columns[f"{split}_samples"] = samples
         for key, value in values.items():

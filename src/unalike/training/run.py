@@ -1,4 +1,4 @@
-"""What is there after training?"""
+"""What is there after training?  (A finished run: model, memories, metrics, events.)"""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.pytrees import Tree
+from ..algorithms import Messages
 from ..engine import Engine, Memories, Setting
 from ..runs import Record, RunFolder
-from ..typing import Array, Float64s
+from ..typing import Array, Float64s, Message, State
 from .history import History
 from .round_report import evaluation_columns
 
@@ -21,7 +21,7 @@ class Run:
 
     setting: Setting
     engine: Engine
-    state: Tree
+    state: State
     memories: Memories
     history: History
     record: Record
@@ -31,9 +31,14 @@ class Run:
         return show_run(self)
 
     @property
-    def message(self) -> Tree:
+    def message(self) -> Message:
         """What the server would broadcast now: the model, for most algorithms."""
-        return self.setting.algorithm.broadcast(self.setting.task, self.state)
+        return self.messages.tree
+
+    @property
+    def messages(self) -> Messages:
+        """What all clients would be sent now."""
+        return self.setting.algorithm.messages(self.setting.task, self.state)
 
     @property
     def rounds(self) -> int:
@@ -54,14 +59,12 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, Float64s]:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`."""
-        return self.engine.evaluate(self.message, self.memories, split, self.rounds)
+        return self.engine.evaluate(self.messages, self.memories, split, self.rounds)
 
     def final(self) -> dict[str, float]:
         """The last evaluation's means over all samples."""
         clients = np.arange(len(self.setting.federation))
-        return evaluation_columns(
-            self.engine, self.message, self.memories, self.rounds, clients, self.setting.federation
-        )[0]
+        return evaluation_columns(self.engine, self.messages, self.memories, self.rounds, clients)[0]
 
 
 def show_run(run: Run) -> str:

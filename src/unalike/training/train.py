@@ -5,22 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
-from ..core.pytrees import Tree
 from ..data import Federation
 from ..data.streams import Stream
-from ..engine import Engine, Setting, engine_registry
+from ..engine import Engine, Setting, engine_registry, reply_template, root_key
 from ..engine.programs import forget_programs
 from ..errors import ConfigError
 from ..models import Task
 from ..participation import Full, Participation, Renormalized, check_draw, check_per_round
 from ..runs import Record, RunFolder
-from ..timing import Synchronous, Timing
-from .loop import Cadence, Observer, Training
+from ..timing import Clients, Synchronous, Timing, plan_schedule
+from ..typing import Message, State
+from .blocks import Blocks, choose_limits
+from .cadence import ENDLESS, Cadence, make_cadence
+from .checkpoint import Checkpointer
+from .divergence import Divergence
+from .evaluation import Evaluation
+from .history import History
+from .interrupts import Interrupts
+from .loop import train_rounds
+from .progress import Progress
+from .recorder import Describe, Observer, Recorder
 from .run import Run
+from .steps import Cohorts, Steps
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
@@ -39,11 +52,12 @@ def train(
     engine: str | Engine = "local",
     devices: int | None = None,
     stream: Stream | None = None,
+    aggregator: Aggregator | None = None,
     evaluate_every: int | None = None,
     evaluate_clients: int = 10_000,
     checkpoint_every: int | None = None,
     until: float = math.inf,
-    initial: Tree | None = None,
+    initial: State | None = None,
     keep_history: bool = False,
     out: Out = None,
     resume: bool = False,
@@ -52,11 +66,13 @@ def train(
     """Train an algorithm on a federation and return the run.
 
     `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who
-    takes part; `timing` says when results arrive, and `until` stops the simulated clock. With `out`, the run
-    is a folder that survives a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts
-    from a given server state, such as `other_run.history.state(5)`; `keep_history` keeps every version for
-    that. `observer(report, rounds)` is called after every round with what happened in it (`report.round`,
-    `report.metrics`) and how many rounds are expected, for progress bars and logs.
+    takes part; `timing` says when results arrive, and `until` stops the simulated clock; `aggregator` says
+    what the server makes of single uploads before they are mixed (an `engine` that is an object has one of
+    its own). With `out`, the run is a folder that survives a crash, and `resume=True` goes on from its newest
+    checkpoint. `initial` starts from a given server state, such as `other_run.history.state(5)`;
+    `keep_history` keeps every version for that. `observer(report, rounds)` is called after every round with
+    what happened in it (`report.round`, `report.metrics`) and how many rounds are expected, for progress bars
+    and logs.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
@@ -69,10 +85,7 @@ def train(
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
     forget_programs()
-    if rounds is not None and rounds < 0:
-        raise ConfigError(f"rounds must not be negative, but is {rounds}.")
-    if rounds is None and until == math.inf:
-        raise ConfigError("say how many rounds to train, or until when.")
+    _check_length(rounds, until)
     if engine == "flower":
         raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
     if per_round is not None:
@@ -80,29 +93,31 @@ def train(
     who = participation or (Renormalized(per_round=per_round) if per_round else Full())
     who.check(len(federation), rounds or 0)
     check_draw(who, federation.importance, seed)
-    algorithm = algorithm.prepare(task, federation)
-    watch = tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
-    setting = Setting(federation, task, algorithm, seed, stream, devices, watch)
-    training = Training(
-        setting,
-        engine_registry.make(engine, setting=setting) if isinstance(engine, str) else engine,
-        who,
-        timing or Synchronous(),
-        rounds or 0,
-        Cadence(evaluate_clients=evaluate_clients),
-        Record(":memory:"),
-        observer=observer,
-        until=until,
-    )
-    training.start(initial, keep_history)
-    training.plan_ahead(rounds, evaluate_every, checkpoint_every if out else 0)
-    if "update_norm" in who.asks and training.memories:
-        raise ConfigError(
-            f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
-            "remember; use a sampling that does not ask, such as md or clustered-size."
-        )
-    with _closed_on_error(training.engine if isinstance(engine, str) else None):
-        return _trained(training, out, resume)
+    if isinstance(engine, str):
+        algorithm = algorithm.prepare(task, federation)
+        mixer, watch = aggregator or WeightedSum(), watched_by(who)
+        setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
+        runs_on = engine_registry.make(engine, setting=setting)
+    else:
+        runs_on = engine
+    with _closed_on_error(runs_on if isinstance(engine, str) else None):
+        ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
+        cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
+        folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
+        with folder.locked() if folder else nullcontext():
+            return _train(ready, cadence, folder, resume, evaluate_clients, observer)
+
+
+def watched_by(who: Participation) -> tuple[str, ...]:
+    """What is to be reported of every upload because a participation wants to see it."""
+    return tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+
+
+def _check_length(rounds: int | None, until: float) -> None:
+    if rounds is not None and rounds < 0:
+        raise ConfigError(f"rounds must not be negative, but is {rounds}.")
+    if rounds is None and until == math.inf:
+        raise ConfigError("say how many rounds to train, or until when.")
 
 
 @contextmanager
@@ -116,15 +131,86 @@ def _closed_on_error(engine: Engine | None) -> Iterator[None]:
         raise
 
 
-def _trained(training: Training, out: Out, resume: bool) -> Run:
-    folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
+class _Ready(NamedTuple):
+    """A training before its first step."""
+
+    engine: Engine
+    participation: Participation
+    steps: Steps
+    now: Progress
+    clients: Clients
+    """What the timing was told of the clients."""
+
+    def plan(self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None) -> Cadence:
+        """How many rounds there will be, and when to evaluate and to save."""
+        if rounds is not None:
+            return make_cadence(rounds, rounds, evaluate_every, checkpoint_every)
+        timing, until = self.steps.timing, self.steps.until
+        expected = len(plan_schedule(timing, self.clients, until).steps)
+        # With everyone this is exact; where some are drawn, the clock alone says when it is over.
+        exact = self.participation.everyone
+        return make_cadence(expected if exact else ENDLESS, expected, evaluate_every, checkpoint_every)
+
+
+def _ready(
+    engine: Engine,
+    who: Participation,
+    timing: Timing,
+    until: float,
+    initial: State | None,
+    keep_history: bool,
+) -> _Ready:
+    """The state before the first step; whatever is impossible is refused."""
+    setting = engine.setting
+    task, algorithm = setting.task, setting.algorithm
+    first = algorithm.init(task, root_key(setting.seed, "init")) if initial is None else initial
+    state = engine.place(first)
+    # Not compiled: most broadcasts only pick leaves, and a compiled call would wait for the round.
+    history = History(partial(algorithm.messages, task), keep_history)
+    history.add(0, state)
+    message = history.messages(0).of(0)
+    reply = reply_template(setting, message)
+    engine.check(message, reply)
+    memories = engine.memories(reply.memory, len(setting.federation))
+    if "update_norm" in who.asks and memories:
+        raise ConfigError(
+            f"asking for updates before choosing would change what {type(algorithm).__name__}'s clients "
+            "remember; use a sampling that does not ask, such as md or clustered-size."
+        )
+    now = Progress(state, history, memories)
+    traffic, jobs = algorithm.traffic(message, reply.upload), engine.jobs(history.tree)
+    clients = Clients(setting.federation.importance, setting.seed, *traffic, jobs)
+    timing.begin(clients)
+    return _Ready(engine, who, Steps(timing, Cohorts(setting, engine, who, now), until), now, clients)
+
+
+def _train(
+    ready: _Ready,
+    cadence: Cadence,
+    folder: RunFolder | None,
+    resume: bool,
+    evaluate_clients: int,
+    observer: Observer | None,
+) -> Run:
+    engine, who, steps, now, clients = ready
+    setting, record = engine.setting, folder.record if folder else Record(":memory:")
+    checkpointer = Checkpointer(folder, engine, who, steps, now)
+    if resume:
+        checkpointer.resume(cadence.rounds, real_jobs=clients.jobs is not None)
+    with Interrupts() as interrupts:
+        if clients.jobs is not None:
+            clients.jobs.pause = interrupts.pause
+        limits = choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
+        traffic = (clients.bytes_down, clients.bytes_up)
+        describe = Describe(traffic, setting.federation.name, steps.cohorts.notes)
+        evaluation = Evaluation(engine, record, evaluate_clients)
+        recorder = Recorder(record, engine, who, now, cadence, describe, evaluation, checkpointer, observer)
+        train_rounds(Blocks(steps, limits, cadence, now, interrupts), engine, now, recorder)
     if folder:
-        training.folder, training.record = folder, folder.record
-    with folder.locked() if folder else nullcontext():
-        if resume:
-            training.resume()
-        training.go()
-        return _finished(training)
+        checkpointer.save()
+        folder.save_model(_model_to_keep(now, evaluation.divergence, record))
+        folder.finished = True
+    return Run(setting, engine, now.state, now.memories, now.history, record, folder)
 
 
 def _folder(out: Out, resume: bool) -> RunFolder | None:
@@ -135,27 +221,10 @@ def _folder(out: Out, resume: bool) -> RunFolder | None:
     return RunFolder.open(out) if resume else RunFolder.create(out, {"made_by": "unalike.train"})
 
 
-def _model_to_keep(training: Training) -> Tree:
+def _model_to_keep(now: Progress, divergence: Divergence, record: Record) -> Message:
     """The last model, or, where training has diverged, the last one that was sound."""
-    divergence = training.divergence
     if not divergence.lost or divergence.sound is None:
-        return training.history.messages[training.done]
+        return now.messages.tree
     round, message = divergence.sound
-    training.record.write_round(training.done, {}, events=[{"kind": "kept model", "of_round": round}])
+    record.write_round(now.done, {}, events=[{"kind": "kept model", "of_round": round}])
     return message
-
-
-def _finished(training: Training) -> Run:
-    if training.folder:
-        training.save()
-        training.folder.save_model(_model_to_keep(training))
-        training.folder.finished = True
-    return Run(
-        training.setting,
-        training.engine,
-        training.state,
-        training.memories,
-        training.history,
-        training.record,
-        training.folder,
-    )

@@ -124,13 +124,13 @@ def test_a_clock_that_misses_its_grid_points_is_caught(monkeypatch):
 
 
 def test_results_that_start_from_the_newest_model_are_caught(monkeypatch):
-    honest = Jobs.land
+    honest = Jobs.finish
 
     def fresh(self, clients):
         versions, unused = honest(self, clients)
         return np.full_like(versions, max(self.version.max(initial=0), versions.max(initial=0))), unused
 
-    monkeypatch.setattr(Jobs, "land", fresh)
+    monkeypatch.setattr(Jobs, "finish", fresh)
     caught = broken(theory.example_claims())
     assert any("oldest" in claim.claim for claim in caught)
 

@@ -161,10 +161,10 @@ def test_discounts_of_old_results_are_a_bias_that_is_seen():
 def test_asking_changes_nothing_about_the_timing():
     timing = Asynchronous(hardware=UNEVEN)
     timing.begin(CLIENTS)
-    flight = timing.flight
+    jobs = timing.jobs
     surrogate(timing, CLIENTS), window(timing, CLIENTS), constants(timing, CLIENTS)
-    assert timing.flight is flight
-    assert timing.flight.jobs.sum() == 0
+    assert timing.jobs is jobs
+    assert timing.jobs.begun.sum() == 0
     assert Begun(timing, CLIENTS).policy is not timing
     assert timing.weights == "corrected"
 

@@ -134,7 +134,7 @@ def test_the_first_results_are_taken_and_the_rest_is_given_up():
     assert all(step.fresh for step in steps)
 
 
-TIES = "jobs that end at the same time as the last one taken stay in the air"
+TIES = "jobs that end at the same time as the last one taken stay under way"
 
 
 def test_of_clients_that_are_equally_quick_the_rest_is_given_up_too():
@@ -215,8 +215,8 @@ def test_counted_corrections_are_one_success_and_one_job_ahead():
     policy = begun(OverSelection(1, hardware=random_table(np.random.default_rng(5), 3)), equally(3))
     sent, came = np.zeros(3), np.zeros(3)
     for step in islice(policy.steps(named([0, 1, 2]), 0), 40):
-        busy = policy.flight.version >= 0  # ties are still in the air
-        sent = policy.flight.jobs.copy()
+        busy = policy.jobs.version >= 0  # ties are still under way
+        sent = policy.jobs.begun.copy()
         came[step.clients] += 1
         np.testing.assert_allclose(step.weights, (sent + 1)[step.clients] / (came + 1)[step.clients] / 3)
         assert not busy[step.clients].any()

@@ -230,7 +230,7 @@ def test_only_clients_that_are_drawn_begin():
     policy = begun(Asynchronous(hardware=FixedTimes([3, 1, 1, 1]), weights="online"), equally(4))
     steps = list(islice(policy.steps(named([0, 2]), 0), 6))
     assert [step.clients.tolist() for step in steps] == [[2], [2], [0], [2], [2], [2]]
-    assert policy.flight.jobs[[1, 3]].tolist() == [0, 0]
+    assert policy.jobs.begun[[1, 3]].tolist() == [0, 0]
 
 
 def test_a_client_that_is_busy_is_not_disturbed_by_being_drawn_again():
@@ -342,8 +342,8 @@ def test_a_policy_of_ones_own_says_only_when_it_aggregates():
         """Waits for half of those who work."""
 
         def wait(self):
-            found = self.arrivals(count=max(len(self.flight) // 2, 1))
-            return int(self.flight.ready[found].max()), found
+            found = self.arrivals(count=max(len(self.jobs) // 2, 1))
+            return int(self.jobs.ready[found].max()), found
 
         def uncorrected(self, importance):
             return importance

@@ -197,10 +197,11 @@ def join(
 
     check_flower()
     from ...deploy.client.app import ClientWorker
+    from ...deploy.client.local_privacy import private_answers
     from ...deploy.client.rows import is_uncut, without_cut
     from ...deploy.secure_aggregation.node import secure_app
     from ...experiments.build import make_federation
-    from ...privacy.local import local_privacy, private_answers
+    from ...privacy.local import local_privacy
 
     privacy = None if local_dp is None else local_privacy(local_dp)
     if key is None and not insecure:

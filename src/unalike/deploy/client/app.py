@@ -1,4 +1,4 @@
-"""What does a node do with an request?
+"""What does a node do with a request?
 
     introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports
@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from ...core.pytrees import Tree
+from ...algorithms import Messages, Reply
 from ...data import Federation
-from ...engine import LocalEngine, Memories, Messages, Part, Setting, message_template, reply_template
+from ...engine import LocalEngine, Memories, Part, Setting, message_template, reply_template
 from ...errors import UnalikeError
 from ...runs import save_tensors
 from ...timing import Step
-from ...typing import Array
+from ...typing import Array, Memory, Message, PyTree
 from ..client_config import PROTOCOL, ClientConfig, Rows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
@@ -51,10 +51,10 @@ class ClientWorker:
             raise MessageError(f"a node is one client, but there are {len(federation)}.")
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
         self.uncut = uncut
-        self._desk: tuple[str, Session] | None = None
+        self._open_session: tuple[str, Session] | None = None
 
     def answer(self, request: WireMessage) -> WireMessage:
-        """Do an request; what cannot be done is answered with the reason."""
+        """Do a request; what cannot be done is answered with the reason."""
         requests = {
             "introduce": self._introduce,
             "train": self._train,
@@ -71,7 +71,7 @@ class ClientWorker:
                 )
             return requests[request.kind](request)
         except UnalikeError as error:
-            self.log(f"refused an request: {error}")
+            self.log(f"refused a request: {error}")
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
 
     def _introduce(self, request: WireMessage) -> WireMessage:
@@ -82,45 +82,49 @@ class ClientWorker:
         return WireMessage("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
 
     def _train(self, request: WireMessage) -> WireMessage:
-        desk, began = self._at_desk(request), perf_counter()
+        session, began = self._session_for(request), perf_counter()
         job, last = whole(request, "job"), whole(request, "last")
-        upload, report = desk.train(whole(request, "round"), job, last, below(request.arrays, "message"))
-        desk.files.forget_before(whole(request, "keep"))
+        reply = session.train(whole(request, "round"), job, last, below(request.arrays, "message"))
+        session.files.forget_before(whole(request, "keep"))
         self.log(f"trained in round {whole(request, 'round') + 1} ({perf_counter() - began:.1f} s)")
-        arrays = {**prefixed("upload", upload), **prefixed("report", report)}
+        arrays = {**prefixed("upload", reply.upload), **prefixed("report", dict(reply.report))}
+        if reply.weight is not None:
+            arrays |= prefixed("weight", reply.weight)
         return WireMessage("upload", {"job": job, "seconds": perf_counter() - began}, arrays)
 
     def _evaluate(self, request: WireMessage) -> WireMessage:
         split, message = str(request.numbers.get("split")), below(request.arrays, "message")
         if split not in ("train", "validation", "test"):
             raise MessageError(f"there is no split {split!r}; allowed: train, validation, test.")
-        values = self._at_desk(request).evaluate(
+        values = self._session_for(request).evaluate(
             message, whole(request, "round"), whole(request, "last"), split
         )
         return WireMessage("metrics", values)
 
     def _finish(self, request: WireMessage) -> WireMessage:
-        desk = self._at_desk(request)
-        message = desk.message(below(request.arrays, "message"))
-        path = self.folder / "models" / f"{desk.client_config.run}.safetensors"
+        session = self._session_for(request)
+        message = session.message(below(request.arrays, "message"))
+        path = self.folder / "models" / f"{session.client_config.run}.safetensors"
         save_tensors(path, message)
         self.log(f"training is over; the model is in {path}")
         return WireMessage("farewell", {})
 
-    def _at_desk(self, request: WireMessage) -> Session:
+    def _session_for(self, request: WireMessage) -> Session:
         words = str(request.numbers.get("contract"))
-        if self._desk is None or self._desk[0] != words:
+        if self._open_session is None or self._open_session[0] != words:
             client_config = ClientConfig.read(words)
             rows = as_agreed(self.federation, client_config, self.uncut)
-            self._desk = (words, Session(client_config, rows, self.folder, self.devices))
-        return self._desk[1]
+            self._open_session = (words, Session(client_config, rows, self.folder, self.devices))
+        return self._open_session[1]
 
 
 class Shapes(NamedTuple):
     """What messages and memories look like."""
 
-    message: Tree
-    memory: Tree
+    message: Message
+    memory: Memory
+    weight: bool
+    """Whether the client says what it weighs."""
 
 
 class Session:
@@ -131,7 +135,7 @@ class Session:
     ) -> None:
         self.client_config = client_config
         task, algorithm, seed = client_config.made(federation)
-        if algorithm.decentralized:
+        if not algorithm.has_server:
             raise MessageError(f"{client_config.experiment['algorithm']} has no server.")
         place = Part(
             np.array([client_config.number]), np.array([client_config.importance]), client_config.largest
@@ -141,25 +145,27 @@ class Session:
         self.files = MemoryFiles(folder, client_config.run)
         self.shapes = _shapes(setting)
 
-    def message(self, arrays: Mapping[str, Array]) -> Tree:
+    def message(self, arrays: Mapping[str, Array]) -> Message:
         """What was sent, as the algorithm takes it."""
         return arrays_to_tree(self.shapes.message, arrays)
 
-    def train(
-        self, round: int, job: int, last: int, arrays: Mapping[str, Array]
-    ) -> tuple[Tree, Mapping[str, Any]]:
-        """The client's upload and report; it starts as it was after job `last`."""
+    def train(self, round: int, job: int, last: int, arrays: Mapping[str, Array]) -> Reply:
+        """What the client hands back, without its memory; it starts as it was after job `last`."""
         memories = self._memories(last)
         step = Step(round, ME, np.array([round]), np.ones(1), jobs=np.array([job]))
         done = self.engine.visit(step, Messages(self.message(arrays)), memories, keep=True)
         if memories:
             self.files.save(job, jax.tree.map(lambda leaf: leaf[0], memories.gather(ME)[0]))
-        return jax.tree.map(lambda leaf: leaf[0], (done.uploads, dict(done.report)))
+        assert done.uploads is not None
+        upload, weight, report = jax.tree.map(
+            lambda leaf: leaf[0], (done.uploads.upload, done.uploads.weight, dict(done.report))
+        )
+        return Reply(upload, {}, report, weight if self.shapes.weight else None)
 
     def evaluate(self, arrays: Mapping[str, Array], round: int, last: int, split: str) -> dict[str, float]:
         """The client's metrics, with the number of its rows as `samples`."""
         memories = self._memories(last)
-        values = self.engine.evaluate(self.message(arrays), memories, split, round, ME)
+        values = self.engine.evaluate(Messages(self.message(arrays)), memories, split, round, ME)
         return {name: float(value[0]) for name, value in values.items()}
 
     def _memories(self, last: int) -> Memories:
@@ -177,10 +183,11 @@ class Session:
 
 def _shapes(setting: Setting) -> Shapes:
     message = message_template(setting)
-    return Shapes(message, reply_template(setting, message).memory)
+    reply = reply_template(setting, message)
+    return Shapes(message, reply.memory, reply.weight is not None)
 
 
-def prefixed(name: str, tree: Tree) -> dict[str, Array]:
+def prefixed(name: str, tree: PyTree) -> dict[str, Array]:
     """The arrays of a tree, each under `name/...` (a bare array as `name/`)."""
     return {f"{name}/{path}": array for path, array in tree_to_arrays(tree).items()}
 
@@ -192,7 +199,7 @@ def below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
 
 
 def whole(request: WireMessage, name: str) -> int:
-    """A whole number that an request must have."""
+    """A whole number that a request must have."""
     value = request.numbers.get(name)
     if type(value) is not int:
         raise MessageError(f"the request {request.kind!r} does not say {name}.")

@@ -23,11 +23,11 @@ from flwr.common.secure_aggregation.secaggplus_constants import (
 )
 from flwr.compat.common.recorddict_compat import fitres_to_recorddict
 
-from ...privacy.mechanism import clip_arrays
+from ...privacy.clipping import clip_arrays
+from ...privacy.secure_aggregation import FEWEST, HEAVIEST, MODULUS
 from ...typing import Array, Float64s
 from ..client.app import below, whole
 from ..transport.messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
-from .protocol import FEWEST, HEAVIEST, MODULUS
 
 if TYPE_CHECKING:
     from ..client.executor import App

@@ -41,11 +41,13 @@ def _wait_for_owner() -> None:
 
 
 def _gate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gate", Path(__file__).with_name("gate.py"))
+    spec = importlib.util.spec_from_file_location(
+        "access_control", Path(__file__).with_name("access_control.py")
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["gate"] = module
+    sys.modules["access_control"] = module
     spec.loader.exec_module(module)
     return module
 

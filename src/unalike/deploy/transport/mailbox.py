@@ -56,7 +56,7 @@ class MessageGrid(Protocol):
 
 
 class Answer(NamedTuple):
-    """What came of an request."""
+    """What came of a request."""
 
     client: int
     request: str

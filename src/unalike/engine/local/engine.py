@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from ...algorithms import LocalWork
-from ...core.pytrees import Tree
+from ...aggregation.base import Uploads
+from ...algorithms import LocalWork, Messages
+from ...core.pytrees import size
 from ...data.federation import Split
 from ...timing import Step
-from ...typing import Array, ClientIds, Float64s, Int64s
-from ..base import Messages, OneProcess, Outcome, Report, Setting, engine_registry, root_key
+from ...typing import Array, ClientIds, Float64s, Int64s, Memory, Message, State
+from ..base import Engine, Outcome, Report, Setting, engine_registry, root_key
+from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
 from .batches import plan_batches, rounded_up
@@ -24,9 +26,9 @@ from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .program import Call, Rows, round_program, rounds_program, walk_program
+from .program import Call, Kept, Rows, round_program, rounds_program, walk_program
 from .rows import Gathered, Placed, Resident
-from .stale_block import as_rows, in_order, one_cohort, power_of_two, stale_program
+from .stale_block import in_order, power_of_two, stale_program
 
 MOST_AT_ONCE = 16
 """Rounds handed over together, at most."""
@@ -35,7 +37,7 @@ ASSUMED_SPEED = 6e10
 
 
 @engine_registry.add("local")
-class LocalEngine(OneProcess):
+class LocalEngine(Engine):
     """All cores of this machine, or its accelerator (the default)."""
 
     def __init__(self, setting: Setting, resident: bool | None = None) -> None:
@@ -55,120 +57,128 @@ class LocalEngine(OneProcess):
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
         self._kept: dict[str, tuple[Int64s, Judged]] = {}
 
-    def place(self, state: Tree) -> Tree:
+    def place(self, state: State) -> State:
         """On every device: elsewhere its type would differ, and the program be compiled twice."""
         return jax.device_put(state, everywhere(self.mesh))
 
-    def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
+    def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
-        setting = self.setting
-        plan, layout, placed = self.plan(setting.algorithm.work, step.number, step.clients, memories, step)
-        own = told.own or setting.algorithm.decentralized
-        memory, _ = memories.gather(layout.arrange(step.clients))
-        mixing = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
-        slot_of_client = (
-            layout.slot_of_client.astype(np.int32)
-            if setting.algorithm.keeps_uploads or mixing is not None
-            else None
-        )
-        call = Call(
-            mixing,
-            slot_of_client,
-            self.key,
-            None if slot_of_client is None else step.clients.astype(np.int32),
-        )
-        rows = Rows(placed.x, placed.y, placed.weights)
+        setting, server = self.setting, self.setting.server
+        planned = self._prepare(step, messages, memories)
+        matrix = step.weights.ndim > 1
         program = round_program(
-            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own
+            server,
+            self.mesh,
+            self.rows.gathered,
+            self.capacity,
+            setting.watch,
+            messages.per_client,
+            matrix,
         )
-        sent = self.sent(told, layout, step.clients)
-        state, memory, report = program(state, sent, rows, plan, memory, call)
-        if memories:
-            memories.scatter(
-                step.clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
-            )
-        return Outcome(state, {name: _Collected(values, layout) for name, values in report.items()})
+        call = self._call(step, planned.layout)
+        state, memory, report, judgement = program(state, *planned.given, call)
+        self._remember(memories, step.clients, planned.layout, memory)
+        collected = {name: _Collected(values, planned.layout) for name, values in report.items()}
+        return Outcome(state, [{**collected, **judgement}])
 
-    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
+    def visit(
+        self, step: Step, messages: Messages, memories: Memories, keep: bool, summed: bool = True
+    ) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
-        setting, algorithm = self.setting, self.setting.algorithm
-        plan, layout, placed = self.plan(
-            algorithm.work, step.number, step.clients, memories, step, room=power_of_two
-        )
-        own = told.own or algorithm.decentralized
-        memory, _ = memories.gather(layout.arrange(step.clients))
+        setting = self.setting
+        planned = self._prepare(step, messages, memories, room=power_of_two)
         program = walk_program(
-            algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch, own, keep
+            setting.server,
+            self.mesh,
+            self.rows.gathered,
+            self.capacity,
+            setting.watch,
+            messages.per_client,
+            keep,
+            summed,
         )
-        rows = Rows(placed.x, placed.y, placed.weights)
-        done = program(self.sent(told, layout, step.clients), rows, plan, memory, self.key)
-        own_parts = (done.memory, done.uploads, done.weights, done.report)
-        memory, uploads, weights, report = jax.tree.map(
-            lambda leaf: layout.collect(np.asarray(leaf)), own_parts
+        done = program(*planned.given, self.key)
+        memory, kept, report = jax.tree.map(
+            lambda leaf: planned.layout.collect(np.asarray(leaf)), (done.memory, done.kept, done.report)
         )
         memories.scatter(step.clients, memory)
-        total, start, even, sums = jax.tree.map(np.asarray, done[:4])
-        return Visited(total, start, even, sums, uploads, weights, report)
+        numbers = step.clients.astype(np.int32)
+        uploads = Uploads(*kept, report["accepted"], numbers) if isinstance(kept, Kept) else None
+        return Visited(jax.tree.map(np.asarray, done.tally), uploads, report)
 
-    def run_stale(
-        self, steps: list[Step], state: Tree, told: Messages, memories: Memories
-    ) -> tuple[Tree, Tree, list[Report]]:
+    def run_stale(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
         """All the steps' clients as one cohort; then the server takes its steps in order."""
         setting = self.setting
         whole, ends = one_cohort(steps)
         numbers = whole.number + np.searchsorted(ends, np.arange(len(whole.clients)), side="right")
-        plan, layout, placed = self.plan(
-            setting.algorithm.work, whole.number, whole.clients, memories, whole, rounds=numbers
-        )
-        memory, _ = memories.gather(layout.arrange(whole.clients))
-        sent = jax.tree.map(layout.arrange, as_rows(told, len(whole.clients)))
-        order = in_order(whole, ends, numbers, layout, self.importance)
-        program = stale_program(
-            setting.algorithm, setting.task, self.mesh, self.rows.gathered, self.capacity, setting.watch
-        )
-        rows = Rows(placed.x, placed.y, placed.weights)
-        state, messages, memory, report = program(state, sent, rows, plan, memory, order, self.key)
-        if memories:
-            kept = jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory)
-            memories.scatter(whole.clients, kept)
-        values = {name: _Collected(column, layout) for name, column in report.items()}
+        planned = self._prepare(whole, messages.for_each(len(whole.clients)), memories, rounds=numbers)
+        program = stale_program(setting.server, self.mesh, self.rows.gathered, self.capacity, setting.watch)
+        order = in_order(ends, numbers, planned.layout)
+        state, broadcasts, memory, report = program(state, *planned.given, order, self.key)
+        self._remember(memories, whole.clients, planned.layout, memory)
+        values = {name: _Collected(column, planned.layout) for name, column in report.items()}
         parts = [slice(a, b) for a, b in pairwise([0, *ends.tolist()])]
-        return state, messages, [{k: _Part(v, part) for k, v in values.items()} for part in parts]
+        reports: list[Report] = [{k: _Part(v, part) for k, v in values.items()} for part in parts]
+        return Outcome(state, reports, broadcasts)
 
-    def rounds_at_once(self, cohort: Int64s, parameters: int) -> int:
+    def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
         """As many rounds as take about a tenth of a second, if the host has nothing to do between them.
 
         The time is guessed from the arithmetic, not measured, so that a repeated run takes the same path.
         """
-        algorithm = self.setting.algorithm
-        if algorithm.decentralized or algorithm.keeps_uploads or self.rows.gathered or self.setting.watch:
-            return 1
-        batches = plan_batches(
-            algorithm.work, self.sizes[cohort], cohort, 0, self.setting.seed, self.capacity
-        )
+        stale, setting = super().limits(cohort, message).clients, self.setting
+        work = setting.algorithm.work
+        stepwise = setting.algorithm.keeps_uploads or setting.aggregator.stepwise
+        if stepwise or self.rows.gathered or setting.watch or not len(cohort):
+            return BlockLimits(1, stale)
+        batches = plan_batches(work, self.sizes[cohort], cohort, 0, setting.seed, self.capacity)
         samples = int(batches.steps.sum()) * batches.positions.shape[-1]
-        seconds = 6 * samples * parameters / (ASSUMED_SPEED * self.mesh.size)
-        return int(np.clip(0.1 / max(seconds, 1e-9), 1, MOST_AT_ONCE))
+        seconds = 6 * samples * size(message) / (ASSUMED_SPEED * self.mesh.size)
+        return BlockLimits(int(np.clip(0.1 / max(seconds, 1e-9), 1, MOST_AT_ONCE)), stale)
 
-    def run_several(self, steps: list[Step], state: Tree, most: int) -> tuple[Tree, list[Report]]:
+    def run_rounds(self, block: Block, state: State, memories: Memories) -> Outcome:
         """Plan some rounds, then start them as one program; the answer may still be being computed."""
-        setting, work = self.setting, self.setting.algorithm.work
-        nothing = Memories({}, 0)
+        work, nothing = self.setting.algorithm.work, Memories({}, 0)
         plans, layouts, placed = zip(
-            *(self.plan(work, step.number, step.clients, nothing, step) for step in steps), strict=True
+            *(self.plan(work, step.number, step.clients, nothing, step) for step in block.steps), strict=True
         )
-        program = rounds_program(setting.algorithm, setting.task, self.mesh, self.capacity)
+        program = rounds_program(self.setting.server, self.mesh, self.capacity)
         rows = Rows(placed[0].x, placed[0].y, None)
-        count = np.array([len(steps)], np.int32)
-        state, reports = program(state, rows, stack_plans(plans, most), count, self.key)
-        return state, [
+        count = np.array([len(block.steps)], np.int32)
+        state, reports = program(state, rows, stack_plans(plans, block.rounds), count, self.key)
+        each: list[Report] = [
             {name: _Collected(values, layout, k) for name, values in reports.items()}
             for k, layout in enumerate(layouts)
         ]
+        return Outcome(state, each)
+
+    def _prepare(self, step: Step, messages: Messages, memories: Memories, **options: Any) -> _Prepared:
+        """What the clients of a step need: their messages, rows, plan and memories, on their cores."""
+        plan, layout, placed = self.plan(
+            self.setting.algorithm.work, step.number, step.clients, memories, step, **options
+        )
+        memory, _ = memories.gather(layout.arrange(step.clients))
+        rows = Rows(placed.x, placed.y, placed.weights)
+        return _Prepared((self.sent(messages, layout), rows, plan, memory), layout)
+
+    def _call(self, step: Step, layout: Layout) -> Call:
+        matrix = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
+        setting = self.setting
+        keep = setting.server.keeps_uploads(matrix is not None)
+        slots = layout.slot_of_client.astype(np.int32) if keep else None
+        clients = step.clients.astype(np.int32) if keep else None
+        if not setting.aggregator.finishes:
+            return Call(matrix, slots, self.key, clients)
+        heaviest = np.float32(np.abs(step.weights).max())
+        return Call(matrix, slots, self.key, clients, heaviest, root_key(setting.seed, "aggregator"))
+
+    def _remember(self, memories: Memories, clients: ClientIds, layout: Layout, memory: Memory) -> None:
+        if memories:
+            memories.scatter(clients, jax.tree.map(lambda leaf: layout.collect(np.asarray(leaf)), memory))
 
     def evaluate(
         self,
-        message: Tree,
+        messages: Messages,
         memories: Memories,
         split: str,
         round: int,
@@ -177,10 +187,10 @@ class LocalEngine(OneProcess):
         """One flat pass over all rows for a shared model; a visit to each client where predictors differ."""
         setting = self.setting
         chosen = np.arange(len(setting.federation)) if clients is None else clients
-        if setting.algorithm.personalized or setting.algorithm.decentralized:
+        if setting.algorithm.personalized or messages.per_client:
             part: Split = getattr(setting.federation, split)
-            return evaluate_everyone(self, message, memories, part, round, chosen)
-        return evaluate_shared(setting, self.mesh, message, self._judged(split, chosen))
+            return evaluate_everyone(self, messages, memories, part, round, chosen)
+        return evaluate_shared(setting, self.mesh, messages.tree, self._judged(split, chosen))
 
     def plan(
         self,
@@ -220,12 +230,12 @@ class LocalEngine(OneProcess):
         )
         return plan, layout, placed
 
-    def sent(self, told: Messages, layout: Layout, clients: ClientIds) -> Tree:
+    def sent(self, messages: Messages, layout: Layout) -> Message:
         """Messages as the compiled program takes them: the one for all, or each client's in core order."""
-        if self.setting.algorithm.decentralized and not told.own:
-            own = layout.arrange(clients)
-            return jax.tree.map(lambda leaf: np.asarray(leaf)[own], told.message)
-        return jax.tree.map(layout.arrange, told.message) if told.own else told.message
+        if messages.rows is None:
+            return messages.tree
+        rows = layout.arrange(messages.rows)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], messages.tree)
 
     def _judged(self, name: str, clients: ClientIds) -> Judged:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
@@ -242,6 +252,13 @@ def fits_in_memory(split: Split) -> bool:
     except (ValueError, OSError, AttributeError):
         total = 8 << 30
     return split.x.nbytes + split.y.nbytes <= total // 4
+
+
+class _Prepared(NamedTuple):
+    """What a step's clients need, as programs take it, and where each is computed."""
+
+    given: tuple[Message, Rows, Plan, Memory]
+    layout: Layout
 
 
 class _Collected:

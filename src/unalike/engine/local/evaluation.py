@@ -69,13 +69,13 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[...
     """Compile `(message, x, y) -> {metric: one number per row}`, rows spread over devices."""
 
     def walk(message: Tree, x: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
-        partition_clients = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
+        blocks = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
 
         def measure(block: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
             return task.measure(algorithm.predict(task, predictor, as_floats(block[0])), block[1])
 
-        values = lax.map(measure, partition_clients)
+        values = lax.map(measure, blocks)
         return jax.tree.map(lambda v: v.reshape(-1), values)
 
     return jax.jit(

@@ -16,14 +16,13 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from ...algorithms import Algorithm
+from ...algorithms import Algorithm, Messages
 from ...core import pytrees
 from ...core.pixels import as_floats
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
-from ...typing import ClientIds
-from ..base import Messages
+from ...typing import ClientIds, Memory, Message
 from ..memories import Memories
 from ..programs import cached_program
 from .devices import everywhere
@@ -41,7 +40,7 @@ VISITED = 512
 
 def evaluate_everyone(
     engine: LocalEngine,
-    message: Tree,
+    messages: Messages,
     memories: Memories,
     split: Split,
     round: int,
@@ -51,13 +50,13 @@ def evaluate_everyone(
     if not len(split.y):
         return unmeasured(len(clients), engine.setting.task)
     groups = [clients[i : i + VISITED] for i in range(0, len(clients), VISITED)]
-    parts = [_evaluate_some(engine, message, memories, split, round, group) for group in groups]
+    parts = [_evaluate_some(engine, messages, memories, split, round, group) for group in groups]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _evaluate_some(
     engine: LocalEngine,
-    message: Tree,
+    messages: Messages,
     memories: Memories,
     split: Split,
     round: int,
@@ -69,10 +68,10 @@ def _evaluate_some(
     judge = Gathered(split, mesh.size).place(clients, layout)
     spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
     memory, _ = memories.gather(layout.arrange(clients))
-    told = engine.sent(Messages(message), layout, clients)
-    program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity)
+    sent, each = engine.sent(messages.select(clients), layout), messages.per_client
+    program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity, each)
     totals = program(
-        told if algorithm.decentralized else jax.device_put(told, everywhere(mesh)),
+        sent if each else jax.device_put(sent, everywhere(mesh)),
         Rows(learn.x, learn.y, learn.weights),
         Rows(judge.x, judge.y, None),
         plan,
@@ -89,22 +88,22 @@ def _evaluate_some(
 
 @cached_program
 def visit_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int
+    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, per_client: bool
 ) -> Callable[..., Any]:
     """Compile the visit to each client; the answer has one sum per metric and place of the layout."""
 
     def visit(
-        told: Tree, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Tree, key: Any, i: Any
+        sent: Message, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Memory, key: Any, i: Any
     ) -> Tree:
         data = client_data(learn, plan, i, key, capacity)
-        message = pytrees.row(told, i) if algorithm.decentralized else told
+        message = pytrees.row(sent, i) if per_client else sent
         first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         own = recall(pytrees.row(memory, i), plan.read("fresh", i) > 0, first)
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
 
-    def walk(told: Tree, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
-        go: Callable[[Any], Tree] = partial(visit, told, learn, judge, plan, *rest)
+    def walk(sent: Message, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
+        go: Callable[[Any], Tree] = partial(visit, sent, learn, judge, plan, *rest)
         zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
         def step(i: Any, totals: Tree) -> Tree:
@@ -112,11 +111,8 @@ def visit_program(
 
         return lax.fori_loop(0, plan.read("taken", 0), step, zero)
 
-    told, learn = (
-        PER_DEVICE if algorithm.decentralized else REPLICATED,
-        PER_DEVICE if gathered else REPLICATED,
-    )
-    slots = (told, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
+    sent_to, learn = (PER_DEVICE if there else REPLICATED for there in (per_client, gathered))
+    slots = (sent_to, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
     return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=slots, out_specs=PER_DEVICE, check_vma=False))
 
 

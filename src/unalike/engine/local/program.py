@@ -1,8 +1,7 @@
-"""What is compiled?  (One round: walk over the cohort, add up the weighted uploads, let the server step.)
+"""What is compiled?  (One round in XLA: walk over the cohort, tally the uploads, let the server step.)
 
-Each device walks over its own clients, one after the other, and adds each weighted upload to a running sum:
-memory is a few models, not one per client. Uploads that are not finite are left out and the rest is scaled
-up to the same total weight.
+Each device walks over its own clients, one after the other, and adds each weighted upload to a running tally:
+memory is a few models, not one per client. Uploads that are not finite are left out.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ...aggregation.base import Uploads, receive_reply
 from ...aggregation.observed_updates import watched
-from ...algorithms import Aggregate, Algorithm, ClientData, Reply
-from ...algorithms.base import as_promised
+from ...aggregation.server_step import Sent, Server, server_step
+from ...aggregation.tally import Tally, empty_tally
+from ...algorithms import ClientData, Reply
 from ...core import pytrees
-from ...core.pytrees import Tree
-from ...models import Task
+from ...typing import Memory, Message, PyTree, State
 from ..programs import cached_program
 from .devices import AXIS
 from .plan import Plan
@@ -33,13 +33,16 @@ PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
 class Call(NamedTuple):
     """What a round is told beside its plan."""
 
-    mixing: Any
+    matrix: Any
     """None, or the mixing matrix (receivers x cohort)."""
     slot_of_client: Any
-    """Where each client of the cohort is in the layout, for algorithms that look at single uploads."""
+    """Where each client of the cohort is in the layout, where single uploads are needed."""
     key: Any
     clients: Any = None
-    """The cohort, for algorithms that look at single uploads."""
+    """The cohort, where single uploads are needed."""
+    heaviest: Any = None
+    """The largest weight of the step, for aggregators that finish what is mixed."""
+    server_key: Any = None
 
 
 class Rows(NamedTuple):
@@ -50,34 +53,27 @@ class Rows(NamedTuple):
     weights: Any
 
 
-class Sums(NamedTuple):
-    """Numbers added up over clients: weights asked for and accepted, accepted clients and their
-    importances."""
+class Kept(NamedTuple):
+    """What is kept of single uploads, by slot of the layout."""
 
-    asked: Any
-    given: Any
-    accepted: Any
-    share: Any
+    upload: PyTree
+    weight: Any
+    """What each was asked to weigh."""
+    importance: Any
 
 
 class Walk(NamedTuple):
     """What is carried from client to client."""
 
-    total: Tree
-    start: Tree
-    """The same sum of the messages that clients were sent, where these differ."""
-    even: Tree
-    """The sum of uploads by importance, for algorithms that need it."""
-    sums: Sums
-    memory: Tree
-    uploads: Tree
-    weights: Tree
-    """What every upload weighs, where they are kept."""
-    report: Tree
+    tally: Tally
+    memory: Memory
+    kept: Kept | dict[str, Any]
+    """Nothing, where only sums are needed."""
+    report: PyTree
 
 
 def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
-    """The view of its rows that the client in place `i` gets."""
+    """The view of its rows that the client in slot `i` gets."""
     round = plan.read("round", i)
     return ClientData(
         x=rows.x,
@@ -95,212 +91,201 @@ def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -
     )
 
 
-def recall(memory: Tree, fresh: jax.Array, first: Callable[[], Tree]) -> Tree:
+def recall(memory: Memory, fresh: jax.Array, first: Callable[[], Memory]) -> Memory:
     """A client's memory, or its first one."""
     return lax.cond(fresh, first, lambda: memory) if jax.tree.leaves(memory) else memory
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What one client does, in the compiled program; with `own`, it has a message of its own."""
+    """What one client does, in the compiled program; with `per_client`, it has a message of its own."""
 
-    algorithm: Algorithm
-    task: Task
+    server: Server
     capacity: int
     watch: tuple[str, ...] = ()
-    own: bool = False
-    _shapes: dict[str, tuple[Tree, Tree, Reply]] = field(default_factory=dict)
+    per_client: bool = False
+    _shapes: dict[str, tuple[Message, Memory, Reply]] = field(default_factory=dict)
 
     def __call__(
-        self, told: Tree, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Tree
-    ) -> tuple[Tree, Tree, Reply]:
+        self, sent: Message, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Memory
+    ) -> tuple[Message, Memory, Reply]:
+        algorithm, task, _ = self.server
         data = client_data(rows, plan, i, key, self.capacity)
-        message = pytrees.row(told, i) if self.own else told
-        first = partial(self.algorithm.init_client, self.task, message, data.key)
+        message = pytrees.row(sent, i) if self.per_client else sent
+        first = partial(algorithm.init_client, task, message, data.key)
         memory = recall(memory, plan.read("fresh", i) > 0, first)
-        reply = self.algorithm.client(self.task, message, memory, data, data.key)
+        reply = algorithm.client(task, message, memory, data, data.key)
         return message, memory, reply._replace(report=watched(self.watch, message, reply))
 
     def shapes(
-        self, told: Tree, rows: Rows, plan: Plan, key: jax.Array, memory: Tree
-    ) -> tuple[Tree, Tree, Reply]:
+        self, sent: Message, rows: Rows, plan: Plan, key: jax.Array, memory: Memory
+    ) -> tuple[Message, Memory, Reply]:
         """The shapes of what a visit returns. Tracing a client takes most of a start, so they are kept."""
-        given = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), (told, rows, plan, memory)))
+        given = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), (sent, rows, plan, memory)))
         if given not in self._shapes:
             self._shapes[given] = jax.eval_shape(
-                partial(self, told, rows, plan, key), 0, pytrees.row(memory, 0)
+                partial(self, sent, rows, plan, key), 0, pytrees.row(memory, 0)
             )
         return self._shapes[given]
 
 
-def make_walk(visit: Visit, keep: bool) -> Callable[..., Walk]:
-    """Visit this device's clients one after the other and add up what they send, over all devices:
-    `(told, rows, plan, memory, key) -> walk`. With `visit.own`, each place has a message of its own; with
-    `keep`, uploads are kept."""
-    algorithm, own = visit.algorithm, visit.own
+def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Walk]:
+    """Visit this device's clients one after the other and tally what they send, over all devices:
+    `(sent, rows, plan, memory, key) -> walk`. With `keep`, single uploads are kept; without `summed`, they
+    are not added up."""
+    algorithm, aggregator = visit.server.algorithm, visit.server.aggregator
 
-    def walk(told: Tree, rows: Rows, plan: Plan, memory: Tree, key: jax.Array) -> Walk:
-        go = partial(visit, told, rows, plan, key)
-        message, _, shapes = visit.shapes(told, rows, plan, key, memory)
-        summed = not algorithm.decentralized
-        start = Walk(
-            zeros(shapes.upload) if summed else {},
-            zeros(summed_up(message)) if own and summed else {},
-            zeros(shapes.upload) if algorithm.sums_by_importance else {},
-            Sums(*jnp.zeros(len(Sums._fields))),
+    def walk(sent: Message, rows: Rows, plan: Plan, memory: Memory, key: jax.Array) -> Walk:
+        go = partial(visit, sent, rows, plan, key)
+        message, _, reply = visit.shapes(sent, rows, plan, key, memory)
+        start = message if visit.per_client and summed else None
+        tally = empty_tally(reply.upload, start, algorithm.sums_by_importance)
+        report = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
+        begun = Walk(
+            tally if summed else tally._replace(total={}),
             memory,
-            zeros(shapes.upload, plan.slots) if keep else {},
-            jnp.zeros(plan.slots) if keep else {},
-            zeros(reported(shapes), plan.slots),
+            Kept(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
+            zeros(report, plan.slots),
         )
-        done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(w, i, plan, go, keep), start)
-        total, begun, even, sums = lax.psum((done.total, done.start, done.even, jnp.stack(done.sums)), AXIS)
-        return done._replace(total=total, start=begun, even=even, sums=Sums(*sums))
+        done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(visit, go, plan, i, w), begun)
+        return done._replace(tally=_over_devices(done.tally))
 
     return walk
 
 
-class Totals(NamedTuple):
-    """What a cohort's work comes to; what is kept of single clients is in the order of the cohort."""
-
-    total: Tree
-    start: Tree
-    even: Tree
-    sums: Sums
-    uploads: Tree
-    weights: Tree
-    accepted: Any
-
-
-def settled(
-    algorithm: Algorithm, task: Task, state: Tree, told: Tree, done: Totals, call: Call, round: Any, own: bool
-) -> Tree:
-    """The server's state after a cohort's work; with `own`, clients started from messages of their own."""
-    asked, given, accepted, share = done.sums
-    if call.mixing is None:
-        ratio = reweight(asked, given)
-        begun = done.start if own else pytrees.scale(given, told)
-        total, start = pytrees.scale(ratio, done.total), pytrees.scale(ratio, begun)
-    else:
-        total, start = mix(call.mixing, done.uploads, done.accepted), None
-        asked = call.mixing @ done.accepted
-    weights = done.weights if algorithm.keeps_uploads else None
-    mixed = Aggregate(
-        total, start, asked, accepted, share, round, done.even, done.uploads, call.clients, weights
+def _add(
+    visit: Visit, go: Callable[..., tuple[Message, Memory, Reply]], plan: Plan, i: Any, walk: Walk
+) -> Walk:
+    """Visit the client in slot `i` and add what it sends."""
+    message, old, reply = go(i, pytrees.row(walk.memory, i))
+    upload, factor, report = receive_reply(visit.server.aggregator, reply, message)
+    accepted, importance = report["accepted"], plan.read("importance", i)
+    weight = plan.read("weight", i) if factor is None else factor * plan.read("weight", i)
+    kept = walk.kept
+    return Walk(
+        walk.tally.add(upload, message, weight, importance, accepted),
+        set_row(walk.memory, i, pytrees.where(accepted > 0, reply.memory, old)),
+        set_row(kept, i, Kept(upload, weight, importance)) if isinstance(kept, Kept) else kept,
+        set_row(walk.report, i, report),
     )
-    return step_unless_empty(algorithm, task, state, mixed)
 
 
-def make_round(visit: Visit) -> Callable[..., tuple[Tree, Tree, Tree]]:
-    """One round, as every device runs it: `(state, told, rows, plan, memory, call) -> (state, memory,
-    report)`.
+def _over_devices(tally: Tally) -> Tally:
+    """The tallies of all devices merged; the numbers go as one array, because each takes a hand-over."""
+    sums, numbers = lax.psum((tally[:3], jnp.stack(tally[3:])), AXIS)
+    return Tally(*sums, *numbers)
 
-    Each device has its own places of the plan; after the sums over devices all of them take the same server
+
+def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State, Memory, PyTree, PyTree]]:
+    """One round, as every device runs it: `(state, sent, rows, plan, memory, call) -> (state, memory, report,
+    judgement)`; the judgement is the aggregator's, in the order of the cohort.
+
+    Each device has its own slots of the plan; after the sums over devices all of them take the same server
     step.
     """
-    algorithm, task, own = visit.algorithm, visit.task, visit.own
-    keep = algorithm.keeps_uploads or algorithm.decentralized
-    walk = make_walk(visit, keep)
+    server, keep = visit.server, visit.server.keeps_uploads(matrix)
+    walk = make_walk(visit, keep, server.sums_uploads(matrix))
 
     def round(
-        state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, call: Call
-    ) -> tuple[Tree, Tree, Tree]:
-        done = walk(told, rows, plan, memory, call.key)
-        kept = (done.uploads, done.weights, done.report["accepted"])
-        uploads, weights, accepted = (
-            in_cohort_order(kept, call.slot_of_client) if keep else (None, None, None)
-        )
-        totals = Totals(done.total, done.start, done.even, done.sums, uploads, weights, accepted)
-        new = settled(algorithm, task, state, told, totals, call, plan.read("round", 0), own)
-        return new, done.memory, done.report
+        state: State, sent: Message, rows: Rows, plan: Plan, memory: Memory, call: Call
+    ) -> tuple[State, Memory, PyTree, PyTree]:
+        done = walk(sent, rows, plan, memory, call.key)
+        uploads = cohort_uploads(visit, done, sent, call.slot_of_client, call.clients) if keep else None
+        everything = Sent(done.tally, uploads, call.matrix, call.heaviest)
+        message = None if visit.per_client else sent
+        number = plan.read("round", 0)
+        state, judgement = server_step(server, state, everything, message, number, call.server_key)
+        return state, done.memory, done.report, judgement
 
     return round
 
 
-def step_unless_empty(algorithm: Algorithm, task: Task, state: Tree, mixed: Aggregate) -> Tree:
-    """The server's state after a step; momentum must not move it when nothing was accepted."""
-    return pytrees.where(
-        mixed.accepted > 0, algorithm.aggregate(task, state, as_promised(algorithm, mixed)), state
-    )
+def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients: Any) -> Uploads:
+    """The single uploads of all devices, in the order of the cohort."""
+    kept: Any = done.kept
+    here = (kept, done.report["accepted"])
+    (upload, weight, importance), accepted = in_cohort_order(here, slots)
+    start = None
+    if visit.server.aggregator.sees_uploads:
+        many = accepted.shape[0]
+        start = (
+            in_cohort_order(sent, slots)
+            if visit.per_client
+            else jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (many, *leaf.shape)), sent)
+        )
+    return Uploads(upload, weight, importance, accepted, clients, start)
 
 
 @cached_program
 def round_program(
-    algorithm: Algorithm,
-    task: Task,
+    server: Server,
     mesh: Mesh,
     gathered: bool,
     capacity: int,
     watch: tuple[str, ...] = (),
-    own: bool = False,
+    per_client: bool = False,
+    matrix: bool = False,
 ) -> Callable[..., Any]:
     """Compile one round."""
-    slots = (
-        REPLICATED,
-        PER_DEVICE if own else REPLICATED,
-        PER_DEVICE if gathered else REPLICATED,
-        PER_DEVICE,
-        PER_DEVICE,
-        REPLICATED,
-    )
-    visit = Visit(algorithm, task, capacity, watch, own)
-    return compiled(make_round(visit), mesh, slots, (REPLICATED, PER_DEVICE, PER_DEVICE))
+    visit = Visit(server, capacity, watch, per_client)
+    given = (REPLICATED, *_placed(per_client, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    return compiled(make_round(visit, matrix), mesh, given, (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED))
 
 
 @cached_program
 def walk_program(
-    algorithm: Algorithm,
-    task: Task,
+    server: Server,
     mesh: Mesh,
     gathered: bool,
     capacity: int,
     watch: tuple[str, ...] = (),
-    own: bool = False,
+    per_client: bool = False,
     keep: bool = False,
+    summed: bool = True,
 ) -> Callable[..., Walk]:
-    """Compile the clients' part of a round: `(told, rows, plan, memory, key) -> walk`."""
-    slots = (
-        PER_DEVICE if own else REPLICATED,
-        PER_DEVICE if gathered else REPLICATED,
-        PER_DEVICE,
-        PER_DEVICE,
-        REPLICATED,
-    )
-    each: Any = (REPLICATED,) * 4 + (PER_DEVICE,) * 4
-    made: Any = Walk(*each)
-    visit = Visit(algorithm, task, capacity, watch, own)
-    return compiled(make_walk(visit, keep), mesh, slots, made)
+    """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
+    visit = Visit(server, capacity, watch, per_client)
+    given = (*_placed(per_client, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
+    return compiled(make_walk(visit, keep, summed), mesh, given, Walk(*made))
 
 
 @cached_program
-def rounds_program(algorithm: Algorithm, task: Task, mesh: Mesh, capacity: int) -> Callable[..., Any]:
+def rounds_program(server: Server, mesh: Mesh, capacity: int) -> Callable[..., Any]:
     """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
 
     Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
     clients remember nothing, so that the host has nothing to do between two rounds.
     """
-    visit = Visit(algorithm, task, capacity)
+    algorithm, task, _ = server
+    visit = Visit(server, capacity)
     one = make_round(visit)
 
-    def rounds(state: Tree, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[Tree, Tree]:
-        def turn(state: Tree, k: Any) -> tuple[Tree, Tree]:
+    def rounds(state: State, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
+        def take(state: State, k: Any) -> tuple[State, PyTree]:
             message = algorithm.broadcast(task, state)
-            state, _, report = one(state, message, rows, pytrees.row(plans, k), {}, Call(None, None, key))
+            state, _, report, _ = one(state, message, rows, pytrees.row(plans, k), {}, Call(None, None, key))
             return state, report
 
         first = pytrees.row(plans, 0)
-        reply = visit.shapes(algorithm.broadcast(task, state), rows, first, key, {})[2]
-        each = zeros(reported(reply), first.slots)
-        reports = zeros(each, plans.numbers.shape[0])
+        message = algorithm.broadcast(task, state)
+        _, _, reply = visit.shapes(message, rows, first, key, {})
+        shapes = jax.eval_shape(lambda r, m: receive_reply(server.aggregator, r, m).report, reply, message)
+        reports = zeros(zeros(shapes, first.slots), plans.numbers.shape[0])
 
-        def step(k: Any, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
-            state, report = turn(carry[0], k)
+        def step(k: Any, carry: tuple[State, PyTree]) -> tuple[State, PyTree]:
+            state, report = take(carry[0], k)
             return state, set_row(carry[1], k, report)
 
         return lax.fori_loop(0, count[0], step, (state, reports))
 
     each = PartitionSpec(None, AXIS)
     return compiled(rounds, mesh, (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED), (REPLICATED, each))
+
+
+def _placed(per_client: bool, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
+    """Where messages and rows lie."""
+    return PER_DEVICE if per_client else REPLICATED, PER_DEVICE if gathered else REPLICATED
 
 
 def compiled(
@@ -312,63 +297,17 @@ def compiled(
     return jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
 
 
-def in_cohort_order(local: Tree, slot_of_client: Any) -> Tree:
-    """What all devices hold for their places, brought together in the order of the cohort."""
+def in_cohort_order(local: PyTree, slot_of_client: Any) -> PyTree:
+    """What all devices hold for their slots, brought together in the order of the cohort."""
     return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[slot_of_client], local)
 
 
-def mix(matrix: jax.Array, uploads: Tree, accepted: jax.Array) -> Tree:
-    """One weighted sum of uploads per row of the matrix, over the accepted ones, keeping each row's sum."""
-    kept = matrix * accepted
-    kept = kept * reweight(matrix.sum(1), kept.sum(1))[:, None]
-    return jax.tree.map(lambda u: jnp.tensordot(kept, u, axes=1), uploads)
-
-
-def _add(walk: Walk, i: Any, plan: Plan, go: Callable[..., tuple[Tree, Tree, Reply]], keep: bool) -> Walk:
-    """Visit the client in place `i` and add what it sends."""
-    message, old, reply = go(i, pytrees.row(walk.memory, i))
-    accepted = pytrees.all_finite(reply.upload)
-    upload = pytrees.where(accepted, reply.upload, pytrees.zeros_like(reply.upload))
-    memory = pytrees.where(accepted, reply.memory, old)
-    weight = plan.read("weight", i)
-    given, one, share = (jnp.where(accepted, n, 0.0) for n in (weight, 1.0, plan.read("importance", i)))
-    sums = Sums(*(a + b for a, b in zip(walk.sums, (weight, given, one, share), strict=True)))
-    report = {"accepted": accepted.astype(jnp.float32), **reply.report}
-    return Walk(
-        pytrees.add_scaled(walk.total, given, upload) if jax.tree.leaves(walk.total) else walk.total,
-        pytrees.add_scaled(walk.start, given, message) if jax.tree.leaves(walk.start) else walk.start,
-        pytrees.add_scaled(walk.even, share, upload) if jax.tree.leaves(walk.even) else walk.even,
-        sums,
-        set_row(walk.memory, i, memory),
-        set_row(walk.uploads, i, upload) if keep else walk.uploads,
-        set_row(walk.weights, i, given) if keep else walk.weights,
-        set_row(walk.report, i, report),
-    )
-
-
-def reported(reply: Reply) -> Tree:
-    """The shapes of what is recorded of one client."""
-    return {"accepted": jax.ShapeDtypeStruct((), jnp.float32), **reply.report}
-
-
-def reweight(asked: jax.Array, given: jax.Array) -> jax.Array:
-    """What brings the accepted weight back to the weight that was asked for."""
-    return jnp.where(given != 0, asked / jnp.where(given != 0, given, 1.0), 0.0)
-
-
-def zeros(shapes: Tree, slots: int | None = None) -> Tree:
+def zeros(shapes: PyTree, slots: int | None = None) -> PyTree:
     """Zeros of these shapes, with a leading axis if asked for."""
     lead = () if slots is None else (slots,)
     return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
 
 
-def summed_up(shapes: Tree) -> Tree:
-    """The shapes of weighted sums: whole numbers, weighted, are fractions."""
-    return jax.tree.map(
-        lambda s: jax.ShapeDtypeStruct(s.shape, jnp.promote_types(s.dtype, jnp.float32)), shapes
-    )
-
-
-def set_row(tree: Tree, i: Any, values: Tree) -> Tree:
+def set_row(tree: PyTree, i: Any, values: PyTree) -> PyTree:
     """The tree with row `i` replaced."""
     return jax.tree.map(lambda whole, one: whole.at[i].set(one), tree, values)

@@ -1,4 +1,4 @@
-"""How are many small aggregations run as one cohort?
+"""How are many small asynchronous aggregations run as one cohort?  (Blocks of stale steps.)
 
 Results that start from models which are already there do not depend on each other, even if the server
 aggregates them one after the other: their local work is one cohort, spread over the cores. Then the server
@@ -16,13 +16,10 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from ...algorithms import Aggregate, Algorithm
+from ...aggregation.server_step import Sent, Server, server_step
+from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
-from ...core.pytrees import Tree
-from ...models import Task
-from ...timing import Step
-from ...typing import Float64s, Int64s
-from ..base import Messages
+from ...typing import Int64s, Memory, Message, PyTree, State
 from ..programs import cached_program
 from .layout import Layout
 from .plan import Plan
@@ -34,9 +31,7 @@ from .program import (
     compiled,
     in_cohort_order,
     make_walk,
-    reweight,
     set_row,
-    step_unless_empty,
     zeros,
 )
 
@@ -44,10 +39,8 @@ from .program import (
 class Order(NamedTuple):
     """The results in the order in which the server takes them."""
 
-    slot_of_client: Any
+    slot: Any
     """Where each is in the layout."""
-    weight: Any
-    importance: Any
     last: Any
     """Whether it is the last of its step."""
     round: Any
@@ -56,81 +49,55 @@ class Order(NamedTuple):
     """How many results are real (an array of one number)."""
 
 
-class Server(NamedTuple):
+class Progress(NamedTuple):
     """What is carried from result to result."""
 
-    state: Tree
-    total: Tree
-    start: Tree
-    even: Tree
-    asked: Any
-    given: Any
-    accepted: Any
-    share: Any
+    state: State
+    tally: Tally
+    """Of the step that is open."""
     steps: Any
-    messages: Tree
+    """How many are closed."""
+    broadcasts: Message
 
 
-def make_stale(
-    algorithm: Algorithm, task: Task, capacity: int, watch: tuple[str, ...]
-) -> Callable[..., tuple[Tree, Tree, Tree, Tree]]:
-    """Some steps, as every device runs them: `(state, told, rows, plan, memory, order, key) -> (state,
-    messages, memory, report)`."""
-    walk = make_walk(Visit(algorithm, task, capacity, watch, own=True), keep=True)
+def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTree]]:
+    """Some steps, as every device runs them: `(state, sent, rows, plan, memory, order, key) -> (state,
+    broadcasts, memory, report)`."""
+    server, (algorithm, task, _) = visit.server, visit.server
+    walk = make_walk(visit, keep=True, summed=False)
 
     def steps(
-        state: Tree, told: Tree, rows: Rows, plan: Plan, memory: Tree, order: Order, key: jax.Array
-    ) -> tuple[Tree, Tree, Tree, Tree]:
-        done = walk(told, rows, plan, memory, key)
-        sent, begun, accepted = (
-            in_cohort_order(part, order.slot_of_client)
-            for part in (done.uploads, told, done.report["accepted"])
-        )
+        state: State, sent: Message, rows: Rows, plan: Plan, memory: Memory, order: Order, key: jax.Array
+    ) -> tuple[State, Message, Memory, PyTree]:
+        done = walk(sent, rows, plan, memory, key)
+        results = in_cohort_order((done.kept, sent, done.report["accepted"]), order.slot)
 
-        def take(i: Any, server: Server) -> Server:
-            given, share = accepted[i] * order.weight[i], accepted[i] * order.importance[i]
-            even = server.even
-            if algorithm.sums_by_importance:
-                even = pytrees.add_scaled(even, share, pytrees.row(sent, i))
-            server = server._replace(
-                total=pytrees.add_scaled(server.total, given, pytrees.row(sent, i)),
-                start=pytrees.add_scaled(server.start, given, pytrees.row(begun, i)),
-                even=even,
-                asked=server.asked + order.weight[i],
-                given=server.given + given,
-                accepted=server.accepted + accepted[i],
-                share=server.share + share,
-            )
-            return lax.cond(order.last[i], lambda s: close(s, order.round[i]), lambda s: s, server)
+        def take(i: Any, now: Progress) -> Progress:
+            kept, start, accepted = pytrees.row(results, i)
+            tally = now.tally.add(kept.upload, start, kept.weight, kept.importance, accepted)
+            now = now._replace(tally=tally)
+            return lax.cond(order.last[i], lambda n: close(n, order.round[i]), lambda n: n, now)
 
-        def close(server: Server, round: Any) -> Server:
-            ratio = reweight(server.asked, server.given)
-            total, start = pytrees.scale(ratio, server.total), pytrees.scale(ratio, server.start)
-            asked, accepted, share = server.asked, server.accepted, server.share
-            mixed = Aggregate(total, start, asked, accepted, share, round=round, importance_sum=server.even)
-            new = step_unless_empty(algorithm, task, server.state, mixed)
-            messages = set_row(server.messages, server.steps, algorithm.broadcast(task, new))
-            return opened(new, server.steps + 1, messages)
+        def close(now: Progress, round: Any) -> Progress:
+            new, _ = server_step(server, now.state, Sent(now.tally), None, round)
+            broadcasts = set_row(now.broadcasts, now.steps, algorithm.broadcast(task, new))
+            return Progress(new, nothing(), now.steps + 1, broadcasts)
 
-        def opened(state: Tree, count: Any, messages: Tree) -> Server:
-            nothing = jnp.zeros(())
-            upload, message = (
-                jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), t) for t in (sent, begun)
-            )
-            even = upload if algorithm.sums_by_importance else {}
-            return Server(state, upload, message, even, nothing, nothing, nothing, nothing, count, messages)
+        def nothing() -> Tally:
+            kept, start, _ = pytrees.row(results, 0)
+            return empty_tally(kept.upload, start, algorithm.sums_by_importance)
 
-        told_later = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
-        first = opened(state, jnp.zeros((), jnp.int32), zeros(told_later, len(order.slot_of_client)))
+        shapes = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+        first = Progress(state, nothing(), jnp.zeros((), jnp.int32), zeros(shapes, len(order.slot)))
         end = lax.fori_loop(0, order.count[0], take, first)
-        return end.state, end.messages, done.memory, done.report
+        return end.state, end.broadcasts, done.memory, done.report
 
     return steps
 
 
 @cached_program
 def stale_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
+    server: Server, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Compile some steps in a row."""
     given = (
@@ -142,12 +109,8 @@ def stale_program(
         REPLICATED,
         REPLICATED,
     )
-    return compiled(
-        make_stale(algorithm, task, capacity, watch),
-        mesh,
-        given,
-        (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE),
-    )
+    made = (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE)
+    return compiled(make_stale(Visit(server, capacity, watch, per_client=True)), mesh, given, made)
 
 
 def power_of_two(n: int) -> int:
@@ -159,43 +122,15 @@ def power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def one_cohort(steps: list[Step]) -> tuple[Step, Int64s]:
-    """The clients of some steps as one, and where each step ends; no client is in two of them."""
-    ends = np.cumsum([len(step.clients) for step in steps])
-    if len(steps) == 1:
-        return steps[0], ends
-    jobs = [np.full(len(s.clients), s.number) if s.jobs is None else s.jobs for s in steps]
-    clients, versions, weights = (
-        np.concatenate([getattr(step, name) for step in steps]) for name in ("clients", "versions", "weights")
-    )
-    return Step(steps[0].number, clients, versions, weights, jobs=np.concatenate(jobs)), ends
-
-
-def as_rows(told: Messages, clients: int) -> Tree:
-    """One message for each client, also where they were all sent the same."""
-    if told.own:
-        return told.message
-    return jax.tree.map(
-        lambda leaf: np.broadcast_to(np.asarray(leaf), (clients, *np.shape(leaf))), told.message
-    )
-
-
-def in_order(
-    whole: Step,
-    ends: Int64s,
-    numbers: Int64s,
-    layout: Layout,
-    importance: Float64s,
-) -> Order:
-    """The order in which the server takes results, padded to one of a few lengths."""
-    count = len(whole.clients)
+def in_order(ends: Int64s, numbers: Int64s, layout: Layout) -> Order:
+    """The order in which the server takes results, padded to one of a few lengths; `ends` are where steps
+    end, `numbers` each result's step."""
+    count = len(numbers)
     last = np.zeros(count, bool)
     last[ends - 1] = True
     room = (0, power_of_two(count) - count)
     return Order(
         np.pad(layout.slot_of_client.astype(np.int32), room),
-        np.pad(whole.weights.astype(np.float32), room),
-        np.pad(importance[whole.clients].astype(np.float32), room),
         np.pad(last, room),
         np.pad(numbers.astype(np.int32), room),
         np.array([count], np.int32),

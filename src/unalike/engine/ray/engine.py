@@ -15,22 +15,25 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...core.pytrees import Tree
+from ...algorithms import Messages
 from ...errors import ConfigError
 from ...timing import Step
-from ...typing import ClientIds
-from ..base import Messages, OneProcess, Setting, engine_registry
-from ..distributed import Distributed, Visited, joined
+from ...typing import ClientIds, Int64s, Memory
+from ..base import Setting, engine_registry
+from ..distributed import Distributed, Visited, join
 from ..local.evaluation import Means, unmeasured
 from ..memories import Memories
-from ..shards import partition_clients, parts_of
+from ..shards import ShardPart, partition_clients, parts_of
 from .memories import ShardedMemories
 from .pool import Call, Pool
 from .session import connect, library, room
 
+SentMessages = tuple[Any, Int64s | None]
+"""The tree of messages, or a reference to it in Ray's store, and which of them each client is sent."""
+
 
 @engine_registry.add("ray")
-class RayEngine(OneProcess, Distributed):
+class RayEngine(Distributed):
     """A Ray cluster; `ray:4` has four workers, `ray:4,2` gives each two cores."""
 
     def __init__(self, workers: int | None = None, cores: int | None = None, *, setting: Setting) -> None:
@@ -44,27 +47,26 @@ class RayEngine(OneProcess, Distributed):
         self.pool = Pool(ray, setting, shares, cores)
         self._last: tuple[Any, Any] = (None, None)
 
-    def memories(self, template: Tree, clients: int) -> Memories:
+    def memories(self, template: Memory, clients: int) -> Memories:
         """With the workers, who are there when this returns."""
         self.pool.begin(template)
         return ShardedMemories(template, clients, self.pool)
 
-    def visit(self, step: Step, told: Messages, memories: Memories, keep: bool) -> Visited:
+    def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """Every worker lets its own clients work."""
-        parts = parts_of(step, told, self.pool.owner)
-        shared = None if told.own else self._sent(told.message)
-        calls = {k: _visit(part, shared, keep) for k, (_, part) in parts.items()}
+        parts = parts_of(step, messages, self.pool.owner)
+        calls = {k: _visit(part, self._sent(part.messages), keep) for k, part in parts.items()}
         answers = self.pool.ask(calls)
         if memories:
             assert isinstance(memories, ShardedMemories)
             memories.admit(step.clients)
             for k, (_, remembered) in answers.items():
-                self.pool.note(k, remembered, len(parts[k][0]))
-        return joined([answers[k][0] for k in parts], [slots for slots, _ in parts.values()])
+                self.pool.note(k, remembered, len(parts[k].places))
+        return join([answers[k][0] for k in parts], [part.places for part in parts.values()])
 
     def evaluate(
         self,
-        message: Tree,
+        messages: Messages,
         memories: Memories,
         split: str,
         round: int,
@@ -74,8 +76,8 @@ class RayEngine(OneProcess, Distributed):
         chosen = np.arange(len(self.pool.owner)) if clients is None else clients
         owner = self.pool.owner[chosen]
         slots = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
-        told = {k: self._told(message, k) for k in slots}
-        calls = {k: _evaluate(told[k], split, round, chosen[place]) for k, place in slots.items()}
+        sent = {k: self._sent(messages.select(self.pool.shares[k]).alone()) for k in slots}
+        calls = {k: _evaluate(sent[k], split, round, chosen[place]) for k, place in slots.items()}
         means = unmeasured(len(chosen), self.setting.task)
         for k, (found, *_) in self.pool.ask(calls).items():
             for name, values in found.items():
@@ -91,32 +93,26 @@ class RayEngine(OneProcess, Distributed):
         """End the workers, and Ray where it was started for them."""
         self.pool.close()
 
-    def _sent(self, message: Tree) -> Any:
-        """A message in Ray's store, once for all workers and all that is asked about it."""
-        if self._last[0] is not message:
-            self._last = (message, self.pool.ray.put(jax.tree.map(np.asarray, message)))
-        return self._last[1]
-
-    def _told(self, message: Tree, k: int) -> Any:
-        """What worker k's clients have heard: the message, or where each has its own, theirs."""
-        if not self.setting.algorithm.decentralized:
-            return self._sent(message)
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[self.pool.shares[k]], message)
+    def _sent(self, messages: Messages) -> SentMessages:
+        """Messages for a worker: one for all workers is put into Ray's store once, for all that is asked
+        about it."""
+        if messages.rows is not None:
+            return messages.tree, messages.rows
+        if self._last[0] is not messages.tree:
+            self._last = (messages.tree, self.pool.ray.put(jax.tree.map(np.asarray, messages.tree)))
+        return self._last[1], None
 
 
-def _visit(part: tuple[Step, Messages], shared: Any, keep: bool) -> Call:
-    step, told = part
-    message = told.message if shared is None else shared
-
+def _visit(part: ShardPart, sent: SentMessages, keep: bool) -> Call:
     def call(actor: Any) -> Sequence[Any]:
-        answer: Sequence[Any] = actor.visit.options(num_returns=2).remote(step, message, told.own, keep)
+        answer: Sequence[Any] = actor.visit.options(num_returns=2).remote(part.step, *sent, keep)
         return answer
 
     return call
 
 
-def _evaluate(message: Any, split: str, round: int, clients: ClientIds) -> Call:
-    return lambda actor: [actor.evaluate.remote(message, split, round, clients)]
+def _evaluate(sent: SentMessages, split: str, round: int, clients: ClientIds) -> Call:
+    return lambda actor: [actor.evaluate.remote(*sent, split, round, clients)]
 
 
 def _cores(cores: int | None, setting: Setting) -> int:

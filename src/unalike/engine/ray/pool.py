@@ -52,8 +52,14 @@ class Pool:
         self._kind = (ray.get_runtime_context().get_node_id(), cores, *around.values())
         finalize(self, _hand_on, ray, self._kind, self.actors).atexit = False
         # Their functions may be of the user's script, which workers cannot import: they go by value.
-        nouns = ray.cloudpickle.dumps((setting.task, setting.algorithm))
-        bare: Any = {"federation": None, "task": None, "algorithm": None, "devices": cores}
+        nouns = ray.cloudpickle.dumps(tuple(setting.server))
+        bare: Any = {
+            "federation": None,
+            "task": None,
+            "algorithm": None,
+            "aggregator": None,
+            "devices": cores,
+        }
         self._common = (ray.put(setting._replace(**bare)), ray.put(nouns))
         _OPEN.add(self)
 

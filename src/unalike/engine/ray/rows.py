@@ -41,7 +41,7 @@ class OnDisk(NamedTuple):
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape).view(np.ndarray)
 
 
-class WireMessage(NamedTuple):
+class ShardRows(NamedTuple):
     """What a worker is sent of the federation."""
 
     federation: Federation
@@ -66,19 +66,19 @@ def on_disk(array: Array) -> OnDisk | None:
     return OnDisk(os.path.abspath(str(whole.filename)), int(whole.offset), array.shape, array.dtype)
 
 
-def pack(setting: Setting, clients: ClientIds) -> WireMessage:
+def pack(setting: Setting, clients: ClientIds) -> ShardRows:
     """What the worker of some clients is sent."""
     whole = setting.federation
     part = Part(clients, whole.importance[clients], int(whole.train.sizes.max()))
     rows = replace(whole, given_importance=None)  # the part knows; a shard's shares would mean nothing
     if on_disk(rows.train.x) is None:
-        return WireMessage(rows.subset(clients), False, part)
-    return WireMessage(_each_array(rows, lambda array: on_disk(array) or array), True, part)
+        return ShardRows(rows.subset(clients), False, part)
+    return ShardRows(_each_array(rows, lambda array: on_disk(array) or array), True, part)
 
 
-def unpack(setting: Setting, parcel: WireMessage) -> Setting:
+def unpack(setting: Setting, rows: ShardRows) -> Setting:
     """The setting of a worker's clients, with rows in its own memory; `setting` lacks only the federation."""
-    federation, everyone, (numbers, importance, largest) = parcel
+    federation, everyone, (numbers, importance, largest) = rows
     if everyone:
         opened = _each_array(federation, lambda a: a.open() if isinstance(a, OnDisk) else a)
         federation = opened.subset(numbers)

@@ -13,16 +13,16 @@ from typing import Any
 
 import jax
 
-from ...algorithms import Algorithm
+from ...aggregation.server_step import Server
+from ...algorithms import Messages
 from ...core.pytrees import Tree
-from ...models import Task
 from ...timing import Step
-from ...typing import ClientIds, Float64s, Int64s
-from ..base import Messages, Setting
+from ...typing import ClientIds, Float64s, Int64s, Message
+from ..base import Setting
 from ..distributed import Visited
 from ..memories import Memories
 from ..shards import Shard
-from .rows import WireMessage, unpack
+from .rows import ShardRows, unpack
 
 Remembered = tuple[Int64s, Tree]
 """Clients, by their numbers in the whole federation, and their memories along a leading axis."""
@@ -33,10 +33,11 @@ SHARED = ("enable_x64", "default_prng_impl", "threefry_partitionable")
 class Worker:
     """Holds a shard; Ray makes an actor of it."""
 
-    def begin(self, setting: Setting, nouns: bytes, parcel: WireMessage, template: Tree) -> None:
+    def begin(self, setting: Setting, nouns: bytes, rows: ShardRows, template: Tree) -> None:
         """Take the rows; nobody remembers anything yet."""
-        task, algorithm = thawed(nouns)
-        self.shard = Shard(unpack(setting._replace(task=task, algorithm=algorithm), parcel), template)
+        algorithm, task, aggregator = thawed(nouns)
+        whole = setting._replace(task=task, algorithm=algorithm, aggregator=aggregator)
+        self.shard = Shard(unpack(whole, rows), template)
 
     def ready(self) -> None:
         """Answer; everything that was asked before is done."""
@@ -49,14 +50,16 @@ class Worker:
         """Begin again with the same rows."""
         self.shard.memories = Memories(template, len(self.shard.engine.setting.federation))
 
-    def visit(self, step: Step, message: Tree, own: bool, keep: bool) -> tuple[Visited, Remembered]:
+    def visit(self, step: Step, sent: Message, rows: Int64s | None, keep: bool) -> tuple[Visited, Remembered]:
         """Let clients work; also what they remember now, which outlives this process in Ray's store."""
-        done = self.shard.visit(step, Messages(message, own), keep)
+        done = self.shard.visit(step, Messages(sent, rows), keep)
         return done, self.remembered(step.clients)
 
-    def evaluate(self, message: Tree, split: str, round: int, clients: ClientIds) -> dict[str, Float64s]:
+    def evaluate(
+        self, sent: Message, rows: Int64s | None, split: str, round: int, clients: ClientIds
+    ) -> dict[str, Float64s]:
         """Metrics of some clients."""
-        return self.shard.evaluate(message, split, round, clients)
+        return self.shard.evaluate(Messages(sent, rows), split, round, clients)
 
     def remembered(self, clients: ClientIds) -> Remembered:
         """What some clients remember."""
@@ -75,11 +78,10 @@ class Worker:
 
 
 @lru_cache(maxsize=16)
-def thawed(nouns: bytes) -> tuple[Task, Algorithm]:
-    """A task and an algorithm; the same ones for the same bytes, so that programs are compiled once for all
-    trainings of a method, as on one machine."""
-    task, algorithm = pickle.loads(nouns)
-    return task, algorithm
+def thawed(nouns: bytes) -> Server:
+    """A method, its task and its aggregator; the same ones for the same bytes, so that programs are compiled
+    once for all trainings of a method, as on one machine."""
+    return Server(*pickle.loads(nouns))
 
 
 def surroundings(cores: int) -> dict[str, str]:

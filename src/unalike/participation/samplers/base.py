@@ -62,7 +62,7 @@ class SizedSampler(Sampler):
 
 def check_draw(who: Participation, importance: Float64s, seed: int) -> None:
     """Raise if a sampler cannot draw by these importances: some find that out only when they draw."""
-    remembers = type(who).state is not Participation.state
+    remembers = who.remembers
     if isinstance(who, Sampler) and type(who).draw is not Sampler.draw and not who.asks and not remembers:
         who.draw(importance, generator(seed, "check"))
 

@@ -24,6 +24,10 @@ from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 class Full(Sampler):
     """Every client, every round, weighted by importance."""
 
+    @property
+    def everyone(self) -> bool:
+        return True
+
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         return Cohort(np.arange(len(importance)), importance)
 

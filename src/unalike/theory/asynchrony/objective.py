@@ -292,7 +292,7 @@ class Begun:
         """Each client's ticks for its first job."""
         everyone = np.arange(len(self.clients.importance))
         each = self.plain.times.ticks(everyone, np.zeros_like(everyone))
-        return [int(t) * self.plain.flight.finer for t in each]
+        return [int(t) * self.plain.jobs.finer for t in each]
 
 
 def unweighted(timing: Timing) -> Timing:

@@ -1,4 +1,4 @@
-"""Which jobs are in the air?
+"""Which jobs of clients are under way?
 
 A client that was sent a model works on one job until its result is ready; the server takes results when its
 policy says so. A :class:`Jobs` knows all jobs, by ticks, and which versions of the model they started from.
@@ -34,11 +34,11 @@ class Jobs:
         self.started, self.ready = np.zeros(clients, np.int64), np.zeros(clients, np.int64)
         self.given_up = np.zeros(clients, np.bool_)
         """Whether each client's job takes too long, and ends without a result."""
-        self.jobs = np.zeros(clients, np.int64)
+        self.begun = np.zeros(clients, np.int64)
         """How many jobs each client has begun."""
         self._queue: list[tuple[int, int]] = []
         self._uses: dict[int, int] = {}
-        self._grounded: set[int] = set(range(clients))
+        self._idle: set[int] = set(range(clients))
         self._durations: dict[int, ClientIds] = {}
         self.pause: Callable[[float], None] = time.sleep
         """How to wait for real clients; raises when somebody asks to stop."""
@@ -49,7 +49,9 @@ class Jobs:
     def send(self, clients: ClientIds, version: int, now: int) -> None:
         """Clients that do not work begin a job on this version."""
         if len(clients) > FEW:
-            ends = now + self._in_time(clients, self.finer * self.hardware.ticks(clients, self.jobs[clients]))
+            ends = now + self._in_time(
+                clients, self.finer * self.hardware.ticks(clients, self.begun[clients])
+            )
             self._queue.extend(zip(ends.tolist(), clients.tolist(), strict=True))
             heapq.heapify(self._queue)
             self.ready[clients] = ends
@@ -58,11 +60,11 @@ class Jobs:
                 end = now + int(self._in_time(client, self._duration(client)))
                 heapq.heappush(self._queue, (end, client))
                 self.ready[client] = end
-        self._depart(clients, version, now)
+        self._begin(clients, version, now)
 
-    def _depart(self, clients: ClientIds, version: int, now: int) -> None:
-        self.jobs[clients] += 1
-        self._grounded.difference_update(clients.tolist())
+    def _begin(self, clients: ClientIds, version: int, now: int) -> None:
+        self.begun[clients] += 1
+        self._idle.difference_update(clients.tolist())
         self.version[clients], self.started[clients] = version, now
         if len(clients):
             self._uses[version] = self._uses.get(version, 0) + len(clients)
@@ -82,11 +84,11 @@ class Jobs:
         """The client whose result is ready first (the smaller number among equals); it stops working."""
         return heapq.heappop(self._queue)[1]
 
-    def land(self, clients: ClientIds) -> tuple[ClientIds, ClientIds]:
+    def finish(self, clients: ClientIds) -> tuple[ClientIds, ClientIds]:
         """These clients work no longer; the versions they worked on, and those that nobody works on now."""
         versions = self.version[clients]
         self.version[clients] = -1
-        self._grounded.update(clients.tolist())
+        self._idle.update(clients.tolist())
         unused = []
         for version in versions.tolist():
             self._uses[version] -= 1
@@ -96,7 +98,7 @@ class Jobs:
         return versions, np.array(unused, np.int64)
 
     def cancel(self, clients: ClientIds) -> None:
-        """Forget the jobs of these clients, who are still to land."""
+        """Forget the jobs of these clients, who are still to finish."""
         gone = set(clients.tolist())
         self._queue = [(end, client) for end, client in self._queue if client not in gone]
         heapq.heapify(self._queue)
@@ -111,7 +113,7 @@ class Jobs:
 
     def idle(self) -> ClientIds:
         """The clients that do not work."""
-        return np.array(sorted(self._grounded), np.int64)
+        return np.array(sorted(self._idle), np.int64)
 
     def _in_time(self, clients: Any, durations: Any) -> Any:
         """Durations until a result is there or the job is given up."""
@@ -122,10 +124,10 @@ class Jobs:
 
     def _duration(self, client: int) -> int:
         """The next duration of one client."""
-        job = 0 if self.hardware.fixed else int(self.jobs[client])
+        job = 0 if self.hardware.fixed else int(self.begun[client])
         everyone = self._durations.get(job)
         if everyone is None:
-            clients = np.arange(len(self.jobs))
+            clients = np.arange(len(self.begun))
             everyone = self.finer * self.hardware.ticks(clients, np.full(len(clients), job))
             self._durations[job] = everyone
             if len(self._durations) * len(clients) > CACHED and len(self._durations) > 2:
@@ -138,17 +140,17 @@ class Jobs:
             "version": self.version.copy(),
             "started": self.started.copy(),
             "ready": self.ready.copy(),
-            "jobs": self.jobs.copy(),
+            "jobs": self.begun.copy(),
             "given_up": self.given_up.copy(),
             "queue": np.array([client for _, client in sorted(self._queue)], np.int64),
         }
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
-        self.version, self.started, self.ready, self.jobs, self.given_up = (
+        self.version, self.started, self.ready, self.begun, self.given_up = (
             np.array(state[name]) for name in ("version", "started", "ready", "jobs", "given_up")
         )
         self._queue = [(int(self.ready[client]), int(client)) for client in state["queue"]]
-        self._grounded = set(np.flatnonzero(self.version < 0).tolist())
+        self._idle = set(np.flatnonzero(self.version < 0).tolist())
         versions, counts = np.unique(self.version[self.version >= 0], return_counts=True)
         self._uses = dict(zip(versions.tolist(), counts.tolist(), strict=True))

@@ -93,8 +93,8 @@ class Policy(Timing):
 
     def begin(self, clients: Clients) -> None:
         count = len(clients.importance)
-        if clients.flight is not None:
-            self._begin_real(clients, clients.flight)
+        if clients.jobs is not None:
+            self._begin_real(clients, clients.jobs)
             return
         times = self.hardware
         if isinstance(times, str):
@@ -111,15 +111,15 @@ class Policy(Timing):
         longest = None if self.timeout is None else self.ticks(self.timeout)
         self._begin_with(Jobs(times, count, self.resolution // times.resolution, longest))
 
-    def _begin_real(self, clients: Clients, flight: Jobs) -> None:
+    def _begin_real(self, clients: Clients, jobs: Jobs) -> None:
         """Results arrive when they arrive: ticks are milliseconds, and how often clients report is seen, not
         known."""
         self.clients, self.now, self.resolution = clients, 0, MILLISECONDS
-        self._begin_with(flight)
+        self._begin_with(jobs)
 
-    def _begin_with(self, flight: Jobs) -> None:
+    def _begin_with(self, jobs: Jobs) -> None:
         count = len(self.clients.importance)
-        self.flight = flight
+        self.jobs = jobs
         self.heard = 0
         """The tick of the last result that was awaited, or of its loss."""
         self.lost: list[int] = []
@@ -145,7 +145,7 @@ class Policy(Timing):
 
     @property
     def _real(self) -> bool:
-        return self.clients.flight is not None
+        return self.clients.jobs is not None
 
     @property
     def _losses(self) -> bool:
@@ -165,15 +165,15 @@ class Policy(Timing):
         number = first
         while True:
             self._send(draw, number)
-            self.now = self.flight.time(self.now)
+            self.now = self.jobs.time(self.now)
             tick, arrived = self.wait()
-            self.flight.sleep(tick)
+            self.jobs.sleep(tick)
             yield self._step(number, tick, np.array(sorted(arrived), np.int64))
             number += 1
 
     def _send(self, draw: Draw, number: int) -> None:
         """Idle clients begin on version `number`: everyone, or those of the round's cohort."""
-        idle = self.flight.idle()
+        idle = self.jobs.idle()
         if getattr(draw, "everyone", False):
             if self.by_cohort:
                 self.chosen(np.arange(len(self.drawn)), self.clients.importance)
@@ -185,13 +185,13 @@ class Policy(Timing):
             self.drawn[idle] = cohort.weights[places]
             if self.weighing.mode == "corrected":  # what is known is known of everyone's presence
                 self.weighing.mode = "online"
-        self.flight.send(idle, number, self.now)
+        self.jobs.send(idle, number, self.now)
 
     def chosen(self, clients: ClientIds, weights: Float64s) -> None:
         """These clients were drawn with these weights, whether they work already or not."""
 
     def _step(self, number: int, tick: int, clients: ClientIds) -> Step:
-        versions, unused = self.flight.land(clients)
+        versions, unused = self.jobs.finish(clients)
         weights = self.weighing.of(clients, number - versions)
         if self.by_cohort:
             weights = weights * self.drawn[clients] * self.correction(clients)
@@ -199,7 +199,7 @@ class Policy(Timing):
             self.weighing.saw(clients)
         lost, self.lost = np.array(self.lost, np.int64), []
         self.now = tick
-        spare = {*unused.tolist(), *self.spare, *(() if self.flight.uses(number) else (number,))}
+        spare = {*unused.tolist(), *self.spare, *(() if self.jobs.uses(number) else (number,))}
         self.spare = []
         return Step(
             number,
@@ -208,9 +208,9 @@ class Policy(Timing):
             weights,
             tick / self.resolution,
             np.fromiter(spare, np.int64, len(spare)),
-            self.flight.jobs[clients] - 1,
-            self.flight.started[clients] / self.resolution,
-            self.flight.ready[clients] / self.resolution,
+            self.jobs.begun[clients] - 1,
+            self.jobs.started[clients] / self.resolution,
+            self.jobs.ready[clients] / self.resolution,
             lost if len(lost) else NONE,
         )
 
@@ -221,12 +221,12 @@ class Policy(Timing):
     def arrivals(self, until: int | None = None, count: int | None = None) -> list[int]:
         """Results that are ready by a tick, or the first so many; those of lost jobs are left out."""
         found: list[int] = []
-        while len(self.flight) and (count is None or len(found) < count):
-            first = self.flight.first(until)
+        while len(self.jobs) and (count is None or len(found) < count):
+            first = self.jobs.first(until)
             if until is not None and first > until:
                 break
-            client = self.flight.take_one()
-            self.heard = int(self.flight.ready[client])
+            client = self.jobs.take_one()
+            self.heard = int(self.jobs.ready[client])
             if self._losses and self._is_lost(client):
                 self.give_up(np.array([client]))
             else:
@@ -236,7 +236,7 @@ class Policy(Timing):
     def give_up(self, clients: ClientIds) -> None:
         """The jobs of these clients, which are no longer awaited, are lost."""
         self.lost.extend(clients.tolist())
-        self.spare.extend(self.flight.land(clients)[1].tolist())
+        self.spare.extend(self.jobs.finish(clients)[1].tolist())
 
     def taken(self, found: list[int]) -> tuple[int, list[int]]:
         """A step when the last of these was ready; without any, when the last was lost, or one unit of time
@@ -247,14 +247,14 @@ class Policy(Timing):
         return max(self.heard, self.now + self.resolution), []
 
     def _is_lost(self, client: int) -> bool:
-        job = int(self.flight.jobs[client]) - 1
-        return bool(self.flight.given_up[client]) or bool(
+        job = int(self.jobs.begun[client]) - 1
+        return bool(self.jobs.given_up[client]) or bool(
             bits(self.clients.seed, "lost job", client, job) * 2.0**-64 < self.dropout
         )
 
     def state(self) -> dict[str, Array]:
         return {
-            **self.flight.state(),
+            **self.jobs.state(),
             **self.weighing.state(),
             "now": np.array(self.now),
             "heard": np.array(self.heard),
@@ -263,7 +263,7 @@ class Policy(Timing):
         }
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        self.flight.restore(state)
+        self.jobs.restore(state)
         self.weighing.restore(state)
         self.now, self.heard, self.drawn = int(state["now"]), int(state["heard"]), np.array(state["drawn"])
         if state["online"]:

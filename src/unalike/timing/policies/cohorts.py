@@ -57,9 +57,9 @@ class _Some(Policy):
         return np.minimum(1 / np.maximum(chance[clients], 1e-6), self.largest_weight)
 
     def leave_late(self) -> None:
-        """Give up the jobs that are still in the air."""
-        late = np.array(sorted(self.flight.working()), np.int64)
-        self.flight.cancel(late)
+        """Give up the jobs that are still under way."""
+        late = np.array(sorted(self.jobs.working()), np.int64)
+        self.jobs.cancel(late)
         self.give_up(late)
 
     def chance(self) -> Float64s | None:
@@ -119,7 +119,7 @@ class Deadline(_Some):
     def wait(self) -> tuple[int, list[int]]:
         tick = self.now + self.ticks(self.time)
         found = self.arrivals(until=tick)
-        if not len(self.flight):  # nobody is late
+        if not len(self.jobs):  # nobody is late
             return self.taken(found)
         if self.late == "drop":
             self.leave_late()

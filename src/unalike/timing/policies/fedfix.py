@@ -49,7 +49,7 @@ class FedFix(Policy):
             return self._undisturbed()
         if self.times.fixed:
             ticks = self._fixed_ticks()
-            longest = ticks.max() if self.flight.longest is None else self.flight.longest
+            longest = ticks.max() if self.jobs.longest is None else self.jobs.longest
             windows = -(-np.minimum(ticks, longest) // self.ticks(self.window))
             return (1 - self.dropout) * (ticks <= longest) / windows
         limit = np.inf if self.timeout is None else float(self.timeout)
@@ -68,4 +68,4 @@ class FedFix(Policy):
 
     def _fixed_ticks(self) -> Int64s:
         everyone = np.arange(len(self.times.mean))
-        return self.flight.finer * self.times.ticks(everyone, np.zeros_like(everyone))
+        return self.jobs.finer * self.times.ticks(everyone, np.zeros_like(everyone))

@@ -29,8 +29,11 @@ from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECOR
 from flwr.server.workflow.secure_aggregation.secaggplus_workflow import WorkflowState
 from flwr.serverapp import Grid
 
-from ...typing import Array, Float64s, Int64s
-from .grid import CheckedGrid
+from ..algorithms import Algorithm
+from ..errors import ConfigError
+from ..participation import Participation
+from ..typing import Array, Float64s, Int64s
+from .central import check_private
 
 FEWEST = 3
 """Clients of a round: of two, each would know the other's upload."""
@@ -75,10 +78,28 @@ def reach(message: list[Array]) -> float:
     return float(2.0 ** np.ceil(np.log2(max(64.0, 4 * largest))))
 
 
+def check_secure(
+    name: str, algorithm: Algorithm, participation: Participation, timing: str, clients: int
+) -> None:
+    """Raise where secure aggregation is not possible."""
+    check_private("secure aggregation", name, algorithm, participation)
+    if timing.partition(":")[0] != "synchronous":
+        raise ConfigError(
+            f"secure aggregation needs everyone's result at once, but with timing {timing!r} results come "
+            "one by one; choose synchronous."
+        )
+    each = min(getattr(participation, "per_round", clients), clients)
+    if each < FEWEST:
+        raise ConfigError(
+            f"secure aggregation hides a client among others, so a round needs at least {FEWEST}, not {each}."
+        )
+
+
 def secure_mean(
-    grid: CheckedGrid, requests: Mapping[int, RecordDict], clipping: float, patience: float, round: int
+    grid: Any, requests: Mapping[int, RecordDict], clipping: float, patience: float, round: int
 ) -> SecureMean | None:
-    """Send every node its request, and get the weighted mean of their vectors; None if too few stayed."""
+    """Send every node its request through a `grid` that checks what comes back, and get the weighted mean of
+    their vectors; None if too few stayed."""
     result = _Result(list(requests))
     records = {
         MAIN_CONFIGS_RECORD: ConfigRecord({Key.CURRENT_ROUND: round}),

@@ -1,0 +1,53 @@
+"""How good is the model now, and is anything unusual?  (Evaluation during training.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import Algorithm
+from ..engine import Engine
+from ..runs import Record
+from .consensus import consensus_columns
+from .divergence import Divergence
+from .progress import Progress
+from .round_report import RoundReport, evaluation_columns
+
+
+class Evaluation:
+    """Evaluates on at most so many clients, evenly spaced, and says what is unusual."""
+
+    def __init__(self, engine: Engine, record: Record, clients: int) -> None:
+        self._engine, self._record = engine, record
+        everyone = len(engine.setting.federation)
+        self._clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
+        self.divergence = Divergence(record)
+
+    def add_to(self, report: RoundReport, now: Progress) -> dict[str, Any] | None:
+        """Add metrics and events to a round's report; each client's own metrics are returned."""
+        engine, messages = self._engine, now.messages
+        place = (now.memories, report.round, self._clients)
+        metrics, clients = evaluation_columns(engine, messages, *place)
+        if messages.per_client:
+            metrics |= consensus_columns(engine, messages, *place)
+        report.metrics.update(metrics)
+        astray = self.divergence.look(report.round, report.metrics, messages.tree)
+        report.events.extend([*astray, *self._notices(now), *engine.events()])
+        return clients
+
+    def _notices(self, now: Progress) -> list[dict[str, Any]]:
+        """What the algorithm finds unusual in its clients' memories, and was not recorded before."""
+        algorithm, seen = self._engine.setting.algorithm, now.memories.seen()
+        if type(algorithm).notices is Algorithm.notices or not len(seen):
+            return []
+        rows = self._engine.setting.federation.train.sizes[seen]
+        found = algorithm.notices(now.memories.gather(seen)[0], rows)
+        known = [_gist(event) for event in self._record.events()] if found else []
+        return [event for event in found if _gist(event) not in known]
+
+
+def _gist(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes an event that event, whenever it happened: its words and whole numbers."""
+    return {k: v for k, v in event.items() if k != "round" and isinstance(v, str | int)}

@@ -1,0 +1,135 @@
+"""What is written down of a training, and when?  (The record is written while the next rounds compute.)"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine import Block, Engine, Outcome, Report
+from ..participation import Cohort, Participation
+from ..runs import Record
+from ..timing import Step
+from ..typing import ClientIds
+from .cadence import Cadence
+from .checkpoint import Checkpointer
+from .evaluation import Evaluation
+from .progress import Progress
+from .round_report import RoundReport, round_report
+
+Observer = Callable[[RoundReport, int], None]
+"""Called after every round with what happened and the total number of rounds."""
+MOST_LISTED = 10_000
+"""Larger groups of clients are counted in the record, not listed."""
+
+
+class TakenStep(NamedTuple):
+    """A step that is computed, or still being computed, and not written down yet."""
+
+    step: Step
+    report: Report
+    columns: dict[str, float]
+    events: list[dict[str, Any]]
+    seconds: float
+
+
+class Describe(NamedTuple):
+    """What is needed to say in numbers what happened in a step."""
+
+    traffic: tuple[int, int]
+    """Bytes that one client receives and sends."""
+    name: Callable[[int], str]
+    """The name of a client."""
+    groups: Callable[[int], dict[str, ClientIds]]
+    """Clients that were there, asked or excluded in a round."""
+
+    def __call__(self, taken: TakenStep) -> RoundReport:
+        report = round_report(
+            taken.step, taken.report, *self.traffic, self.name, self.groups(taken.step.number)
+        )
+        report.seconds = taken.seconds
+        report.metrics.update(taken.columns)
+        report.events.extend(taken.events)
+        return report
+
+
+class Recorder:
+    """Writes steps one block late, unless something is due: then what is waiting is written at once."""
+
+    def __init__(
+        self,
+        record: Record,
+        engine: Engine,
+        participation: Participation,
+        now: Progress,
+        cadence: Cadence,
+        describe: Describe,
+        evaluation: Evaluation,
+        checkpointer: Checkpointer,
+        observer: Observer | None = None,
+    ) -> None:
+        self._record, self._engine, self._participation = record, engine, participation
+        self._now, self._cadence = now, cadence
+        self._describe, self._evaluation, self._checkpointer = describe, evaluation, checkpointer
+        self._observer = observer
+        self._waiting: list[TakenStep] = []
+        self._last = time.perf_counter()
+        if now.done == 0:
+            self._write(RoundReport(0, {}), evaluate=True)
+
+    def add(self, block: Block, outcome: Outcome) -> None:
+        """A block was taken; what was taken before it is written meanwhile."""
+        observed = self._observe(block, outcome)
+        self._flush()
+        now = time.perf_counter()
+        seconds = (now - self._last) / len(block.steps)
+        self._waiting = [
+            TakenStep(step, report, columns, events, seconds)
+            for step, report, (columns, events) in zip(block.steps, outcome.reports, observed, strict=True)
+        ]
+        self._last = now
+        if self._cadence.is_due(self._now.done):
+            self._flush()
+            self._last = time.perf_counter()
+
+    def conclude(self, stopped: bool) -> None:
+        """Nothing comes after this; a run that was `stopped` is saved as it is."""
+        self._flush()
+        if stopped:
+            self._checkpointer.save()
+            raise KeyboardInterrupt
+        if self._now.done < self._cadence.rounds:  # the clock has run out
+            self._write(RoundReport(self._now.done, {}), evaluate=True)
+
+    def _observe(self, block: Block, outcome: Outcome) -> list[tuple[dict[str, float], list[dict[str, Any]]]]:
+        """Let the participation and the aggregator see the steps; what is to be recorded of it for each. The
+        engine's events belong to the last step."""
+        who, aggregator = self._participation, self._engine.setting.aggregator
+        observed: list[tuple[dict[str, float], list[dict[str, Any]]]] = []
+        for step, report in zip(block.steps, outcome.reports, strict=True):
+            if who.learns and report:
+                reports = {name: np.asarray(values) for name, values in report.items()}
+                who.observe(step.number, Cohort(step.clients, step.weights), reports)
+            observed.append(aggregator.observe(step, report) if aggregator.observes else ({}, []))
+        observed[-1][1].extend(self._engine.events())
+        return observed
+
+    def _flush(self) -> None:
+        """Write what is waiting; evaluate and save where that is due."""
+        waiting, self._waiting = self._waiting, []
+        for taken in waiting:
+            done = taken.step.number + 1
+            self._write(self._describe(taken), self._cadence.evaluates(done))
+            if self._cadence.saves(done):
+                self._checkpointer.save()
+
+    def _write(self, report: RoundReport, evaluate: bool) -> None:
+        clients = None
+        if evaluate:
+            clients = self._evaluation.add_to(report, self._now)
+        few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
+        self._record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
+        if self._observer:
+            self._observer(report, max(self._cadence.expected, report.round))
