@@ -1,8 +1,10 @@
 """How are tests compiled?
 
 Tests compile hundreds of small programs and run each a few times: compiling must be quick, not running. But
-what is said of bits holds for programs as users compile them, so files that speak of bits are run apart:
-`make test` runs pytest twice, the second time with UNALIKE_EXACT=1, which takes these files only.
+what is said of bits holds for programs as users compile them. Tests that speak of bits are marked
+`@pytest.mark.exact`, and `make test` runs pytest twice: first everything else, compiled quickly, then, with
+UNALIKE_EXACT=1, the marked tests only, compiled as users compile. A test that is asked for by name
+(`pytest tests/some/test_file.py::test_name`) is always run, and compiled as users compile.
 """
 
 import importlib.util
@@ -14,21 +16,24 @@ from pathlib import Path
 
 import pytest
 
-EXACT = (
-    "tests/algorithms/test_fedem.py",
-    "tests/engine/local/test_stale_block.py",
-    "tests/training/test_asynchronous_training.py",
-)
-EXACTLY = bool(os.environ.get("UNALIKE_EXACT"))
+MARK = "exact"
+BY_NAME = "by name"
+HOW = os.environ.setdefault("UNALIKE_EXACT", BY_NAME if any("::" in word for word in sys.argv[1:]) else "")
+"""Empty: compile quickly. Anything else: as users do. In the environment, where workers of xdist find it."""
 QUICKLY = ["--xla_backend_optimization_level=0"]
 if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
     QUICKLY.append("--xla_cpu_use_fusion_emitters=false")
-if not EXACTLY:
+if not HOW:
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
 
-WITHOUT = {"flwr": "src/unalike/deploy/*", "ray": "src/unalike/engine/ray/*"}
+WITHOUT = {
+    "flwr": ("src/unalike/deploy/*", "src/unalike/privacy/secure_aggregation.py"),
+    "ray": ("src/unalike/engine/ray/*",),
+}
 """Modules that cannot be imported without an extra."""
-collect_ignore_glob = [files for extra, files in WITHOUT.items() if importlib.util.find_spec(extra) is None]
+collect_ignore_glob = [
+    files for extra, found in WITHOUT.items() if importlib.util.find_spec(extra) is None for files in found
+]
 
 
 ROOM = 1_200
@@ -51,8 +56,26 @@ def bounded_memory() -> Iterator[None]:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Every file is run in one way, unless it is asked for by name."""
-    if collection_path.is_dir() or collection_path.name == "conftest.py":
+    """Files without a marked test need not be imported to find none, unless they are asked for by name."""
+    if HOW in ("", BY_NAME) or collection_path.is_dir() or collection_path.name == "conftest.py":
         return None
-    exact = collection_path.relative_to(Path(__file__).parent).as_posix() in EXACT
-    return True if exact != EXACTLY else None
+    return None if f"mark.{MARK}" in collection_path.read_text() else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test is run in one way."""
+    if HOW == BY_NAME:
+        return
+    left_out = [item for item in items if (item.get_closest_marker(MARK) is None) == bool(HOW)]
+    items[:] = [item for item in items if (item.get_closest_marker(MARK) is None) != bool(HOW)]
+    config.hook.pytest_deselected(items=left_out)
+    config.stash[LEFT_OUT] = len(left_out)
+
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Whoever runs a file wonders where its tests of bits are."""
+    if not HOW and (count := config.stash.get(LEFT_OUT, 0)):
+        terminalreporter.write_line(f"left out {count} of bits: UNALIKE_EXACT=1 runs those, and only those")

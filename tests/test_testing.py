@@ -32,16 +32,30 @@ WITH_LAYERS = ("fedper", "fedrep", "fedbn")
 SAME_CLASS = ("fedavgm", "fedyogi", "fedadagrad")  # FedAvg with other defaults; fedadam stands for them
 
 
-@pytest.mark.parametrize("name", [name for name in algorithm_registry if name not in SAME_CLASS])
-def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
+OF_BITS = ("same seed", "state survives saving")
+NAMES = [name for name in algorithm_registry if name not in SAME_CLASS]
+
+
+def kept_promises(name, *skip):
     layered = Task.classification(mlp_norm(3, input_shape=(4,), outputs=3), 3)
-    names = check_algorithm(
+    return check_algorithm(
         algorithm_registry.make(name, **SETTINGS.get(name, {})),
         task=layered if name in WITH_LAYERS else None,
         timing=Gossip("ring") if algorithm_registry.make(name).decentralized else None,
-        skip=[NOT_PROMISED.get(name, "")],
+        skip=[NOT_PROMISED.get(name, ""), *skip],
     )
-    assert set(names) == set(CHECKS) - {NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize("name", NAMES)
+def test_every_algorithm_of_the_catalogue_gives_the_same_bytes_for_the_same_seed(name):
+    assert kept_promises(name, *(set(CHECKS) - set(OF_BITS))) == list(OF_BITS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
+    expected = set(CHECKS) - {*OF_BITS, NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
+    assert set(kept_promises(name, *OF_BITS)) == expected
 
 
 def not_claimed(algorithm):

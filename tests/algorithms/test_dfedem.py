@@ -20,16 +20,6 @@ SIZES = [5, 8, 3, 4]
 STEP = {"work": LocalWork(steps=2, batch_size=0), "optimizer": Optimizer("sgd", 0.2), "components": 2}
 
 
-@pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return naive.task()
-
-
 def row_losses(theta, x, y):
     return np.array([naive.loss(theta, x[i : i + 1], y[i : i + 1]) for i in range(len(x))])
 

@@ -14,16 +14,6 @@ SIZES = [5, 8, 3]
 WORK = LocalWork(epochs=2, batch_size=3, shuffle=False)
 
 
-@pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return naive.task()
-
-
 def mean_change(federation, theta, clients, weights, rate=0.1, **terms):
     """sum_i weight_i (w_i - w) for clients that pass twice over their rows in order."""
     change = np.zeros_like(theta)
@@ -169,6 +159,7 @@ def test_any_optax_optimiser_can_be_named_and_starts_afresh_every_round(federati
     assert np.allclose(naive.flat(run.state["params"]), theta, atol=1e-5)
 
 
+@pytest.mark.exact
 def test_a_transformation_of_the_users_own_replaces_the_named_one(federation, task):
     named, own = (
         naive.train(federation, task, FedAvg(work=WORK, optimizer=optimizer), 1).state["params"]

@@ -24,13 +24,8 @@ from unalike.models import Batch, Model, Task, linear, mlp
 
 from . import naive
 
-SIZES = [5, 8, 3, 6]
+SIZES, TEST = [5, 8, 3, 6], [4, 4, 4, 4]
 WORK = LocalWork(epochs=2, batch_size=3, shuffle=False)
-
-
-@pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES, [4, 4, 4, 4])
 
 
 def naive_losses(theta, x, y):
@@ -115,6 +110,7 @@ def test_a_loss_that_does_not_tell_what_it_takes_is_refused_before_training(fede
     assert FedEM(components=2).prepare(replace(task, outputs="values"), federation).components == 2
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("server", [Optimizer("sgd", 1.0), Optimizer("adam", 0.01)])
 def test_one_component_is_federated_averaging_to_the_bit(federation, server):
     settings = {"work": LocalWork(epochs=2, batch_size=4), "server_optimizer": server}
@@ -144,6 +140,7 @@ def test_every_component_is_clipped_for_itself(federation, trained):
     np.testing.assert_allclose([as_matrix(one) for one in run.state["params"]], new, atol=1e-6)
 
 
+@pytest.mark.exact
 def test_the_first_component_gets_the_noise_that_a_model_alone_would_get():
     """So one component with dropout is federated averaging with dropout."""
     dropout = Model(

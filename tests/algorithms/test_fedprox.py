@@ -1,7 +1,6 @@
 """Does FedProx descend on f_i(v) + mu/2 |v - w|^2?"""
 
 import numpy as np
-import pytest
 
 from unalike.algorithms import FedAvg, FedProx, LocalWork, Optimizer
 
@@ -9,16 +8,6 @@ from . import naive
 
 SIZES = [5, 8, 3]
 WORK = LocalWork(epochs=2, batch_size=3, shuffle=False)
-
-
-@pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return naive.task()
 
 
 def test_the_pull_towards_the_global_model_is_part_of_every_step(federation, task):

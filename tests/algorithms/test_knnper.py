@@ -76,6 +76,7 @@ def test_the_compiled_method_agrees_with_the_library(federation, task, plain, op
     same(run.evaluate(), memorize(plain, **options).evaluate())
 
 
+@pytest.mark.exact
 def test_it_trains_as_fedavg_and_sends_the_same(federation, task, plain):
     run = trained(federation, task, KNNPer(work=WORK))
     assert largest_difference(run.state, plain.state) == 0

@@ -14,16 +14,6 @@ WORK = LocalWork(epochs=2, batch_size=3, shuffle=False)
 
 
 @pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES, TEST)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return naive.task()
-
-
-@pytest.fixture(scope="module")
 def alone(federation, task):
     """Two rounds of local training in which client 2 takes part only once."""
     return naive.train(federation, task, Local(work=WORK), 2, participation=naive.Fixed([0, 1, 2], [1, 0]))

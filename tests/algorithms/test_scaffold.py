@@ -13,16 +13,6 @@ COHORTS = ([0, 2], [1, 2], [0, 1])
 IMPORTANCE = np.array(SIZES) / 16
 
 
-@pytest.fixture(scope="module")
-def federation():
-    return naive.federation(SIZES)
-
-
-@pytest.fixture(scope="module")
-def task():
-    return naive.task()
-
-
 def naive_scaffold(federation, cohorts, rate=0.1, factor=lambda number: 1.0):
     """Karimireddy et al. (2020), option II, with clients weighted by importance."""
     theta, server = naive.zeros(), naive.zeros()

@@ -49,6 +49,7 @@ def test_the_bound_of_a_mixture_has_fedem_s_iterates(federation):
     np.testing.assert_allclose(*(run.evaluate()["loss"] for run in runs), atol=1e-6)
 
 
+@pytest.mark.exact
 def test_the_objective_as_its_own_surrogate_is_fedavg(federation):
     one, other = (
         naive.train(federation, naive.task(), algorithm, 3).state["params"]

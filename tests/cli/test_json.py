@@ -75,6 +75,7 @@ def test_inspect_a_regression(unalike):
     assert document(unalike("inspect", "diabetes", "--clients", 4, "--json"))["labels"] is None
 
 
+@pytest.mark.exact
 def test_compare_is_the_same_for_the_same_seeds_and_keeps_every_run(unalike, tmp_path):
     words = ("--algorithms", "fedavg,local", "--seeds", 3, "--rounds", 2, "--partition", "shards:2", "--json")
     first = document(unalike("compare", *TINY, *words, "--out", "first"))
@@ -93,6 +94,7 @@ def test_compare_is_the_same_for_the_same_seeds_and_keeps_every_run(unalike, tmp
     assert first["report"] == "first/report.html"
 
 
+@pytest.mark.exact
 def test_each_run_of_a_comparison_is_the_run_of_its_configuration(unalike):
     words = (
         "--algorithms",

@@ -26,6 +26,7 @@ def described(unalike):
     return model_of("described")
 
 
+@pytest.mark.exact
 def test_a_file_and_options_give_the_same_model(unalike, described):
     words = [word for name, value in VALUES.items() for word in (f"--{name.replace('_', '-')}", value)]
     assert unalike("run", *words, "--set", "mu=0.5", "--out", "options", "--json").code == 0
@@ -33,6 +34,7 @@ def test_a_file_and_options_give_the_same_model(unalike, described):
     assert RunFolder.open("options").config == RunFolder.open("described").config
 
 
+@pytest.mark.exact
 def test_the_configuration_of_a_run_makes_the_run_again(unalike, described):
     assert unalike("run", "described/config.toml", "--out", "again", "--json").code == 0
     assert model_of("again") == described
@@ -84,6 +86,7 @@ def test_a_run_without_a_folder_never_hits_an_earlier_one(unalike, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"runs"}
 
 
+@pytest.mark.exact
 def test_overwrite_gives_the_same_as_a_fresh_folder(unalike, tiny):
     tiny("--seed", 1, out="used")
     tiny("--seed", 2, "--overwrite", out="used")

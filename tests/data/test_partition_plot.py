@@ -50,5 +50,9 @@ def test_of_many_clients_a_hundred_are_shown_from_large_to_small():
 
 def test_names_that_look_like_mathematics_are_drawn_as_they_are(tmp_path):
     labels = ["$x^", "a b$", "_", "$x^"]
-    federation = Federation.from_clients({"$1_": (np.eye(4), labels)}, test_fraction=0)
-    draw_partition(federation, tmp_path / "a.png")
+    federation = Federation.from_clients({"$1_$": (np.eye(4), labels)}, test_fraction=0)
+    axes = draw_partition(federation, tmp_path / "a.png").axes[1]
+    for ticks, names in ((axes.get_yticklabels(), ["$x^", "_", "a b$"]), (axes.get_xticklabels(), ["$1_$"])):
+        assert [tick.get_text() for tick in ticks] == names
+        assert not any(tick.get_parse_math() for tick in ticks)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

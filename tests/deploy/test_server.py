@@ -165,6 +165,7 @@ def test_an_answer_that_comes_late_is_noticed_and_not_used(village, tmp_path):
     ]
 
 
+@pytest.mark.exact
 def test_a_server_that_was_killed_goes_on_as_if_it_had_not(village, federation, tmp_path):
     values = {"algorithm": "scaffold", "rounds": 6, "checkpoint_every": 2, "per_round": 2}
     whole = served(village, tmp_path / "whole", **values)

@@ -10,7 +10,8 @@ from unalike.core.pytrees import largest_difference
 from unalike.engine import Setting, reply_template
 from unalike.engine.distributed import Distributed, join
 from unalike.engine.shards import Shard, partition_clients, parts_of, shard_setting
-from unalike.timing import Asynchronous, Gossip
+from unalike.timing import Asynchronous
+from unalike.topology import Gossip
 
 from . import toys
 
@@ -91,6 +92,7 @@ def test_stale_steps_are_taken_in_order(federation):
     assert largest_difference(here.state, there.state) < 1e-6
 
 
+@pytest.mark.exact
 def test_what_clients_remember_can_be_moved_to_another_shard(federation):
     task, algorithm = toys.logistic_task(), method("scaffold")
     setting = Setting(federation, task, algorithm, 0)

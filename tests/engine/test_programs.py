@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 import unalike
 from unalike import FedAvg, LocalWork, Task
@@ -30,6 +31,7 @@ def test_programs_are_forgotten_only_when_they_are_many(monkeypatch):
     assert len(cleared) == 1
 
 
+@pytest.mark.exact
 def test_a_training_after_they_were_forgotten_has_the_same_result():
     federation = unalike.load("digits", clients=5, samples=100)
     model = unalike.models.linear(input_shape=(8, 8, 1), outputs=10)

@@ -78,6 +78,7 @@ def test_the_usual_start_is_kept_where_nothing_is_better():
     assert best_start(lambda start: fake([np.nan]), ["usual", "second"])[0] == "usual"
 
 
+@pytest.mark.exact
 def test_restarts_train_in_full_from_the_start_that_is_best_after_half(never_stopped):
     algorithm = make_algorithm(EXPERIMENT)
     candidates = starts(algorithm, TASK, 2, 3)
@@ -93,6 +94,7 @@ def test_restarts_train_in_full_from_the_start_that_is_best_after_half(never_sto
     assert isinstance(algorithm, FedEM)
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("round", [0, 1, 2, 3, 6])
 def test_a_run_killed_before_or_after_a_checkpoint_goes_on_with_the_same_start(
     round, never_stopped, tmp_path

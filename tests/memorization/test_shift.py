@@ -6,9 +6,10 @@ import pytest
 
 from unalike.data import Federation, Split
 from unalike.errors import ConfigError
-from unalike.memorization import Bound, Rule, memorize
+from unalike.memorization import Rule, memorize
 from unalike.memorization.shift import drift, live, unequal_capacities, unequal_hardware
 from unalike.models import Task, linear
+from unalike.theory.memorization_bound import Bound
 
 
 def one_sided(flip, rows=(8, 16), seed=0):

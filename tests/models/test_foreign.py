@@ -3,6 +3,7 @@
 import equinox as eqx
 import flax.linen as nn
 import jax
+import numpy as np
 import pytest
 
 from unalike import ConfigError, Task
@@ -59,5 +60,6 @@ def test_an_adapter_says_what_it_takes(call, words):
 
 
 def test_modules_go_in_through_their_adapters():
-    Task.classification(from_flax(FlaxNet(), (4,)), 3)
-    Task.classification(from_equinox(lambda key: eqx.nn.MLP(4, 3, 8, 1, key=key)), 3)
+    for model in (from_flax(FlaxNet(), (4,)), from_equinox(lambda key: eqx.nn.MLP(4, 3, 8, 1, key=key))):
+        task = Task.classification(model, 3)
+        assert task.apply(task.init(jax.random.key(0)), np.ones((5, 4))).shape == (5, 3)

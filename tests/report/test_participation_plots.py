@@ -123,9 +123,3 @@ def test_a_timeline_that_does_not_fit_is_one_sentence():
         availability_timeline(np.arange(3), codes, ["ann"])
     with pytest.raises(ConfigError, match="codes are 0 to 3, but one is 4"):
         availability_timeline(np.arange(3), codes + np.int8(4))
-
-
-def test_names_with_dollars_are_names_not_formulas(tmp_path):
-    odd = r"$\frac{$ oops"
-    save(availability_timeline([1], np.ones((1, 1), np.int8), [odd]), tmp_path / "odd.png")
-    save(weight_variance({odd: statistics()["md"]}), tmp_path / "odd.png")

@@ -97,10 +97,6 @@ def test_compared_clients_are_drawn_worst_first_whatever_their_number():
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2.0, 1.0])
 
 
-def test_names_with_dollars_are_names_not_formulas(tmp_path):
-    save(comparison_clients({r"$\frac{$ oops": np.ones(3)}), tmp_path / "odd.png")
-
-
 def test_equal_figures_are_equal_files(tmp_path):
     first, second = (save(traffic(metrics()), tmp_path / name) for name in ("a.png", "b.png"))
     assert first.read_bytes() == second.read_bytes()

@@ -5,7 +5,12 @@ import re
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
+from unalike.participation import Multinomial
+from unalike.report import comparison_clients, save
+from unalike.report.job_plots import FinishedJobs, gantt
+from unalike.report.participation_plots import availability_timeline, weight_variance
 from unalike.report.style import FAINT, INK, MUTED, PALETTE, PAPER, color, dash, is_ours, spread, styled
 
 
@@ -64,6 +69,24 @@ def test_a_figure_of_somebody_else_is_not_ours():
     from matplotlib.figure import Figure
 
     assert not is_ours(Figure())
+
+
+ODD = r"$\frac{$ oops"
+DRAWN = {
+    "gantt": lambda: gantt(FinishedJobs(*np.array([[0], [0], [1], [1], [0], [0]])), [ODD]),
+    "clients of methods": lambda: comparison_clients({ODD: np.ones(3)}),
+    "timeline": lambda: availability_timeline([1], np.ones((1, 1), np.int8), [ODD]),
+    "variances": lambda: weight_variance({ODD: Multinomial(per_round=2).statistics(np.array([0.4, 0.6]))}),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_names_with_dollars_are_names_not_formulas(name, tmp_path):
+    figure = DRAWN[name]()
+    named = [text for text in figure.findobj(Text) if ODD in text.get_text()]
+    assert named
+    assert not any(text.get_parse_math() for text in named)
+    assert save(figure, tmp_path / "odd.png").read_bytes().startswith(b"\x89PNG")
 
 
 def lab(code):

@@ -166,6 +166,7 @@ def run():
     return lambda values, *words, **rest: run_experiment(make_experiment(values), *words, **nouns, **rest)
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run, tmp_path, kind):
     """Stopped after round 5, it goes back to its checkpoint of round 3; the same groups are written again."""
@@ -187,6 +188,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run, tmp_path, kind):
     ]
 
 
+@pytest.mark.exact
 def test_a_run_without_rounds_can_go_on_later(run, tmp_path):
     """Nobody was there yet, nothing was heard: that state is saved and read as well."""
     values = {**BASE, **KINDS["ca-fed"]}
@@ -197,6 +199,7 @@ def test_a_run_without_rounds_can_go_on_later(run, tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "run")
 
 
+@pytest.mark.exact
 def test_the_same_participation_trains_twice_alike(federation, task):
     trace = Trace(np.random.default_rng(0).random((4, 9)) < 0.6)
     participation = Intermittent(trace)

@@ -49,10 +49,12 @@ def test_another_thread_may_let_go(tmp_path):
     holding = locked(tmp_path)
     holding.__enter__()
     thread = threading.Thread(target=holding.__exit__, args=(None, None, None))
+    with pytest.raises(RunError, match="in use"), locked(tmp_path):
+        pass
     thread.start()
     thread.join()
     with locked(tmp_path):
-        pass
+        assert (tmp_path / "lock").exists()
 
 
 def test_a_disk_without_locks_is_refused_and_nothing_weaker_taken(tmp_path, monkeypatch):

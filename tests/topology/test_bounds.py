@@ -7,7 +7,7 @@ import pytest
 
 from unalike.topology import Connectivity, connect, design
 from unalike.topology.bounds import Choices, all_choices, lightest_round, lower_bound, narrow
-from unalike.topology.certify import certify, decide
+from unalike.topology.certification import certify, decide
 from unalike.topology.cycle_time import critical_circuit
 from unalike.topology.delays import overlay_delays
 from unalike.topology.designs.search import anneal, best_design, search_certified, without_needless

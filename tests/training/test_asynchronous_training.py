@@ -28,6 +28,8 @@ from unalike.timing import (
 )
 from unalike.timing.clock.hardware import spread_times
 
+from .interrupts import asked_at
+
 FEDERATION = example_federation(clients=4)
 TASK = example_task(FEDERATION)
 WORK = LocalWork(steps=2, batch_size=4)
@@ -72,12 +74,14 @@ def whole():
 # ---------------------------------------------------------------------------- looking at it changes nothing
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_answer_does_not_depend_on_when_the_model_is_evaluated(whole, name, every):
     assert_same_run(whole[name], trained(POLICIES[name](), evaluate_every=every))
 
 
+@pytest.mark.exact
 def test_nor_on_keeping_all_versions_or_saving_some(whole, tmp_path):
     kept = trained(POLICIES["async"](), keep_history=True)
     assert_same_run(whole["async"], kept)
@@ -85,6 +89,7 @@ def test_nor_on_keeping_all_versions_or_saving_some(whole, tmp_path):
     assert pytrees.largest_difference(kept.history.state(24), whole["async"].state) == 0
 
 
+@pytest.mark.exact
 def test_nor_on_how_many_results_are_computed_together(whole, monkeypatch):
     for most in (2, 3):
         monkeypatch.setattr("unalike.engine.base.MOST_CLIENTS", most)
@@ -108,6 +113,7 @@ def test_a_server_that_keeps_much_more_than_it_sends_takes_all_steps(monkeypatch
 # -------------------------------------------------------------------------------------- going on later
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_run_that_crashed_goes_on_as_if_nothing_had_happened(whole, name, tmp_path):
     def crash(report, _):
@@ -122,6 +128,7 @@ def test_a_run_that_crashed_goes_on_as_if_nothing_had_happened(whole, name, tmp_
     assert set(resumed.history.messages) == set(whole[name].history.messages)
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("name", ["async", "deadline, keep"])
 def test_a_run_that_draws_some_clients_goes_on_too(name, tmp_path):
     def crash(report, _):
@@ -135,26 +142,7 @@ def test_a_run_that_draws_some_clients_goes_on_too(name, tmp_path):
     assert_same_run(trained(POLICIES[name](), **options), resumed)
 
 
-def asked_at(reading):
-    """Interrupts whose flag is down until it is read for the given time."""
-
-    class Impatient:
-        readings = 0
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        @property
-        def stop_requested(self):
-            self.readings += 1
-            return self.readings >= reading
-
-    return Impatient
-
-
+@pytest.mark.exact
 @pytest.mark.parametrize("name", ["async", "fedbuff"])
 def test_ctrl_c_between_any_two_blocks_loses_nothing(whole, name, tmp_path, monkeypatch):
     for reading in (1, 2, 4, 5):
@@ -166,11 +154,13 @@ def test_ctrl_c_between_any_two_blocks_loses_nothing(whole, name, tmp_path, monk
         assert_same_run(whole[name], trained(POLICIES[name](), out=path, resume=True, checkpoint_every=0))
 
 
+@pytest.mark.exact
 def test_a_finished_run_can_be_made_longer(whole, tmp_path):
     trained(POLICIES["async"](), rounds=11, out=tmp_path / "run").folder.close()
     assert_same_run(whole["async"], trained(POLICIES["async"](), out=tmp_path / "run", resume=True))
 
 
+@pytest.mark.exact
 def test_a_run_that_the_clock_stopped_can_be_made_longer(tmp_path):
     longer = trained(POLICIES["async"](), rounds=100, until=4.0)
     trained(POLICIES["async"](), rounds=100, until=2.0, out=tmp_path / "run").folder.close()
@@ -187,6 +177,7 @@ def test_going_on_with_another_timing_is_a_mistake_that_is_explained(tmp_path):
 # ---------------------------------------------------------------------------------- policies as limits
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("algorithm", [FEDAVG, SCAFFOLD])
 def test_a_window_of_the_slowest_time_is_synchronous_to_the_last_bit(algorithm):
     fixed, waiting, rounds = (
@@ -303,6 +294,7 @@ def test_corrected_weights_find_the_common_optimum_and_identical_ones_that_of_th
 # ---------------------------------------------------------------------------------- clock and versions
 
 
+@pytest.mark.exact
 def test_the_clock_stops_the_run_with_the_last_step_in_time():
     run = trained(Asynchronous(hardware=FOUR), rounds=1000, until=2.0)
     expected = plan_schedule(Asynchronous(hardware=FOUR), Clients(FEDERATION.importance, 3), until=2.0)
@@ -387,6 +379,7 @@ class WorkingAhead(Timing):
             yield Step(number, client, version, np.ones(1), float(number + 1), np.array([number - 2]))
 
 
+@pytest.mark.exact
 def test_clients_that_work_ahead_remember_every_job():
     singly, together = (trained(WorkingAhead(), 9, evaluate_every=every) for every in (1, 0))
     assert pytrees.largest_difference(everything(singly), everything(together)) == 0

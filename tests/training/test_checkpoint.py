@@ -26,6 +26,8 @@ from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
 from unalike.runs import RunFolder
 
+from .interrupts import asked_at
+
 LONG = {
     **{"data": "digits", "clients": 8, "partition": "dirichlet:0.3", "model": "linear", "seed": 3},
     **{"rounds": 400, "per_round": 3, "steps": 2, "batch_size": 8},
@@ -140,6 +142,7 @@ def stopped(stopped_once, tmp_path):
     return shutil.copytree(stopped_once, tmp_path / "run")
 
 
+@pytest.mark.exact
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
 def test_kill_9_at_any_moment_changes_nothing(program, tmp_path, algorithm):
@@ -159,6 +162,7 @@ def test_kill_9_at_any_moment_changes_nothing(program, tmp_path, algorithm):
     assert_same(path, whole_run(tmp_path / "whole", values))
 
 
+@pytest.mark.exact
 @pytest.mark.slow
 def test_ctrl_c_saves_the_round_at_hand_and_another_process_must_wait(program, tmp_path, monkeypatch, capsys):
     path = tmp_path / "run"
@@ -186,26 +190,6 @@ def test_ctrl_c_saves_the_round_at_hand_and_another_process_must_wait(program, t
     assert model(path) == model(whole_run(tmp_path / "whole", {**LONG, **goal}))
 
 
-def asked_at(reading):
-    """Interrupts whose flag is down until it is read for the given time."""
-
-    class Impatient:
-        count = 0
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        @property
-        def stop_requested(self):
-            self.count += 1
-            return self.count >= reading
-
-    return Impatient
-
-
 def test_ctrl_c_just_before_the_checkpoint_loses_no_round(tmp_path, monkeypatch):
     """The signal may arrive between any two lines: each reading of the flag may be the first to see it."""
     # SCAFFOLD's clients remember, so its rounds go to the engine one by one.
@@ -228,6 +212,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path, short):
     assert RunFolder.open(tmp_path / "again", read_only=True).finished
 
 
+@pytest.mark.exact
 def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path, short):
     path = cut_short(tmp_path / "run", SHORT, after=1)
     assert RunFolder.open(path, read_only=True).checkpoints.rounds() == []
@@ -235,6 +220,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path, short)
     assert_same(path, short)
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("algorithm", ["scaffold", "local", "fedadam"])
 def test_more_rounds_equal_a_run_that_was_configured_with_them(tmp_path, algorithm):
     values = {**SHORT, "algorithm": algorithm}
@@ -244,6 +230,7 @@ def test_more_rounds_equal_a_run_that_was_configured_with_them(tmp_path, algorit
     assert_same(path, whole_run(tmp_path / "longer", longer))
 
 
+@pytest.mark.exact
 def test_a_run_longer_than_its_configuration_resumes_or_says_why_not(tmp_path):
     """`unalike resume --rounds 14`, and later `unalike resume` where the configuration says 12."""
     path = whole_run(tmp_path / "run", SHORT)
@@ -291,6 +278,7 @@ def bomb(path):
     path.write_bytes(pickle.dumps(Bomb(path.parents[2] / "exploded")))
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("damage", [truncate, flip, empty, bomb])
 def test_a_damaged_checkpoint_is_skipped_and_written_down(stopped, short, damage):
     damage(stopped / "checkpoints" / "round-000009.safetensors")
@@ -354,6 +342,7 @@ def test_a_checkpoint_of_another_model_is_refused(stopped):
         resume(stopped)
 
 
+@pytest.mark.exact
 def test_a_full_disk_leaves_the_earlier_checkpoint_and_the_run_goes_on_later(tmp_path, monkeypatch, short):
     save, saved = unalike.runs.tensors.save_file, []
 
@@ -378,6 +367,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoint_and_the_run_goes_on_later(tmp
     assert_same(path, short)
 
 
+@pytest.mark.exact
 def test_python_resumes_what_python_made(tmp_path):
     x = np.eye(6)
     federation = Federation.from_clients({"a": (x, np.arange(6) % 2), "b": (x, np.arange(6) % 3)})

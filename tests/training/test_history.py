@@ -31,11 +31,13 @@ def kept(setting):
     return train(*setting, rounds=8, keep_history=True)
 
 
+@pytest.mark.exact
 def test_every_version_is_the_state_after_that_many_rounds(setting, kept):
     for version in (0, 3, 8):
         assert content(kept.history.state(version)) == content(train(*setting, rounds=version).state)
 
 
+@pytest.mark.exact
 def test_training_goes_on_from_any_version(setting, kept):
     """With full batches in a fixed order a round depends on nothing but the model, so 5 + 3 is 8."""
     later = train(*setting, rounds=3, initial=kept.history.state(5))
@@ -99,6 +101,7 @@ def test_older_messages_survive_being_saved():
     assert again.kept == history.kept
 
 
+@pytest.mark.exact
 def test_a_resumed_run_does_not_claim_versions_that_it_never_saw(setting, tmp_path):
     train(*setting, rounds=4, out=tmp_path / "run").folder.close()
     resumed = train(*setting, rounds=6, keep_history=True, out=tmp_path / "run", resume=True)

@@ -54,6 +54,7 @@ def test_somebody_must_train_and_somebody_must_join(share):
         set_apart(EVERYONE, share)
 
 
+@pytest.mark.exact
 def test_no_row_of_a_newcomer_has_a_part_in_training():
     """Their labels may be anything: model and record of training stay what they were."""
     experiment = make_experiment(

@@ -225,6 +225,7 @@ def test_a_stream_with_weights_equals_weighted_descent_by_hand(engine):
 # ------------------------------------------------------------------------ results that can be taken back
 
 
+@pytest.mark.exact
 def test_a_run_can_be_rewound_and_go_on_without_a_client():
     federation = unalike.testing.example_federation()
     task = unalike.testing.example_task(federation)

@@ -102,6 +102,7 @@ def test_to_ask_nobody_is_free(federation, task, model_bytes):
 # ClientQueries changes nothing.
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("question", ["loss", "update_norm"])
 def test_asking_does_not_change_the_model_that_comes_out(federation, task, question):
     asking, silent = Nosy((question, range(CLIENTS))), Nosy()
@@ -112,6 +113,7 @@ def test_asking_does_not_change_the_model_that_comes_out(federation, task, quest
     assert np.array_equal(one.metrics()["train_loss"][1:], other.metrics()["train_loss"][1:])
 
 
+@pytest.mark.exact
 def test_asking_for_losses_leaves_memories_alone(federation, task):
     one, other = (
         train(federation, task, Scaffold(work=WORK), rounds=3, participation=nosy)

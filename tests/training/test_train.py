@@ -70,6 +70,7 @@ def accuracy(run):
 # Seeds and cores.
 
 
+@pytest.mark.exact
 def test_the_same_seed_gives_the_same_bytes_and_the_same_record(federation, task):
     first, second = (train(federation, task, PLAIN, rounds=4, per_round=2, seed=7) for _ in range(2))
     assert content(first.state) == content(second.state)
@@ -94,8 +95,10 @@ def test_one_and_two_cores_give_the_same_model(federation, task):
         np.testing.assert_allclose(column, two.metrics()[name], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.exact
 def test_looking_at_a_run_does_not_change_it(federation, task):
-    """How often a run evaluates, and on whom, has no influence on the model."""
+    """How often a run evaluates, and on whom, has no influence on the bytes of the model, though rounds that
+    nobody looks at between go to the engine several at a time, which is another program."""
     often = train(federation, task, PLAIN, rounds=5, per_round=2, evaluate_every=1)
     seldom = train(federation, task, PLAIN, rounds=5, per_round=2, evaluate_every=0, evaluate_clients=2)
     assert content(often.state) == content(seldom.state)
@@ -120,6 +123,7 @@ def test_no_rounds_leave_the_starting_model(federation, task):
     assert np.isfinite(run.final()["test_loss"])
 
 
+@pytest.mark.exact
 def test_no_rounds_in_a_folder_leave_a_model_and_can_be_resumed(federation, task, tmp_path):
     run = train(federation, task, PLAIN, rounds=0, out=tmp_path / "run")
     assert run.folder.finished
@@ -315,6 +319,7 @@ def stop_after(round):
     return observer
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("after", [1, 4, 6])
 def test_a_participation_that_learns_survives_resuming(federation, task, tmp_path, after):
     def start(**options):

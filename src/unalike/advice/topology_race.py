@@ -16,8 +16,7 @@ from ..algorithms import LocalWork, Optimizer
 from ..algorithms.dpasgd import DPASGD
 from ..data import load
 from ..models import Task, linear
-from ..timing import OnNetwork
-from ..topology import Connectivity, Design
+from ..topology import Connectivity, Design, OnNetwork
 from ..training.train import train
 
 CLASSES, DIMENSION, ROWS = 20, 20, 200

@@ -14,21 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
 
 from ..core.pytrees import Tree, nbytes
 from ..core.registry import Registry
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Int64s, State
 from .shared.client_data import ClientData
 from .shared.messages import Messages
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 algorithm_registry: Registry[Algorithm] = Registry("algorithm")
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ from jax import lax
 
 from ..core import pytrees
 from ..core.pytrees import Tree, nbytes
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
@@ -33,9 +34,6 @@ from .shared.linkage import complete_linkage_halves
 from .shared.local_sgd import local_sgd
 from .shared.mixture import component_losses
 from .shared.optimizers import Optimizer
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("clustered-fl")

@@ -12,18 +12,16 @@ trains its normalisation while the rest stays as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from .base import Algorithm, algorithm_registry
 from .fedper import FedPer
 from .shared.layer_split import PathPredicate, named, paths
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("fedbn")

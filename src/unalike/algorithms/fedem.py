@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ import numpy as np
 from jax import lax
 
 from ..core.pytrees import Tree
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Int64s
@@ -39,9 +40,6 @@ from .shared.mixture import (
 )
 from .shared.optimizers import Optimizer
 from .shared.solvers import make_solver, solved
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("fedem")

@@ -12,11 +12,12 @@ newcomer trains its head while the body stays as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 
 from ..core.pytrees import Tree
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from .base import Algorithm, Reply, algorithm_registry
@@ -25,9 +26,6 @@ from .shared.client_data import ClientData
 from .shared.layer_split import Parts, PathPredicate, below, join, paths, split, with_fixed
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import TrainsNewcomers
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("fedper")

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from ..core import pytrees
 from ..core.pytrees import Tree, nbytes
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
@@ -27,9 +28,6 @@ from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.mixture import component_losses, unlike_starts
 from .shared.optimizers import Optimizer
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("ifca")

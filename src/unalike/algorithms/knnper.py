@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from ..core.pixels import as_floats
 from ..core.pytrees import Tree
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..memorization.compiled import Places, ask, ask_own, best_share, draw_rows, mix
 from ..memorization.embedding import representation
@@ -31,9 +32,6 @@ from ..models import Task
 from .base import Algorithm, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("knnper")

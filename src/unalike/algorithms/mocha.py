@@ -14,20 +14,18 @@ For linear models with two classes, or one against the rest where there are more
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from ..core.pytrees import Tree, nbytes
+from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
-
-if TYPE_CHECKING:
-    from ..data.federation import Federation
 
 
 @algorithm_registry.add("mocha")

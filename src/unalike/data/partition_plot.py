@@ -119,7 +119,8 @@ def _name_classes(axes: Axes, federation: Federation) -> None:
     step = -(-federation.classes // 25)
     ticks = np.arange(0, federation.classes, step)
     names = federation.label_names
-    axes.set_yticks(ticks, [str(t) if names is None else _visible(names[t]) for t in ticks], color=_INK)
+    words = [str(t) if names is None else _visible(names[t]) for t in ticks]
+    axes.set_yticks(ticks, words, color=_INK, parse_math=False)
     if names is None:
         axes.set_ylabel("class", color=_INK)
 
@@ -134,7 +135,7 @@ def _name_clients(axes: Axes, federation: Federation, shown: Int64s) -> None:
     names = [federation.name(int(i)) for i in shown]
     step = -(-sum(len(name) + 2 for name in names) // 150)
     ticks = np.arange(0, len(shown), step)
-    axes.set_xticks(ticks, [names[t] for t in ticks], color=_INK)
+    axes.set_xticks(ticks, [names[t] for t in ticks], color=_INK, parse_math=False)
     axes.set_xlabel("client", color=_INK)
 
 
@@ -145,7 +146,7 @@ def _title(federation: Federation) -> str:
 
 
 def _visible(name: str) -> str:
-    return {" ": "space", "\n": "new line", "\t": "tab"}.get(name, name.replace("$", r"\$"))
+    return {" ": "space", "\n": "new line", "\t": "tab"}.get(name, name)
 
 
 def _few_whole_ticks() -> Any:

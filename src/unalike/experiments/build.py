@@ -16,13 +16,7 @@ from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
-from ..timing import (
-    NetworkTime,
-    Timing,
-    discount_registry,
-    hardware_registry,
-    timing_registry,
-)
+from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from ..algorithms import algorithm_registry
 from ..algorithms.push_sum import PushSum
-from ..timing import OnNetwork
-from ..topology import GIGABIT, Connectivity, connect, designer_registry, read_measurements
+from ..topology import GIGABIT, Connectivity, OnNetwork, connect, designer_registry, read_measurements
 from .config import Experiment
 
 STEP_MILLISECONDS = 10.0

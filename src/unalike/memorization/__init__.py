@@ -1,6 +1,5 @@
 """What clients remember: private stores of representations, and predictions from the nearest of them."""
 
-from ..theory.memorization_bound import Bound
 from .compression import Projection, projection_registry
 from .embedding import Embedded, embed, embed_split
 from .interpolation_weight import GRID, middle_of_best
@@ -15,7 +14,6 @@ from .voting_rule import Rule
 
 __all__ = [
     "GRID",
-    "Bound",
     "Datastore",
     "Embedded",
     "Explanation",

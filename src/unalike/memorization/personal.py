@@ -8,7 +8,7 @@ Every client sends its rows once through the global model, remembers their repre
 Nothing is sent. A client that never took part in training does the same, and a client whose data change
 changes its memory instead of the model.
 
-    memory = memorise(run)
+    memory = memorize(run)
     memory.evaluate("test")["accuracy"], memory.explain(3, x), memory.update(3, x, y)
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -35,11 +35,28 @@ from .store import Datastore, fingerprint
 from .vote import check_labels, interpolate
 from .voting_rule import Rule
 
-if TYPE_CHECKING:
-    from ..training.run import Run
-
 PerClient = float | int | ArrayLike
 """One value for everybody, or one for each client."""
+
+
+class Asked(Protocol):
+    """What was trained, and for whom."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def federation(self) -> Federation: ...
+
+
+class Trained(Protocol):
+    """A run, as far as memory needs one."""
+
+    @property
+    def setting(self) -> Asked: ...
+
+    @property
+    def message(self) -> Tree: ...
 
 
 class Explanation(NamedTuple):
@@ -187,7 +204,7 @@ class Personal:
 
 
 def memorize(
-    trained: Run | tuple[Task, Tree],
+    trained: Trained | tuple[Task, Tree],
     federation: Federation | None = None,
     *,
     k: PerClient = 10,
@@ -226,7 +243,7 @@ def memorize(
     return _with_validation(replace(tuned, stores=memory.stores)).with_capacity(capacity, seed)
 
 
-def _federation(trained: Run | tuple[Task, Tree], federation: Federation | None) -> Federation:
+def _federation(trained: Trained | tuple[Task, Tree], federation: Federation | None) -> Federation:
     if federation is not None:
         return federation
     if isinstance(trained, tuple):

@@ -1,7 +1,5 @@
 """When results arrive: hardware, policies, and steps with model versions and a clock."""
 
-from ..topology.gossip import Gossip
-from ..topology.on_network import OnNetwork
 from .base import Clients, Draw, Step, Timing, timing_registry
 from .clock.hardware import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardware_registry
 from .clock.jobs import Jobs
@@ -25,12 +23,10 @@ __all__ = [
     "FedBuff",
     "FedFix",
     "FixedTimes",
-    "Gossip",
     "Hardware",
     "Jobs",
     "LogNormalTimes",
     "NetworkTime",
-    "OnNetwork",
     "OverSelection",
     "Policy",
     "ResultWeights",

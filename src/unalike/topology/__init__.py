@@ -1,7 +1,8 @@
-"""Who hears whom: maps, delays and cycle times, overlays and their designers, and weights of neighbours."""
+"""Who hears whom: maps, delays and cycle times, overlays and their designers, weights of neighbours, and
+rounds without a server."""
 
 from .bounds import lower_bound
-from .certify import Certificate, certify
+from .certification import Certificate, certify
 from .column_stochastic import pushing
 from .cycle_time import Circuit, critical_circuit
 from .designs.matcha import Matcha
@@ -9,6 +10,7 @@ from .designs.mst import mst
 from .designs.ring import ring_of
 from .designs.search import search, search_certified
 from .designs.star import star
+from .gossip import Gossip
 from .graphs import Graph, check_graph, degrees, graph_of, graph_registry, unreachable
 from .mixing import (
     check_mixing,
@@ -20,6 +22,7 @@ from .mixing import (
     mixing_registry,
     reaches_everyone,
 )
+from .on_network import OnNetwork
 from .overlay import Design, Overlay, design, designer_registry, overlay_of
 from .underlays.base import Underlay, underlay_of, underlay_registry
 from .underlays.connectivity import GIGABIT, Connectivity, connect
@@ -33,8 +36,10 @@ __all__ = [
     "Circuit",
     "Connectivity",
     "Design",
+    "Gossip",
     "Graph",
     "Matcha",
+    "OnNetwork",
     "Overlay",
     "Underlay",
     "Workload",

@@ -16,7 +16,8 @@ from ..core.random import bits, generator
 from ..errors import ConfigError
 from ..timing.base import Clients, Draw, Step, Timing, timing_registry
 from ..typing import Float64s
-from . import check_mixing, graph_of, mixing_of, reaches_everyone
+from .graphs import graph_of
+from .mixing import check_mixing, mixing_of, reaches_everyone
 
 Chosen = Callable[[int, np.random.Generator], ArrayLike]
 """The mixing matrix of a round, with randomness of its own."""

@@ -20,7 +20,9 @@ import numpy as np
 from ..errors import ConfigError
 from ..timing.base import Clients, Draw, Step, Timing
 from ..typing import Float64s
-from . import Connectivity, Design, design, pushing
+from .column_stochastic import pushing
+from .overlay import Design, design
+from .underlays.connectivity import Connectivity
 
 BLOCK = 256
 """Rounds whose times are computed at once."""

@@ -11,8 +11,7 @@ import unalike
 from unalike import ConfigError, FedAvg, LocalWork, Optimizer
 from unalike.algorithms import DPASGD, PushSum
 from unalike.core import pytrees
-from unalike.timing import Gossip, OnNetwork
-from unalike.topology import connect, consensus_distance, design, pushing
+from unalike.topology import Gossip, OnNetwork, connect, consensus_distance, design, pushing
 from unalike.topology.overlay import overlay_of
 
 from .. import naive
@@ -113,6 +112,7 @@ def test_the_clock_is_the_networks_and_messages_are_counted():
     assert run.metrics()["bytes_up"][-1] == 4 * 1 * 4  # four messages of one number
 
 
+@pytest.mark.exact
 def test_a_resumed_run_is_the_same_run(tmp_path):
     class StopError(Exception):
         pass

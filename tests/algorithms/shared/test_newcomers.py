@@ -48,6 +48,7 @@ def test_a_client_is_sent_and_sends_what_the_method_says(method, down, up):
     assert metrics["bytes_up"][1:].tolist() == [2 * up] * 2
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("method", [method for method, _, _ in METHODS], ids=NAMES)
 def test_a_run_that_crashed_goes_on_as_if_it_had_not(method, tmp_path):
     def crash(report, _):

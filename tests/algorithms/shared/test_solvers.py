@@ -81,6 +81,7 @@ def test_reports_are_the_objective_and_the_gradient_s_length():
     assert float(found.gradient_start) == pytest.approx(np.linalg.norm(slope), rel=1e-4)
 
 
+@pytest.mark.exact
 def test_sgd_is_local_training():
     optimizer = Optimizer("sgd", 0.3)
     params, report = solved(task(), START, weighted(), optimizer)

@@ -3,11 +3,12 @@
 import pytest
 
 PAIRS = "from,to,latency_ms,bandwidth_mbps\n" + "".join(
-    f"s{i},s{j},{10 + 5 * abs(i - j)},{100 + i}\n" for i in range(4) for j in range(4) if i != j
+    f"s{i},s{j},{10 + 5 * abs(i - j)},{100 + i}\n" for i in range(3) for j in range(3) if i != j
 )
 
 
-def test_measured_pairs_are_compared_by_the_usual_designs_that_need_no_map(unalike, tmp_path):
+def test_measured_pairs_are_compared_by_the_usual_designs_that_need_no_map(unalike, tmp_path, monkeypatch):
+    monkeypatch.setattr("unalike.topology.designs.search.USUAL", 0.3)  # a short search will do
     file = tmp_path / "pairs.csv"
     file.write_text(PAIRS)
     answer = unalike("network", "compare", "--underlay", str(file), "--rounds", "0", "--json")
@@ -52,7 +53,9 @@ def test_times_that_no_clock_can_count_are_refused(unalike, options):
 
 
 def test_advice_for_too_many_clients_is_refused_before_their_times_are_made(unalike, monkeypatch):
-    monkeypatch.setattr("unalike.timing.hardwares.make", lambda *_, **__: pytest.fail("made three million"))
+    monkeypatch.setattr(
+        "unalike.timing.hardware_registry.make", lambda *_, **__: pytest.fail("made three million")
+    )
     answer = unalike("advise", "timing", "--clients", "3000000")
     assert answer.code == 2
     assert "at most 1,000 clients" in answer.sentence

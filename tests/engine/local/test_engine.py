@@ -38,6 +38,7 @@ def test_one_core_and_all_cores_agree(federation, task):
     assert largest_difference(one, two) < 1e-6
 
 
+@pytest.mark.exact
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(federation, task):
     steps = [toys.step(0, np.arange(5), federation.importance)]
     algorithm = FedAvg(work=LocalWork(steps=2, batch_size=2))

@@ -69,6 +69,7 @@ SCHEDULED = FedAvg(
 )
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("algorithm", [SCAFFOLD, SCHEDULED])
 def test_a_block_equals_its_steps_one_after_the_other(federation, algorithm):
     setting = Setting(federation, toys.logistic_task(), algorithm, 4)
@@ -145,6 +146,7 @@ LONELY = toys.toy_federation(SIZES, [4, -1, -1, -1, -1, -1])
 """The only client of step 4 sends NaN in it."""
 
 
+@pytest.mark.exact
 def test_a_step_whose_only_upload_is_rejected_changes_nothing():
     setting = Setting(LONELY, toys.logistic_task(), toys.Toy(), 0)
     _, messages, reports, memory = played(LocalEngine(setting), setting, [BLOCK])
@@ -177,6 +179,7 @@ def stepped(setting, number, job):
     return np.asarray(new["params"]["w"])
 
 
+@pytest.mark.exact
 def test_batches_belong_to_the_clients_job_not_to_the_step(federation):
     setting = Setting(federation, toys.logistic_task(), SCAFFOLD, 4)
     assert np.array_equal(stepped(setting, 3, job=2), stepped(setting, 9, job=2))

@@ -21,7 +21,7 @@ from unalike.engine import ClientError, Setting, engine_registry
 from unalike.engine.ray import engine, log, pool, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
-from unalike.timing import Gossip
+from unalike.topology import Gossip
 
 from .. import toys
 
@@ -86,6 +86,7 @@ def _die(flag, round, client):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.exact
 def test_a_dead_worker_changes_no_bit(federation, tmp_path, monkeypatch):
     monkeypatch.setattr(log, "FEWEST", 2)  # so that there is a snapshot before the death
     method, options = DeadlyScaffold(flag=str(tmp_path / "flag"), **SETTINGS), {"per_round": 4}
@@ -100,6 +101,7 @@ def test_a_dead_worker_changes_no_bit(federation, tmp_path, monkeypatch):
     np.testing.assert_array_equal(died.metrics()["test_accuracy"], local.metrics()["test_accuracy"])
 
 
+@pytest.mark.exact
 def test_a_run_whose_worker_keeps_dying_can_be_resumed(cluster, federation, tmp_path, monkeypatch):
     setting = Setting(federation, toys.logistic_task(), Scaffold(**SETTINGS), 3)
     go = partial(train, federation, setting.algorithm, per_round=3, evaluate_every=1)
@@ -139,6 +141,7 @@ def test_an_older_run_can_still_be_asked(federation):
         newer.evaluate()
 
 
+@pytest.mark.exact
 def test_mapped_rows_are_sent_by_name(federation, tmp_path):
     mapped = Federation.load(federation.save(tmp_path / "here"))
     setting = Setting(mapped, toys.logistic_task(), Scaffold(**SETTINGS), 0)

@@ -95,7 +95,9 @@ def test_always_means_always():
 @pytest.mark.parametrize("spec", ["always", "markov", "groups", "four-groups", "clusters:3", "diurnal"])
 def test_a_hundred_thousand_clients_are_no_trouble(spec):
     availability = availability_registry.make(spec, clients=100_000, seed=0)
-    shares = simulate(availability, 3, seed=0).mean(axis=1)
+    there = simulate(availability, 3, seed=0)
+    assert there.shape == (3, 100_000)
+    shares = there.mean(axis=1)
     if spec != "clusters:3":  # three coins say little about a mean
         assert np.abs(shares - availability.active.mean()).max() < 5 * 0.5 / np.sqrt(100_000)
 

@@ -299,6 +299,7 @@ def test_it_is_made_by_name_and_wrong_words_are_refused():
         made.check(3, 1)
 
 
+@pytest.mark.exact
 def test_a_training_that_was_stopped_draws_the_same_cohorts(tmp_path):
     federation = load("digits", clients=12, partition="classes:2", seed=1)
     task = Task.classification(models.linear(input_shape=(8, 8, 1), outputs=10), classes=10)

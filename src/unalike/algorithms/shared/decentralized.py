@@ -11,20 +11,18 @@ of its neighbours' results that the step's matrix W says:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from ...core.pytrees import Tree
+from ...data.federation import Federation
 from ...errors import ConfigError, unknown
 from ...models import Task
 from ..base import Aggregate, Algorithm, Reply
 from ..fedavg import PLAIN, FedAvg
 from .client_data import ClientData
-
-if TYPE_CHECKING:
-    from ...data.federation import Federation
 
 STEP_WEIGHTS = ("importance", "equal")
 

@@ -1,8 +1,8 @@
 """How does the server open itself to nodes of other organisations, and only to those it allows?
 
-A link is Flower's SuperLink in a process of its own, behind a gate (`gate.py`), with TLS, a list of allowed
-keys and a database in a folder. It lives as long as this process. A link on the folder of one that was killed
-takes over: nodes reconnect by themselves, and runs that nobody finished are stopped.
+A link is Flower's SuperLink in a process of its own, behind a gate (`access_control.py`), with TLS, a list of
+allowed keys and a database in a folder. It lives as long as this process. A link on the folder of one that
+was killed takes over: nodes reconnect by themselves, and runs that nobody finished are stopped.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ from ...algorithms.knnper import KNNPer
 from ...data import load
 from ...data.sources.files import local
 from ...data.sources.shakespeare import FILE
-from ...memorization import Bound, Personal, memorize
+from ...memorization import Personal, memorize
 from ...memorization.shift import overall
 from ...models import Task, mlp
+from ...theory.memorization_bound import Bound
 from ..shared.real_data_races import PICTURES, ROLES_KNNPER, Comparison, claims, pictures_raced, roles_raced
 from ..study import Claim, at_most, average, in_order, matches
 from .data import (

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...participation import RoundContext, Sampler, WeightStatistics, sampler_registry
+from ...participation import Cohort, RoundContext, Sampler, WeightStatistics, sampler_registry
 from ...theory.sampling.comparison import compare_schemes
 from ...theory.sampling.coverage import chance_distinct, classes_seen
 from ...theory.sampling.quadratic import contraction, critical_step, simulate, stationary_error
@@ -272,8 +272,6 @@ def _awkward_sizes(rng: np.random.Generator, k: int) -> tuple[Int64s, int]:
 
 def _similar(rng: np.random.Generator, m: int, sizes: Int64s) -> Sampler:
     """Similarity clusters of random updates; some clients have never been seen."""
-    from ...participation import Cohort
-
     sampler = scheme("clustered-similarity", m, sizes)
     seen = np.flatnonzero(rng.random(len(sizes)) < rng.choice([0.0, 0.5, 1.0]))
     if len(seen):

@@ -19,8 +19,7 @@ from ...algorithms.dpasgd import DPASGD
 from ...algorithms.push_sum import PushSum
 from ...data import load
 from ...models import Task, linear
-from ...timing import Gossip, OnNetwork
-from ...topology import Overlay, connect, consensus_distance, design
+from ...topology import Gossip, OnNetwork, Overlay, connect, consensus_distance, design
 from ...topology.column_stochastic import pushing
 from ...training.train import train
 from ..study import Claim, at_least, at_most

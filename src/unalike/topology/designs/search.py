@@ -8,8 +8,8 @@ kept, and some that lengthen it, ever fewer (Kirkpatrick, Gelatt, Vecchi, Optimi
 
     keep with chance  exp(-(new - old) / temperature).
 
-The cycle time of every change is exact, degrees included. :mod:`.certify` says how far from optimal the
-result may be.
+The cycle time of every change is exact, degrees included. :mod:`..certification` says how far from optimal
+the result may be.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.random import generator
 from ...errors import ConfigError
-from ..certify import Certificate, Progress, certify
+from ..certification import Certificate, Progress, certify
 from ..cycle_time import Circuit, critical_circuit
 from ..delays import overlay_delays, single_delays
 from ..graphs import Graph

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from ...errors import ConfigError, DataError
 from ...typing import Float64s
 from ..graphs import Graph
+from ..strong_connectivity import check_strong
 from .base import Underlay, underlay_of
 from .workloads import Workload, workload_of
 
@@ -195,8 +196,6 @@ def check_connectivity(given: Connectivity) -> None:
         raise ConfigError("the size of a model and the number of local steps must not be negative.")
     if size < 1:
         raise DataError("there are no silos.")
-    from ..strong_connectivity import check_strong
-
     check_strong(possible, given.names, "the connectivity graph")
 
 

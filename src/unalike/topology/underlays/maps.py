@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ...core.random import generator
 from ...errors import ConfigError
 from ...typing import Float64s
+from ..designs.spanning import prim
 from .base import Underlay, stored_underlay, underlay_registry
 
 EARTH_KM = 6371.0088
@@ -152,6 +153,4 @@ def _numbered(silos: int) -> tuple[str, ...]:
 
 
 def _spanning(far: Float64s) -> list[tuple[int, int]]:
-    from ..designs.spanning import prim
-
     return [(int(a), int(b)) for a, b in prim(far)]
