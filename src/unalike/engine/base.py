@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
 class Engine(Protocol):
     """Runs an algorithm on a federation."""
 
+    setting: Setting
+
     def run(self, step: Step, state: Tree, told: Messages, memories: Memories) -> Outcome:
         """One step; messages of their own are in the order of the step's clients."""
 
@@ -70,8 +72,8 @@ class Engine(Protocol):
         round: int,
         clients: ClientIds | None = None,
     ) -> dict[str, Float64s]:
-        """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
-        there are none."""
+        """Mean loss and statistics of metrics of each client on its `split` rows, and `samples`, their
+        number; NaN where there are none."""
 
     def place(self, state: Tree) -> Tree:
         """The server's state where the rounds will find it, so that the first is compiled as all others."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
+from ..core.catalogue import separate
 from ..core.pytrees import Tree
 from ..data import Federation, load
 from ..engine import engine_registry
 from ..errors import ConfigError, unknown
-from ..models import Task, model_registry
+from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, check_per_round, sampler_registry, strategy_registry
 from ..runs import RunFolder
 from ..timing import (
@@ -63,9 +64,10 @@ def make_task(experiment: Experiment, federation: Federation) -> Task:
     """The model, its loss and its metrics."""
     outputs = federation.classes or _targets(federation)
     model = model_registry.make(experiment.model, input_shape=federation.input_shape, outputs=outputs)
+    metrics = None if experiment.metrics is None else separate(experiment.metrics)
     if federation.classes:
-        return Task.classification(model, federation.classes, experiment.l2)
-    return Task.regression(model, experiment.l2)
+        return Task.classification(model, federation.classes, experiment.l2, metrics)
+    return Task.regression(model, experiment.l2, metrics)
 
 
 def make_algorithm(experiment: Experiment) -> Algorithm:
@@ -138,6 +140,8 @@ def check(experiment: Experiment) -> None:
     ):
         if spec is not None:
             registry[spec.partition(":")[0]]
+    for spec in separate(experiment.metrics or ""):
+        metric_registry[spec.partition(":")[0]]
     algorithm, gossip = make_algorithm(experiment), isinstance(make_timing(experiment), Gossip | OnNetwork)
     if algorithm.decentralized and not gossip:
         raise ConfigError(

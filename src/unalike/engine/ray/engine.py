@@ -76,10 +76,10 @@ class RayEngine(OneProcess, Distributed):
         slots = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
         told = {k: self._told(message, k) for k in slots}
         calls = {k: _evaluate(told[k], split, round, chosen[place]) for k, place in slots.items()}
-        means = unmeasured(len(chosen), self.setting.task)
+        means = unmeasured(len(chosen), self.setting.task, getattr(self.setting.federation, split))
         for k, (found, *_) in self.pool.ask(calls).items():
             for name, values in found.items():
-                means.setdefault(name, np.full(len(chosen), np.nan))[slots[k]] = values
+                means.setdefault(name, np.full((len(chosen), *values.shape[1:]), np.nan))[slots[k]] = values
         return means
 
     def events(self) -> list[dict[str, Any]]:
