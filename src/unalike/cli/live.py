@@ -98,9 +98,9 @@ def fitting(latest: Mapping[str, float], width: int) -> tuple[str, bool]:
     """
     from ..models.metrics import label_of
 
-    labels = {name: label_of(name) for name in latest}
+    labels = {name: label_of(name) for name in shown(latest)}
     labels |= {name: label.removeprefix("test ") for name, label in labels.items() if name not in LOSSES}
-    words = [f"{labels[name]} {latest[name]:.3f}" for name in latest]
+    words = [f"{label} {latest[name]:.3f}" for name, label in labels.items()]
     for elapsed in (1 + _CLOCK, 0):
         for first in range(len(words)):
             if len(line := "  ".join(words[first:])) + elapsed <= width and (

@@ -191,4 +191,4 @@ def _shapes(
     params = jax.eval_shape(task.init, jax.eval_shape(lambda: jax.random.key(0)))
     rows = jax.ShapeDtypeStruct((1, *x), x_type), jax.ShapeDtypeStruct((1, *y), y_type)
     found = jax.eval_shape(lambda p, a, b: task.measure(task.apply(p, a), b), params, *rows)
-    return {name: tuple(value.shape[1:]) for name, value in found.items()}
+    return {name: tuple(found[name].shape[1:]) for name in ("loss", *task.statistics)}
