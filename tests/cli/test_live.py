@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from unalike.cli.live import LiveRounds
+from unalike.cli.live import LiveRounds, fitting
 
 METRICS = {"train_loss": 0.764, "test_loss": 0.664, "test_accuracy": 0.777}
 
@@ -40,6 +40,14 @@ def test_losses_go_first_then_the_time_so_far():
     assert "loss" not in narrow
     assert "accuracy 0.777 0:00:00" in narrow
     assert "accuracy" not in last_line(60)
+
+
+def test_what_judges_stays_longest_whenever_it_was_measured():
+    """The first evaluation comes before the first training loss."""
+    assert fitting({"test_loss": 1.0, "test_f1": 0.5, "test_auc": 0.7, "train_loss": 2.0}, 200)[0] == (
+        "train loss 2.000  test loss 1.000  AUC 0.700  F1 0.500"
+    )
+    assert fitting({"test_f1": 0.5, "test_rmse": 0.7}, 8) == ("F1 0.500", False)
 
 
 def test_a_long_name_is_shortened_at_its_end():

@@ -139,3 +139,29 @@ def test_a_second_comparison_takes_the_next_folder(unalike):
 def test_what_set_takes_is_in_the_list_of_methods(unalike):
     shown = unalike("list", "algorithms").out
     assert all(word in shown for word in ("mu=0.1", "components=3", "lam=0.1"))
+
+
+def test_metrics_that_are_asked_for_are_in_the_table_the_record_and_the_report(unalike, tmp_path):
+    asked = "f1,accuracy,confusion,auc:50"
+    answer = unalike("run", *TINY, "--metrics", asked, "--out", "run", "--quiet")
+    assert answer.code == 0
+    shown = " ".join(answer.out.split())
+    assert all(f"test {name}" in shown for name in ("f1", "accuracy", "auc"))
+    assert "clients f1 mean" in shown
+    assert (tmp_path / "run/plots/confusion.png").exists()
+    report = (tmp_path / "run/report.html").read_text()
+    assert "Test F1" in report
+    assert "Confusion" in report
+    assert report.index("Test F1") < report.index("Test accuracy")
+    assert f'metrics = "{asked}"' in (tmp_path / "run/config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [("recall", "unknown metric 'recall'"), ("rmse", "rmse is for tasks that predict values")],
+)
+def test_a_metric_that_does_not_fit_is_one_sentence(unalike, tmp_path, metrics, words):
+    answer = unalike("run", *TINY, "--metrics", f"accuracy,{metrics}", "--out", "run")
+    assert answer.code == 2
+    assert words in answer.sentence
+    assert not (tmp_path / "run").exists()

@@ -417,7 +417,7 @@ def test_what_happens_to_a_client_is_recorded_in_its_round(village, tmp_path):
 def test_only_messages_that_somebody_works_on_are_kept(village, tmp_path):
     village.mischief["node-0"] = training(lambda answer: 0.3)
     run = served(village, tmp_path / "run", timing="async", rounds=12, evaluate_every=0)
-    assert len(run.history.messages) <= 4
+    assert len(run.history.kept) <= 4
 
 
 def test_an_answer_that_was_only_an_error_is_not_called_late():

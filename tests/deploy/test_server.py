@@ -247,3 +247,48 @@ def test_python_says_where_real_clients_are_trained_with(federation):
 def test_methods_that_would_show_clients_what_is_not_theirs_are_refused(village, tmp_path, name):
     with pytest.raises(unalike.ConfigError, match=f"{name} would send all clients what belongs to single"):
         served(village, tmp_path / "run", algorithm=name)
+
+
+ASKED = "f1,accuracy,auc,confusion"
+
+
+def test_real_clients_answer_with_tables_where_metrics_need_them(federation, village, tmp_path):
+    here, there = (
+        simulated(federation, metrics=ASKED, rounds=1),
+        served(village, tmp_path / "run", metrics=ASKED, rounds=1),
+    )
+    for name in ("test_f1", "test_accuracy", "test_auc"):
+        np.testing.assert_allclose(there.metrics()[name], here.metrics()[name], rtol=1e-5)
+        np.testing.assert_allclose(there.client_metrics()[name], here.client_metrics()[name], rtol=1e-5)
+    np.testing.assert_allclose(there.evaluate()["confusion"], here.evaluate()["confusion"], atol=1e-6)
+
+
+def test_a_table_of_another_shape_is_no_metric(federation, village, tmp_path):
+    lies = {
+        "node-1": np.ones((2, 2)),
+        "node-2": np.full((10, 10), np.nan),
+        "node-3": np.zeros((10, 10), "<U1"),
+    }
+    for node, lie in lies.items():
+
+        def mischief(request, answer, lie=lie):
+            return (
+                replace(answer, arrays={"statistic/confusion": lie}) if request.kind == "evaluate" else answer
+            )
+
+        village.mischief[node] = mischief
+    run = served(village, tmp_path / "run", metrics="f1", rounds=0)
+    assert np.isnan(run.client_metrics()["test_f1"]).tolist() == [False, True, True, True]
+    assert np.isfinite(run.metrics()["test_f1"]).all()
+
+
+def test_what_is_sent_for_metrics_that_are_numbers_has_not_changed(village, tmp_path):
+    answers = []
+    village.mischief["node-0"] = lambda request, answer: answers.append(answer) or answer
+    served(village, tmp_path / "run", rounds=0)
+    told = [request.numbers["contract"] for _, request in village.requests if request.kind == "evaluate"]
+    assert told
+    assert not any("metrics" in words for words in told)
+    (metrics,) = [answer for answer in answers if answer.kind == "metrics"]
+    assert set(metrics.numbers) == {"samples", "loss", "accuracy"}
+    assert metrics.arrays == {}

@@ -20,13 +20,18 @@ from unalike.experiments.compare import (
 )
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
+from unalike.models.metrics import metrics_for
 from unalike.runs import Record, compare
 
 SMALL = {
     **{"data": "digits", "samples": 200, "clients": 5, "partition": "dirichlet:0.3", "model": "linear"},
     **{"rounds": 2, "steps": 2, "devices": 1, "evaluate_every": 0},
 }
-CLASSES, NUMBERS = (SimpleNamespace(classes=classes, name=lambda i: f"clinic {i}") for classes in (10, None))
+CLASSES, NUMBERS = (
+    SimpleNamespace(classes=classes, name=lambda i: f"clinic {i}", metrics=metrics_for(classes))
+    for classes in (10, None)
+)
+"""Federations that are tasks as well: all that is asked of both is what classes and metrics there are."""
 
 
 def described(**values):
@@ -45,7 +50,7 @@ def ended(federation, rounds, clients):
                 name: clients,
             }
         record.write_round(number, metrics, columns)
-    setting = SimpleNamespace(federation=federation)
+    setting = SimpleNamespace(federation=federation, task=federation)
     return SimpleNamespace(
         setting=setting, metrics=record.metrics, client_metrics=lambda: record.client_metrics(None)
     )
@@ -177,6 +182,26 @@ def test_a_metric_is_checked_before_anything_is_trained():
     with pytest.raises(ConfigError, match="unknown metric 'unseen_accuracy'"):
         check_metric("unseen_accuracy", described(), federation)
     assert check_metric("unseen_accuracy", described(unseen=0.5), federation) == "unseen_accuracy"
+
+
+def test_the_first_metric_that_is_asked_for_judges_unless_another_is_named():
+    federation = load("digits", clients=5)
+    asked = described(metrics="confusion,f1,auc", unseen=0.5)
+    assert check_metric(None, asked, federation) == "test_f1"
+    assert check_metric("test_auc", asked, federation) == "test_auc"
+    assert check_metric("unseen_f1", asked, federation) == "unseen_f1"
+    for name in ("test_accuracy", "test_confusion"):
+        with pytest.raises(ConfigError, match=f"unknown metric '{name}'"):
+            check_metric(name, asked, federation)
+
+
+def test_methods_are_compared_by_a_metric_that_is_no_mean_over_rows():
+    variants = {name: variant(described(metrics="accuracy,f1"), name) for name in ("fedavg", "local")}
+    found = compare_experiments(variants, range(1))
+    answer = found.answer("test_f1")
+    np.testing.assert_array_equal(answer.clients["local"], np.sort(found.measured["local"]["test_f1"]))
+    assert answer.rows[1]["test_f1"] == pytest.approx(found.curves["local"][0]["test_f1"][-1])
+    assert "worse_than_alone" in answer.rows[0]
 
 
 @pytest.mark.exact

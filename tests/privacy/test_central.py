@@ -73,7 +73,7 @@ def served(village, folder, privacy, timing=None, participation=None, **values):
     task, algorithm = make_task(described, federation), make_algorithm(described)
     opened = make_folder(described, folder, False)
     ready = algorithm.prepare(task, federation)
-    setting = Setting(federation, task, ready, described.seed, aggregator=privacy)
+    setting = Setting(federation, task, ready, described.seed, aggregator=privacy or WeightedSum())
     contracts = make_contracts(described, federation, run_name(opened))
     engine = FlowerEngine(setting, Mailbox(village, list(told)), contracts, 5.0)
     return train(

@@ -117,3 +117,14 @@ def test_nobody_measured_is_nan():
 
 def test_directions():
     assert [higher_is_better(m) for m in ("test_accuracy", "test_loss", "bytes_up")] == [True, False, False]
+    better = (
+        "test_f1",
+        "unseen_auc",
+        "error_free_rate",
+        "lossless",
+        "test_interval_coverage",
+        "clients_mean",
+    )
+    worse = ("mean_model_test_rmse", "validation_nlpd", "unseen_calibration_error", "error_rate", "rejected")
+    assert all(higher_is_better(name) for name in better)
+    assert not any(higher_is_better(name) for name in worse)

@@ -20,6 +20,7 @@ from scipy.special import xlogy
 
 from ..core.pytrees import Tree
 from ..errors import ConfigError
+from ..runs import higher_is_better
 from ..training.run import Run
 from ..typing import Float64s, Int64s
 
@@ -160,7 +161,7 @@ def validation_loss(run: Run) -> float:
 def gains(run: Run, alone: Run, metric: str = "accuracy", split: str = "test") -> Float64s:
     """By how much every client is better off than alone, so that it can see whether staying helps."""
     together, local = (one.evaluate(split)[metric] for one in (run, alone))
-    return together - local if metric != "loss" else local - together
+    return together - local if higher_is_better(metric) else local - together
 
 
 def _unit(rows: Float64s) -> Float64s:

@@ -24,7 +24,7 @@ from ..core.registry import Registry
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s, State
+from ..typing import Int64s, Message, Params, State
 from .shared.client_data import ClientData
 from .shared.messages import Messages
 
@@ -165,6 +165,10 @@ class Algorithm:
         if not self.decentralized:
             return Messages(message)
         return Messages(message, np.arange(len(jax.tree.leaves(message)[0])))
+
+    def models(self, message: Message) -> Params:
+        """All clients' models (leading axis), from what they would be sent, where each has its own."""
+        return message
 
     def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
         """One client's work in one round."""

@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("data", "label", "partition", "clients", "samples", "skew"),
         *("test_fraction", "validation_fraction", "unseen"),
     ),
-    "Model": ("model", "l2"),
+    "Model": ("model", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
         *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "restarts"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from ..training.round_report import RoundReport
 
 _BAR, _CLOCK, _LONGEST_TITLE = 12, 7, 34
-SHOWN = {
-    "train_loss": "train loss",
-    "test_loss": "test loss",
-    "test_accuracy": "accuracy",
-    "test_rmse": "RMSE",
-}
-"""Metrics beside the bar; in a narrow window the first ones are left out."""
+LOSSES = ("train_loss", "test_loss")
 
 
 class LiveRounds:
@@ -60,7 +54,7 @@ class LiveRounds:
         self._progress.stop()
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._latest |= {name: report.metrics[name] for name in SHOWN if name in report.metrics}
+        self._latest |= {name: report.metrics[name] for name in shown(report.metrics)}
         taken = len(_cut(self._title)) + _BAR + 2 * len(str(rounds)) + 1 + _CLOCK + 10
         words, elapsed = fitting(self._latest, self._progress.console.width - taken)
         self._progress.update(self._task, total=rounds, completed=report.round, words=words, elapsed=elapsed)
@@ -83,6 +77,18 @@ class LiveRounds:
         )
 
 
+def shown(metrics: Iterable[str]) -> list[str]:
+    """What stands beside the bar: losses, then test metrics, the one that judges last; in a narrow window the
+    first ones are left out.
+
+    >>> shown(["test_accuracy", "test_f1", "train_loss", "clock"])
+    ['train_loss', 'test_f1', 'test_accuracy']
+    """
+    there = list(metrics)
+    judges = [name for name in there if name.startswith("test_") and name not in LOSSES]
+    return [*(name for name in LOSSES if name in there), *judges[::-1]]
+
+
 def fitting(latest: Mapping[str, float], width: int) -> tuple[str, bool]:
     """The metrics that fit into a width, and whether the time so far does, too: losses go first, then that
     time, then what judges.
@@ -90,7 +96,11 @@ def fitting(latest: Mapping[str, float], width: int) -> tuple[str, bool]:
     >>> fitting({"train_loss": 0.5, "test_accuracy": 0.75}, 20)
     ('accuracy 0.750', False)
     """
-    words = [f"{label} {latest[name]:.3f}" for name, label in SHOWN.items() if name in latest]
+    from ..models.metrics import label_of
+
+    labels = {name: label_of(name) for name in shown(latest)}
+    labels |= {name: label.removeprefix("test ") for name, label in labels.items() if name not in LOSSES}
+    words = [f"{label} {latest[name]:.3f}" for name, label in labels.items()]
     for elapsed in (1 + _CLOCK, 0):
         for first in range(len(words)):
             if len(line := "  ".join(words[first:])) + elapsed <= width and (

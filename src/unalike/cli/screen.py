@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,19 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from . import live
-from .live import SHOWN
 from .tables import as_text, show
 
 if TYPE_CHECKING:
+    from ..models import Metric
     from ..training.run import Run
 
 console = Console()
 errors = Console(stderr=True)
-ENDED = (
-    *(*SHOWN, "unseen_loss", "unseen_accuracy", "unseen_rmse", "unseen_bottom_decile"),
-    *("mean_model_test_accuracy", "mean_model_test_rmse", "consensus_distance"),
-)
-"""What the table at the end shows."""
 
 
 class LiveRounds(live.LiveRounds):
@@ -38,6 +33,7 @@ class LiveRounds(live.LiveRounds):
 
 def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
+    from ..models.metrics import judged_metric
     from ..runs import summarize_clients
 
     metrics = run.metrics()
@@ -49,15 +45,13 @@ def summary(run: Run) -> dict[str, Any]:
         "algorithm": asked.get("algorithm", run.setting.algorithm.name),
         "clients": len(run.setting.federation),
         "rounds": int(last.pop("round")),
-        **{name: last[name] for name in ENDED if name in last},
+        **{name: last[name] for name in _ended(run.setting.task.metrics) if name in last},
     }
-    judged = next((name for name in ("test_accuracy", "test_rmse") if name in clients), None)
-    if judged:
-        better = judged == "test_accuracy"
-        spread = summarize_clients(clients[judged], clients["test_samples"], better)
-        answer["clients_" + judged.removeprefix("test_")] = {
-            k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")
-        }
+    judged = run.setting.task.metrics.get(judged_metric(run.setting.task.metrics))
+    if judged is not None and f"test_{judged.name}" in clients:
+        values = clients[f"test_{judged.name}"]
+        spread = summarize_clients(values, clients["test_samples"], judged.higher_is_better)
+        answer[f"clients_{judged.name}"] = {k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")}
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
         answer["rounds_without_clients"] = empty
@@ -74,6 +68,16 @@ def summary(run: Run) -> dict[str, Any]:
     if run.folder:
         answer["folder"] = str(run.folder.path)
     return answer
+
+
+def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    """What the table at the end shows."""
+    yield "train_loss"
+    for group in ("test_", "unseen_"):
+        yield from (group + name for name in ("loss", *metrics))
+    yield "unseen_bottom_decile"
+    yield from (f"mean_model_test_{name}" for name in metrics)
+    yield "consensus_distance"
 
 
 def show_summary(numbers: Mapping[str, Any], title: str) -> None:

@@ -38,6 +38,7 @@ KINDS = {
     "partitions": Kind("partition", "partition_registry", "data.partitions", ("data/partitions.py",)),
     "skews": Kind("skew", "skew_registry", "data.skews", ("data/skews.py",)),
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
+    "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),
     "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
@@ -67,6 +68,7 @@ SETTINGS = {
     "partition": "partitions",
     "skew": "skews",
     "model": "models",
+    "metrics": "metrics",
     "algorithm": "algorithms",
     "sampling": "samplers",
     "availability": "availabilities",
@@ -79,6 +81,8 @@ SETTINGS = {
     "engine": "engines",
 }
 """The kind of name that a setting of an experiment holds."""
+SEVERAL = ("metrics",)
+"""Settings that hold several names, separated by commas."""
 
 
 def explain(kind: str) -> dict[str, str]:
@@ -106,10 +110,32 @@ def check_name(kind: str, spec: str | Spec) -> None:
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Raise for a setting of an experiment that names something which does not exist."""
     for setting, kind in SETTINGS.items():
-        if settings.get(setting) is not None:
-            check_name(kind, settings[setting])
+        given = settings.get(setting)
+        for spec in [] if given is None else separate(given) if setting in SEVERAL else [given]:
+            check_name(kind, spec)
     if settings.get("data") is not None:
         check_data(settings["data"])
+
+
+def separate(words: str) -> list[str]:
+    """Names that are separated by commas; a number after a comma is still an argument of the name before.
+
+    >>> separate("f1, interval_coverage:0.9,2,auc")
+    ['f1', 'interval_coverage:0.9,2', 'auc']
+    """
+    found: list[str] = []
+    for word in (word.strip() for word in words.split(",") if word.strip()):
+        argument = found and ":" in found[-1] and _is_number(word)
+        found[-1:] = [f"{found[-1]},{word}"] if argument else [*found[-1:], word]
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def check_data(name: str) -> None:

@@ -31,8 +31,8 @@ SPLITS = ("train", "validation", "test")
 PROTOCOL = 2
 """Raised when requests change so that old nodes cannot run them."""
 TOLD = (
-    *("model", "l2", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
-    *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
+    *("model", "l2", "metrics", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer"),
+    *("learning_rate", "momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
     *("test_fraction", "validation_fraction"),
 )
 """What a node is told of the experiment."""
@@ -162,7 +162,7 @@ class ClientConfig:
         try:
             experiment = make_experiment(self.experiment)
             kind = replace(Rows.of(federation), train=self.largest, validation=0, test=0)
-            task = _task(experiment.model_dump_json(include={"model", "l2"}), kind, self.classes)
+            task = _task(experiment.model_dump_json(include={"model", "l2", "metrics"}), kind, self.classes)
             everyone = far_federation([kind] * self.clients, self.classes)
             return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
         except ConfigError as error:
@@ -176,8 +176,9 @@ def _task(words: str, kind: Rows, classes: int) -> Task:
 
 
 def told_of(experiment: Experiment) -> dict[str, Any]:
-    """What nodes are told of an experiment."""
-    return {name: getattr(experiment, name) for name in TOLD}
+    """What nodes are told of an experiment; of metrics only where others than the usual are asked for."""
+    told = {name: getattr(experiment, name) for name in TOLD}
+    return {name: value for name, value in told.items() if name != "metrics" or value is not None}
 
 
 def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[str, ...] = ()) -> Federation:

@@ -248,12 +248,17 @@ class FlowerEngine(Distributed):
         """Every client evaluates on its own rows; who is away has no metrics this time."""
         chosen = np.arange(len(self.client_configs)) if clients is None else clients
         found = self._ask("evaluate", chosen, messages.tree, str(round), split=split, round=round)
-        names = ("loss", *self.setting.task.metrics)
-        values = {name: np.array([_number(found.get(int(c)), name) for c in chosen]) for name in names}
-        known = np.all([np.isfinite(value) for value in values.values()], axis=0)
-        rows = getattr(self.setting.federation, split).sizes[chosen]  # as told at the introduction
-        measured = {name: np.where(known & (rows > 0), value, np.nan) for name, value in values.items()}
-        return {"samples": np.where(known, rows, 0).astype(np.float64), **measured}
+        part = getattr(self.setting.federation, split)
+        shapes = self.setting.task.statistic_shapes(part.x, part.y)
+        values = {
+            name: np.array([_statistic(found.get(int(c)), name, shape) for c in chosen])
+            for name, shape in shapes.items()
+        }
+        known = np.all([np.isfinite(v).reshape(len(chosen), -1).all(1) for v in values.values()], axis=0)
+        rows = part.sizes[chosen]  # as told at the introduction
+        for value in values.values():
+            value[~(known & (rows > 0))] = np.nan
+        return {"samples": np.where(known, rows, 0).astype(np.float64), **values}
 
     def hand_over_model(self, message: Message) -> int:
         """Hand everyone the trained model; returns how many took it."""
@@ -291,6 +296,17 @@ def _all_of(said: list[Mapping[str, Any]]) -> dict[str, Array]:
 def zeros(shapes: PyTree) -> PyTree:
     """Nothing, of these shapes."""
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+
+
+def _statistic(wire_message: WireMessage | None, name: str, shape: tuple[int, ...]) -> Array | float:
+    """What a client says of a statistic: a number or, where it has a shape, an array of that shape; NaN where
+    it says something else."""
+    if not shape:
+        return _number(wire_message, name)
+    there = wire_message is not None and wire_message.kind == "metrics"
+    value = wire_message.arrays.get(f"statistic/{name}") if wire_message is not None and there else None
+    good = value is not None and value.shape == shape and value.dtype == np.float64
+    return value if value is not None and good else np.full(shape, np.nan)
 
 
 def _number(wire_message: WireMessage | None, name: str) -> float:

@@ -26,6 +26,7 @@ from ..core.pixels import as_floats
 from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import UnalikeError
+from ..models.metrics import stacked
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Message, State, Upload
 from .base import Engine, Outcome, Setting, engine_registry, reply_template, root_key
@@ -96,7 +97,7 @@ class DebugEngine(Engine):
         part: Split = getattr(federation, split)
         with jax.disable_jit():
             rows = [self._judge(_as_jax(messages.of(int(c))), memories, part, round, int(c)) for c in chosen]
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return {name: stacked([row[name] for row in rows]) for name in rows[0]}
 
     @property
     def _by_importance(self) -> bool:
@@ -141,7 +142,7 @@ class DebugEngine(Engine):
 
     def _judge(
         self, message: Tree, memories: Memories, part: Split, round: int, client: int
-    ) -> dict[str, float]:
+    ) -> dict[str, Array | float]:
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
         data = self._data(round, client, algorithm.evaluation_work)
@@ -149,9 +150,10 @@ class DebugEngine(Engine):
         memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, message, memory, data, data.key)
         if not len(x):
-            return {"samples": 0.0, **dict.fromkeys(("loss", *task.metrics), float("nan"))}
+            return {"samples": 0.0, **dict.fromkeys(("loss", *task.statistics), float("nan"))}
         values = task.measure(algorithm.predict(task, predictor, as_floats(jnp.asarray(x))), jnp.asarray(y))
-        return {"samples": float(len(x)), **{name: float(value.mean()) for name, value in values.items()}}
+        means = {name: np.asarray(value.mean(0), np.float64) for name, value in values.items()}
+        return {"samples": float(len(x)), **means}
 
     def _data(self, round: int, client: int, work: Any, job: int | None = None) -> ClientData:
         setting, clients = self.setting, np.array([client])

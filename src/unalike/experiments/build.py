@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
+from ..core.catalogue import separate
 from ..core.registry import Registry
+from ..core.spec import Spec
 from ..data import Federation, load
 from ..engine import engine_registry
 from ..errors import ConfigError, unknown
-from ..models import Task, model_registry
+from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
 from .build_topology import make_connectivity, make_network_timing
@@ -59,9 +61,10 @@ def make_task(experiment: Experiment, federation: Federation) -> Task:
     """The model, its loss and its metrics."""
     outputs = federation.classes or _targets(federation)
     model = model_registry.make(experiment.model, input_shape=federation.input_shape, outputs=outputs)
+    metrics = None if experiment.metrics is None else separate(experiment.metrics)
     if federation.classes:
-        return Task.classification(model, federation.classes, experiment.l2)
-    return Task.regression(model, experiment.l2)
+        return Task.classification(model, federation.classes, experiment.l2, metrics)
+    return Task.regression(model, experiment.l2, metrics)
 
 
 def make_algorithm(experiment: Experiment) -> Algorithm:
@@ -134,6 +137,8 @@ def check(experiment: Experiment) -> Method:
         spec = experiment.spec(setting)
         if spec is not None:
             registry[spec]
+    for words in separate(experiment.metrics or ""):
+        metric_registry[Spec.parse(words)]
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:

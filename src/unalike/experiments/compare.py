@@ -17,6 +17,7 @@ import numpy as np
 from ..data import Federation
 from ..errors import ConfigError, RunError, unknown
 from ..models import Task
+from ..models.metrics import judged_metric
 from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
@@ -35,7 +36,7 @@ OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile")
 """Numbers that are good in the direction of the metric they are taken of."""
 SHARED = (
     *("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "unseen"),
-    *("importance", "model", "l2", "seed", "evaluate_clients", "algorithm", "options"),
+    *("importance", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
 )
 """Settings that make a comparison fair because all methods share them."""
 
@@ -49,15 +50,18 @@ class Trials:
     clients: dict[str, list[Float64s]] = field(default_factory=dict)
     judged: str = "test_accuracy"
     """What the clients' numbers are."""
+    measured: dict[str, dict[str, Array]] = field(default_factory=dict)
+    """All that was measured of the first seed's clients."""
     names: list[str] = field(default_factory=list)
     """Who the clients of the first seed are."""
 
     def add(self, name: str, seed: int, run: Run) -> None:
         """Keep what a run ended with."""
-        measured, self.judged = run.client_metrics(), judge(run.setting.federation)
+        measured, self.judged = run.client_metrics(), judge(run.setting.task)
         self.results.setdefault(name, []).append({"seed": float(seed), **finals(run)})
         self.curves.setdefault(name, []).append(run.metrics())
         self.clients.setdefault(name, []).append(measured[self.judged])
+        self.measured.setdefault(name, measured)
         self.names = self.names or [run.setting.federation.name(int(i)) for i in measured["client"]]
 
     def answer(self, metric: str, baseline: str | None = None) -> Comparison:
@@ -66,8 +70,8 @@ class Trials:
         for name, rows in results.items() if ALONE in results else ():
             for row, own, alone in zip(rows, self.clients[name], self.clients[ALONE], strict=True):
                 row["worse_than_alone"] = worse_off(own, alone, higher_is_better(self.judged))
-        first = {name: values[0] for name, values in self.clients.items()}
         decisive = self.judged if metric in OVER_CLIENTS else metric
+        first = {name: self.measured[name].get(decisive, values[0]) for name, values in self.clients.items()}
         return compare_results(results, metric, baseline, first, higher_is_better(decisive))
 
     def worse_than_alone(self, most: int = 8) -> list[dict[str, Any]]:
@@ -194,22 +198,24 @@ def compare_experiments(
 
 def check_metric(metric: str | None, experiment: Experiment, federation: Federation) -> str:
     """The metric that decides, before anything is trained."""
-    known = ["test_loss", judge(federation), *CLIENT_MEASURES]
+    task = make_task(experiment, federation)
+    names = ["loss", *(name for name, metric in task.metrics.items() if not metric.table)]
+    known = [*(f"test_{name}" for name in names), *CLIENT_MEASURES]
     if experiment.unseen:
-        known += ["unseen_loss", judge(federation).replace("test", "unseen"), "unseen_bottom_decile"]
+        known += [*(f"unseen_{name}" for name in names), "unseen_bottom_decile"]
     if metric is not None and metric not in known:
         raise unknown("metric", metric, known)
-    return metric or judge(federation)
+    return metric or judge(task)
 
 
-def judge(federation: Federation) -> str:
-    """The metric by which a federation's clients are judged."""
-    return "test_accuracy" if federation.classes else "test_rmse"
+def judge(task: Task, split: str = "test") -> str:
+    """The column by which clients are judged: that of the task's first metric."""
+    return f"{split}_{judged_metric(task.metrics)}"
 
 
 def finals(run: Run) -> dict[str, float]:
     """The last test metrics over samples, and over clients."""
-    columns, name = run.client_metrics(), judge(run.setting.federation)
+    columns, name = run.client_metrics(), judge(run.setting.task)
     spread = summarize_clients(columns[name], columns["test_samples"], higher_is_better(name))
     last = {
         key: float(values[-1]) if np.isfinite(values[-1]) else float("nan")

@@ -65,6 +65,11 @@ class Experiment(BaseModel):
 
     model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
     l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
+    metrics: str | None = Field(
+        None,
+        description="Metrics, such as accuracy,f1,auc (`unalike list metrics`); the first judges clients. "
+        "Accuracy or RMSE when not given.",
+    )
 
     algorithm: str = Field("fedavg", description="Algorithm (`unalike list algorithms`).")
     options: dict[str, Number] = Field(

@@ -86,9 +86,9 @@ def tune(
                 task=task,
                 observer=observer,
             )
-            scores = run.metrics()[judge(federation).replace("test", "validation")]
+            scores = run.metrics()[judge(task, "validation")]
             trials.append(Trial(name, settings, float(scores[-1])))
-        answer[name] = ranked(trials, higher_is_better(judge(federation)))
+        answer[name] = ranked(trials, higher_is_better(judge(task)))
     return answer
 
 

@@ -18,6 +18,7 @@ from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import ConfigError
 from ..models import Task
+from ..models.metrics import finished, mean_by_client
 from ..typing import Array, Float32s, Float64s, Int64s
 from .vote import outputs, predictions
 
@@ -92,14 +93,10 @@ def _judge(task: Task) -> Callable[[Any, Any], dict[str, jax.Array]]:
 def measure(task: Task, said: Float32s, split: Embedded) -> dict[str, Float64s]:
     """Mean loss and metrics of each client for given predictions of all rows; NaN where it has none."""
     sizes = np.diff(split.offsets)
-    owners = np.repeat(np.arange(len(sizes)), sizes)
-    answer = {"samples": sizes.astype(np.float64)}
     values = _judge(task)(*_padded(said, split.labels)) if len(said) else {}
-    for name in ("loss", *task.metrics):
-        rows = np.asarray(values[name])[: len(said)] if values else np.zeros(0)
-        totals = np.bincount(owners, rows, len(sizes))
-        answer[name] = np.divide(totals, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
-    return answer
+    rows = {name: np.asarray(value)[: len(said)] for name, value in values.items()}
+    means = {name: mean_by_client(rows.get(name, np.zeros(0)), sizes) for name in ("loss", *task.statistics)}
+    return finished({"samples": sizes.astype(np.float64), **means}, task.metrics)
 
 
 def _padded(said: Float32s, labels: Array) -> tuple[Array, Array]:

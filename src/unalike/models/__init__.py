@@ -5,13 +5,14 @@ from .catalogue import model_registry
 from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
 from .losses import loss_registry
-from .metrics import accuracy, mean_squared_error
+from .metrics import Metric, accuracy, mean_squared_error, metric_registry
 from .normalized import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Model, Task
 
 __all__ = [
     "Batch",
+    "Metric",
     "Model",
     "Task",
     "accuracy",
@@ -28,6 +29,7 @@ __all__ = [
     "loss_registry",
     "lstm",
     "mean_squared_error",
+    "metric_registry",
     "mlp",
     "mlp_norm",
     "model_registry",

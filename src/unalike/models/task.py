@@ -1,13 +1,14 @@
 """What is learned?
 
 A :class:`Task` is a model (`init`, `apply`, and `features` where a representation is asked for), a loss per
-sample and metrics per sample. Models are plain pytrees; nothing here knows of clients.
+sample and metrics. Models are plain pytrees; nothing here knows of clients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 import jax
@@ -19,7 +20,8 @@ from ..errors import ConfigError, unknown
 from .convolution_layout import canonical
 from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
-from .metrics import Metric, metrics_for
+from .metrics import Metric, as_metrics, metrics_for
+from .metrics.base import Given, Statistic
 from .mixture import mixture
 
 
@@ -81,16 +83,20 @@ class Task:
         check_model(self.model)
         if self.outputs is not None and self.outputs not in get_args(Outputs):
             raise unknown("kind of outputs", str(self.outputs), get_args(Outputs))
+        made = as_metrics(self.metrics, self.outputs or outputs_for(self.sample_loss))
+        object.__setattr__(self, "metrics", made)
 
     @classmethod
-    def classification(cls, model: Model, classes: int, l2: float = 0.0) -> Task:
-        """Cross-entropy over `classes` classes, judged by accuracy."""
-        return cls(model, cross_entropy, metrics_for(classes), l2)
+    def classification(cls, model: Model, classes: int, l2: float = 0.0, metrics: Given = None) -> Task:
+        """Cross-entropy over `classes` classes, judged by accuracy or other metrics, such as `("f1", "auc")`;
+        the first that is a number judges clients."""
+        return cls(model, cross_entropy, _or_usual(metrics, "logits", classes), l2)
 
     @classmethod
-    def regression(cls, model: Model, l2: float = 0.0) -> Task:
-        """Half the squared error, judged by the mean squared error."""
-        return cls(model, squared_error, metrics_for(None), l2)
+    def regression(cls, model: Model, l2: float = 0.0, metrics: Given = None) -> Task:
+        """Half the squared error, judged by the root of the mean squared error or other metrics, such as
+        `("rmse", "mae")`."""
+        return cls(model, squared_error, _or_usual(metrics, "values", None), l2)
 
     @classmethod
     def custom(
@@ -98,15 +104,17 @@ class Task:
         init: Callable[[jax.Array], Tree],
         apply: Callable[[Tree, jax.Array], jax.Array],
         loss: Loss,
-        metrics: Mapping[str, Metric] | None = None,
+        metrics: Given = None,
         outputs: Outputs | None = None,
     ) -> Task:
         """A task from a user's own two functions and loss per sample.
 
+        A metric is a :class:`Metric`, or a function that gives one number per row: `metrics={"mine": f}`.
         Methods that mix predictions ask what the `outputs` are: "logits" of classes, a "logit" of yes, or
         "values". For well-known losses they need not be told.
         """
-        return cls(Model(init, apply), loss, metrics or {}, outputs=outputs)
+        made = as_metrics(metrics, outputs or outputs_for(loss))
+        return cls(Model(init, apply), loss, made, outputs=outputs)
 
     def init(self, key: jax.Array) -> Tree:
         """Fresh parameters."""
@@ -149,10 +157,38 @@ class Task:
         return found
 
     def measure(self, outputs: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
-        """Loss and metrics, one number per row."""
-        return {"loss": self.sample_loss(outputs, y), **{k: f(outputs, y) for k, f in self.metrics.items()}}
+        """Loss and the metrics' statistics, one number or array per row."""
+        return {
+            "loss": self.sample_loss(outputs, y),
+            **{k: f(outputs, y) for k, f in self.statistics.items()},
+        }
+
+    @property
+    def statistics(self) -> dict[str, Statistic]:
+        """What is computed of every row for the metrics, some of which may share it."""
+        return {metric.statistic: metric.per_row for metric in self.metrics.values()}
+
+    def statistic_shapes(self, x: Any, y: Any) -> dict[str, tuple[int, ...]]:
+        """The shape of a row's loss and of every statistic, () for a number, of rows such as these."""
+        return _shapes(self, tuple(x.shape[1:]), x.dtype, tuple(y.shape[1:]), y.dtype)
 
     def _penalty(self, params: Tree) -> jax.Array | float:
         if not self.l2:
             return 0.0
         return 0.5 * self.l2 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
+
+
+def _or_usual(metrics: Given, kind: Outputs, classes: int | None) -> dict[str, Metric]:
+    """The metrics that are asked for, with the usual one before them if none of them is a number."""
+    asked, usual = as_metrics(metrics, kind), metrics_for(classes)
+    return asked if any(not metric.table for metric in asked.values()) else usual | asked
+
+
+@lru_cache(maxsize=64)
+def _shapes(
+    task: Task, x: tuple[int, ...], x_type: Any, y: tuple[int, ...], y_type: Any
+) -> dict[str, tuple[int, ...]]:
+    params = jax.eval_shape(task.init, jax.eval_shape(lambda: jax.random.key(0)))
+    rows = jax.ShapeDtypeStruct((1, *x), x_type), jax.ShapeDtypeStruct((1, *y), y_type)
+    found = jax.eval_shape(lambda p, a, b: task.measure(task.apply(p, a), b), params, *rows)
+    return {name: tuple(found[name].shape[1:]) for name in ("loss", *task.statistics)}

@@ -10,8 +10,9 @@ from ..training.run import Run
 from .mixture_plots import component_use, mixture_heatmap
 from .plots import Metrics, curves
 from .timing_plots import against_time
+from .words import scores
 
-_MEAN_MODEL = ("mean_model_test_accuracy", "mean_model_test_rmse", "mean_model_test_loss")
+_MEAN_MODEL = "mean_model_test_"
 
 
 def personal_figures(run: Run) -> dict[str, Figure]:
@@ -29,7 +30,7 @@ def personal_figures(run: Run) -> dict[str, Figure]:
 
 
 def _without_server(metrics: Metrics) -> dict[str, Figure]:
-    names = [name for name in _MEAN_MODEL if name in metrics]
+    names = [name for name in scores(metrics, _MEAN_MODEL) if name in metrics]
     if not names:
         return {}
     together = curves(metrics, [*names, "consensus_distance"])

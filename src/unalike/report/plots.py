@@ -13,13 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
+from ..models.metrics import is_share
 from ..runs.atomic import write_bytes
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array, Float64s
 from .style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, styled
-from .words import bytes_text, is_share, split_and_quantity, title, value
+from .words import bytes_text, split_and_quantity, title, value
 
 Metrics = Mapping[str, Array]
+_PANELS = 3
+"""Quantities beside each other; more go below."""
 _SPLIT_COLORS = {"test": PALETTE[0], "train": MUTED, "validation": PALETTE[2], "": PALETTE[0]}
 
 
@@ -29,10 +32,14 @@ def curves(metrics: Metrics, names: Sequence[str]) -> Figure:
     panels: dict[str, list[str]] = {}
     for name in (name for name in names if name in metrics):
         panels.setdefault(split_and_quantity(name)[1], []).append(name)
-    picture = figure(4.2 * max(len(panels), 1), 2.9)
-    grid = picture.subplots(1, max(len(panels), 1), squeeze=False)[0]
+    beside = min(max(len(panels), 1), _PANELS)
+    rows = max(-(-len(panels) // beside), 1)
+    picture = figure(4.2 * beside, 2.9 * rows)
+    grid = picture.subplots(rows, beside, squeeze=False).ravel()
     for axes, (quantity, lines) in zip(grid, panels.items(), strict=False):
         _curve_panel(axes, metrics, quantity, lines)
+    for axes in grid[max(len(panels), 1) :]:
+        axes.set_visible(False)
     return picture
 
 
@@ -96,7 +103,7 @@ def rounds_axis(axes: Axes) -> None:
 
 
 def scale(axes: Axes, metric: str) -> None:
-    """Percentages for accuracies."""
+    """Percentages for shares, such as accuracies."""
     if is_share(metric):
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
 

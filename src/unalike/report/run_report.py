@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..models.metrics import find_metric, measured_columns
 from ..runs.record import Record
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array
@@ -16,16 +17,15 @@ from .html import write_report
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .timing_report import timing_cards, timing_figures
-from .words import bytes_text, cell, seconds_text, title, value
+from .words import asked_metrics, bytes_text, cell, scores, seconds_text, split_and_quantity, title, value
 
 Columns = Mapping[str, Array]
-_CURVES = ("train_loss", "test_loss", "train_accuracy", "test_accuracy", "train_rmse", "test_rmse")
-_SCORES = ("test_accuracy", "test_rmse", "test_loss")
 _WORST_SHOWN, _MOST_NAMED = 10, 8
 _HEADLINE_OPTIONS = ("algorithm", "data", "dataset", "partition", "model", "task")
 _CAPTIONS = {
     "Learning": "What each round reached. Lines end in their last value.",
     "Clients": "The average hides who is left behind: each client with the final model, worst first.",
+    "Confusion": "Which classes are taken for which: rows by label and by what is predicted.",
     "Traffic": "Everything sent since the first round, and how many clients each round heard.",
     "Data": "Which client has what.",
     "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
@@ -59,13 +59,14 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     record, and return the report's path."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
-    figures = run_figures(metrics, clients, None if real else federation)
+    asked = asked_metrics(folder.config)
+    figures = run_figures(metrics, clients, None if real else federation, asked)
     figures |= participation_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
-    worst, events = worst_clients(clients, federation), folder.record.events()
-    first = headline(metrics, clients, folder.record.timings(), events, federation)
+    worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
+    first = headline(metrics, clients, folder.record.timings(), events, federation, asked)
     return write_report(
         folder.path / "report.html",
         title=folder.path.resolve().name,
@@ -83,13 +84,15 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     )
 
 
-def run_figures(metrics: Columns, clients: Columns, federation: Any = None) -> dict[str, Figure]:
+def run_figures(
+    metrics: Columns, clients: Columns, federation: Any = None, asked: Sequence[str] = ()
+) -> dict[str, Figure]:
     """The figures that the record has numbers for, by name."""
     figures: dict[str, Figure] = {}
-    names = [name for name in _CURVES if name in metrics]
+    names = _learning(metrics, asked)
     if names:
         figures["Learning"] = curves(metrics, names)
-    score = client_score(clients)
+    score = client_score(clients, asked)
     if score:
         figures["Clients"] = client_distribution(clients[score], clients.get("test_samples"), score)
     if "bytes_up" in metrics or "bytes_down" in metrics:
@@ -107,16 +110,17 @@ def headline(
     timings: Columns,
     events: Sequence[Mapping[str, Any]] = (),
     federation: Any = None,
+    asked: Sequence[str] = (),
 ) -> dict[str, str | float]:
     """The numbers that a reader wants first; of a run that has diverged, never those from before."""
     cards: dict[str, str | float] = {}
     diverged = next((event["round"] for event in events if event["kind"] == "diverged"), None)
-    for name in _SCORES:
+    for name in scores(metrics, first=asked):
         if name in metrics and diverged is not None and not np.isfinite(metrics[name][-1]):
             cards[title(name)] = f"diverged in round {diverged}"
         elif name in metrics and np.isfinite(last(metrics[name])):
             cards[title(name)] = value(name, last(metrics[name]))
-    cards.update(_client_cards(clients, federation))
+    cards.update(_client_cards(clients, federation, asked))
     cards["Rounds"] = float(metrics["round"][-1]) if len(metrics["round"]) else 0.0
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
@@ -130,16 +134,17 @@ def headline(
     return cards
 
 
-def client_score(clients: Columns) -> str | None:
-    """The measure by which clients are ranked, if they were measured."""
-    return next((name for name in _SCORES if name in clients), None)
+def client_score(clients: Columns, asked: Sequence[str] = ()) -> str | None:
+    """The measure by which clients are ranked, if they were measured: one whose direction is known."""
+    known = [name for name in scores(clients, first=asked) if find_metric(name) or name == "test_loss"]
+    return next((name for name in known if name in clients), None)
 
 
 def worst_clients(
-    clients: Columns, federation: Any = None, count: int = _WORST_SHOWN
+    clients: Columns, federation: Any = None, count: int = _WORST_SHOWN, asked: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """The clients with the worst score, worst first, by name, with all that was measured of them."""
-    score = client_score(clients)
+    score = client_score(clients, asked)
     if score is None:
         return []
     sign = 1 if higher_is_better(score) else -1
@@ -183,8 +188,17 @@ def subtitle(config: Mapping[str, Any]) -> str:
     return " · ".join(cell(name) for name in names if name is not None)
 
 
-def _client_cards(clients: Columns, federation: Any) -> dict[str, str | float]:
-    score = client_score(clients)
+def _learning(metrics: Columns, asked: Sequence[str]) -> list[str]:
+    """Losses, then metrics, each on training rows, where that was recorded, and on test rows."""
+    trained = [name for name in measured_columns(metrics, "train_", asked) if find_metric(name)]
+    there = [*measured_columns(metrics, "test_", asked), *trained]
+    quantities = dict.fromkeys(["loss", *(split_and_quantity(name)[1] for name in there)])
+    pairs = (f"{split}_{quantity}" for quantity in quantities for split in ("train", "test"))
+    return [name for name in pairs if name in metrics]
+
+
+def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> dict[str, str | float]:
+    score = client_score(clients, asked)
     if score is None:
         return {}
     summary = summarize_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
@@ -198,4 +212,4 @@ def _client_cards(clients: Columns, federation: Any) -> dict[str, str | float]:
 
 def _entry(name: str, item: Any) -> Any:
     plain = item.item() if isinstance(item, np.generic) else item
-    return value(name, plain) if name in _SCORES else plain
+    return value(name, plain) if name == "test_loss" or find_metric(name) else plain

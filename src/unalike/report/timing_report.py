@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..models.metrics import measured_columns
 from ..runs.record import Record
 from ..theory.asynchrony.objective import Surrogate
 from ..typing import Array, Float64s, Int64s
@@ -20,7 +21,6 @@ from .timing_plots import against_time, clock, staleness_histogram, target_and_s
 from .words import number_text, seconds_text
 
 _GROUPS = ("used", "versions", "started", "finished")
-_SCORES = ("test_loss", "test_accuracy", "test_rmse")
 _MOST_EVALUATIONS = 60
 REAL_TIME = "time, in seconds"
 
@@ -37,9 +37,9 @@ def timing_figures(record: Record, federation: Any, real: bool = False) -> dict[
     names = None if federation is None else [federation.name(i) for i in range(len(federation))]
     axis = REAL_TIME if real else TIME
     figures = {"Jobs": gantt(work, names, axis)}
-    scores = [name for name in _SCORES if name in metrics]
-    if scores:
-        figures["Time"] = against_time(metrics, scores, axis)
+    judged = [name for name in ("test_loss", *measured_columns(metrics)[:1]) if name in metrics]
+    if judged:
+        figures["Time"] = against_time(metrics, judged, axis)
     if work.staleness.max() > 0:
         figures["Staleness"] = staleness_histogram(work.staleness)
     both = None if federation is None else objectives(record, federation.importance)

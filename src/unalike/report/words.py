@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ..core.catalogue import separate
+from ..core.spec import Spec
+from ..models.metrics import is_share, label_of, measured_columns
 
 _SPLITS = ("train", "validation", "test")
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -25,13 +30,26 @@ def title(name: str) -> str:
     >>> title("test_accuracy"), title("test_rmse")
     ('Test accuracy', 'Test RMSE')
     """
-    words = name.replace("_", " ").replace("rmse", "RMSE").strip()
+    words = label_of(name)
     return words[:1].upper() + words[1:]
 
 
-def is_share(metric: str) -> bool:
-    """Whether a metric lies between 0 and 1 and is best read as a percentage."""
-    return "accuracy" in metric
+def asked_metrics(config: Mapping[str, Any]) -> list[str]:
+    """The metrics that a configuration asks for, in order.
+
+    >>> asked_metrics({"metrics": "f1,auc:500"}), asked_metrics({})
+    (['f1', 'auc'], [])
+    """
+    return [Spec.parse(words).name for words in separate(str(config.get("metrics") or ""))]
+
+
+def scores(columns: Iterable[str], prefix: str = "test_", first: Sequence[str] = ()) -> list[str]:
+    """Columns of metrics, the one that judges first and the loss last.
+
+    >>> scores(["test_auc", "test_f1", "test_loss"])
+    ['test_f1', 'test_auc', 'test_loss']
+    """
+    return [*measured_columns(columns, prefix, first), f"{prefix}loss"]
 
 
 def value(metric: str, number: float) -> str:

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import RunError, unknown
+from ..models.metrics import measured_columns
 from ..typing import Float64s
 from .statistics import higher_is_better, mean_interval, paired_test
 
 Seeds = Sequence[Mapping[str, float]]
 Results = Mapping[str, Seeds]
 _BESIDE = {
-    "unseen_accuracy": "unseen",
-    "unseen_rmse": "unseen",
     "clients_mean": "clients' mean",
     "bottom_decile": "bottom decile",
     "worse_than_alone": "worse than alone",
@@ -134,7 +133,7 @@ def _finite(value: Any) -> Any:
 def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
     beside = {
         words: "–" if math.isnan(row[name]) else f"{row[name]:.4f}"
-        for name, words in _BESIDE.items()
+        for name, words in {**_unseen(row, metric), **_BESIDE}.items()
         if name in row and name != metric
     }
     return {
@@ -144,6 +143,13 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
         "p (t)": "" if row["seeds"] < 2 else _number(row["p_t"], ".3g"),
     }
+
+
+def _unseen(row: Mapping[str, Any], metric: str) -> dict[str, str]:
+    """The column of clients that joined later: of the metric that decides, if they have it."""
+    names = measured_columns((name for name in row if not name.endswith("_half_width")), "unseen_")
+    same = metric.replace("test_", "unseen_")
+    return dict.fromkeys([name for name in names if name == same] or names[:1], "unseen")
 
 
 def _interval(mean: float | None, half_width: float | None, style: str = ".4f") -> str:

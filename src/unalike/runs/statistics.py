@@ -15,19 +15,18 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ..errors import RunError
+from ..models.metrics import higher_is_better
 from ..typing import Float64s
 
+__all__ = [
+    "bottom_decile",
+    "higher_is_better",
+    "mean_interval",
+    "paired_test",
+    "summarize_clients",
+]
+
 _MOST_FLIPS = 12  # 2**12 sign patterns are enumerated; beyond that Wilcoxon's ranks take over
-_LOWER_IS_BETTER = ("loss", "rmse", "mse", "mae", "error", "bytes", "seconds", "rejected", "regret")
-
-
-def higher_is_better(metric: str) -> bool:
-    """Whether larger values of a metric are the good ones.
-
-    >>> higher_is_better("test_accuracy"), higher_is_better("test_rmse")
-    (True, False)
-    """
-    return not any(word in metric for word in _LOWER_IS_BETTER)
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:

@@ -11,7 +11,6 @@ import jax
 import numpy as np
 
 from ..algorithms import Messages
-from ..algorithms.shared.decentralized import Decentralized
 from ..engine import Engine, Memories
 from ..topology import consensus_distance
 from ..typing import ClientIds
@@ -33,8 +32,7 @@ def consensus_columns(
     clients: ClientIds,
 ) -> dict[str, float]:
     """The consensus distance, and the metrics of the mean model on everyone's rows."""
-    algorithm, message = engine.setting.algorithm, messages.tree
-    models = algorithm.models(message) if isinstance(algorithm, Decentralized) else message
+    models = engine.setting.algorithm.models(messages.tree)
     metrics, _ = evaluation_columns(engine, mean_for_each(messages), memories, round, clients)
     mean = {f"mean_model_{name}": value for name, value in metrics.items()}
     return {"consensus_distance": consensus_distance(models), **mean}

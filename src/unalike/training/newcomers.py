@@ -13,7 +13,8 @@ from ..core.random import generator
 from ..data import Federation
 from ..engine import LocalEngine, Memories, Setting, reply_template
 from ..errors import ConfigError
-from ..runs import higher_is_better, summarize_clients
+from ..models.metrics import finished, judged_metric
+from ..runs import summarize_clients
 from ..typing import Array
 from .consensus import mean_for_each
 from .run import Run
@@ -44,24 +45,25 @@ def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> 
     messages = _introduction(run, len(newcomers))
     setting = Setting(newcomers, task, algorithm, run.setting.seed, devices=run.setting.devices)
     memories = Memories(reply_template(setting, messages.of(0)).memory, len(newcomers))
-    return LocalEngine(setting).evaluate(messages, memories, split, run.rounds)
+    return finished(LocalEngine(setting).evaluate(messages, memories, split, run.rounds), task.metrics)
 
 
 def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
     """The newcomers' test metrics: means over samples, and their bottom decile."""
     if not any(run.setting.algorithm.traffic(run.message, run.message)):
         return {}  # nothing is sent, so there is nothing to join
-    columns = evaluate_newcomers(run, newcomers)
-    samples = columns.pop("samples")
-    answer: dict[str, float] = {}
-    for name, values in columns.items():
-        shown, values = ("rmse", np.sqrt(values)) if name == "mse" else (name, values)
-        spread = summarize_clients(values, samples, higher_is_better(shown))
-        answer[f"unseen_{shown}"] = spread["weighted_mean"]
-        if name == "mse":  # as everywhere: the root of the mean square, not the mean of clients' roots
-            answer["unseen_rmse"] = float(np.sqrt(summarize_clients(values**2, samples)["weighted_mean"]))
-        if name != "loss":
-            answer["unseen_bottom_decile"] = spread["bottom_decile"]
+    columns, metrics = evaluate_newcomers(run, newcomers), run.setting.task.metrics
+    samples = columns["samples"]
+    answer = {"unseen_loss": summarize_clients(columns["loss"], samples, False)["weighted_mean"]}
+    for name, metric in metrics.items():
+        if not metric.table:
+            means = columns[metric.statistic]
+            known = np.where(np.isnan(means).any(axis=tuple(range(1, means.ndim))), 0.0, samples)
+            answer[f"unseen_{name}"] = metric.of_all(means, known)
+    judged = metrics.get(judged_metric(metrics))
+    if judged is not None:
+        spread = summarize_clients(columns[judged.name], samples, judged.higher_is_better)
+        answer["unseen_bottom_decile"] = spread["bottom_decile"]
     return answer
 
 

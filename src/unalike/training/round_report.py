@@ -106,21 +106,22 @@ def evaluation_columns(
     round: int,
     clients: ClientIds,
 ) -> tuple[dict[str, float], dict[str, Any] | None]:
-    """Test (and validation) metrics: means over all samples, and each client's own."""
+    """Test (and validation) metrics: of all samples together, and each client's own."""
     federation = engine.setting.federation
     metrics: dict[str, float] = {}
     columns: dict[str, Any] = {}
+    asked = [metric for metric in engine.setting.task.metrics.values() if not metric.table]
     for split in ("test", "validation"):
         if not len(getattr(federation, split).y):
             continue
         values = engine.evaluate(messages, memories, split, round, clients)
-        samples = values.pop("samples")
-        columns[f"{split}_samples"] = samples
-        for key, value in values.items():
-            root = key == "mse"  # means of squares compose, their roots are what people read
-            name = f"{split}_rmse" if root else f"{split}_{key}"
-            columns[name] = np.sqrt(value) if root else value
-            metrics[name] = float(np.sqrt(_mean(value, samples))) if root else _mean(value, samples)
+        samples = values["samples"]
+        columns |= {f"{split}_samples": samples, f"{split}_loss": values["loss"]}
+        metrics[f"{split}_loss"] = _mean(values["loss"], samples)
+        for metric in asked:
+            means = values[metric.statistic]
+            columns[f"{split}_{metric.name}"] = metric.of_clients(means)
+            metrics[f"{split}_{metric.name}"] = metric.of_all(means, samples)
     if not metrics:
         return {}, None
     offsets = federation.train.offsets

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..algorithms import Messages
 from ..engine import Engine, Memories, Setting
+from ..models.metrics import finished
 from ..runs import Record, RunFolder
 from ..typing import Array, Float64s, Message, State
 from .history import History
@@ -58,8 +59,10 @@ class Run:
         return self.record.events()
 
     def evaluate(self, split: str = "test") -> dict[str, Float64s]:
-        """Loss and metrics of every client on its rows of a split, with the number of `samples`."""
-        return self.engine.evaluate(self.messages, self.memories, split, self.rounds)
+        """Loss and metrics of every client on its rows of a split, with the number of `samples`; beside them
+        the statistics that metrics are made of, such as `mse` or a table `confusion` of shares of rows."""
+        means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
+        return finished(means, self.setting.task.metrics)
 
     def final(self) -> dict[str, float]:
         """The last evaluation's means over all samples."""

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -243,3 +243,14 @@ def test_an_address_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", Pretended(False))
     with pytest.raises(ConfigError, match=r"the Ray cluster at RAY_ADDRESS=127.0.0.1:1 cannot be joined"):
         session.connect()
+
+
+def test_workers_answer_with_tables_where_metrics_need_them(federation):
+    task = replace(toys.logistic_task(), metrics=("f1", "auc", "accuracy"))
+    found = [
+        unalike.train(federation, task, Scaffold(**SETTINGS), rounds=1, seed=3, engine=name).evaluate()
+        for name in ("ray:2", "local")
+    ]
+    assert found[0].keys() == found[1].keys()
+    for name, values in found[1].items():
+        np.testing.assert_allclose(found[0][name], values, rtol=1e-5)

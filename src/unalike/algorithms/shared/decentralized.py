@@ -80,10 +80,6 @@ class Decentralized(FedAvg):
     def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
         return {"params": keep_own_if_isolated(mixed, mixed.total, state["params"])}
 
-    def models(self, message: Tree) -> Tree:
-        """All clients' models (leading axis), from what they would be sent."""
-        return message
-
 
 def keep_own_if_isolated(mixed: Aggregate, new: Tree, old: Tree) -> Tree:
     """What each client takes over; the old one for a client none of whose neighbours sent anything usable."""

@@ -87,10 +87,12 @@ def resume(
 def conclude(run: Run, json: bool, federation: Federation | None = None) -> None:
     """Write the report, on what may be shown of the federation, and print the table."""
     from ...report import report_run
+    from ...report.metric_report import metric_figures
     from ...report.personal_report import personal_figures
 
     assert run.folder is not None
-    report = report_run(run.folder, federation or run.setting.federation, personal_figures(run))
+    more = personal_figures(run) | metric_figures(run)
+    report = report_run(run.folder, federation or run.setting.federation, more)
     numbers = {**summary(run), "report": str(report)}
     if json:
         print_json(numbers)

@@ -96,10 +96,10 @@ class ClientWorker:
         split, message = str(request.numbers.get("split")), below(request.arrays, "message")
         if split not in ("train", "validation", "test"):
             raise MessageError(f"there is no split {split!r}; allowed: train, validation, test.")
-        values = self._session_for(request).evaluate(
+        numbers, arrays = self._session_for(request).evaluate(
             message, whole(request, "round"), whole(request, "last"), split
         )
-        return WireMessage("metrics", values)
+        return WireMessage("metrics", numbers, prefixed("statistic", arrays))
 
     def _finish(self, request: WireMessage) -> WireMessage:
         session = self._session_for(request)
@@ -162,11 +162,14 @@ class Session:
         )
         return Reply(upload, {}, report, weight if self.shapes.weight else None)
 
-    def evaluate(self, arrays: Mapping[str, Array], round: int, last: int, split: str) -> dict[str, float]:
-        """The client's metrics, with the number of its rows as `samples`."""
+    def evaluate(
+        self, arrays: Mapping[str, Array], round: int, last: int, split: str
+    ) -> tuple[dict[str, float], dict[str, Array]]:
+        """The statistics of the client's metrics, numbers with that of its rows as `samples`, and arrays."""
         memories = self._memories(last)
         values = self.engine.evaluate(Messages(self.message(arrays)), memories, split, round, ME)
-        return {name: float(value[0]) for name, value in values.items()}
+        numbers = {name: float(value[0]) for name, value in values.items() if value.ndim == 1}
+        return numbers, {name: value[0] for name, value in values.items() if value.ndim > 1}
 
     def _memories(self, last: int) -> Memories:
         memories = Memories(self.shapes.memory, 1)

@@ -2,7 +2,8 @@
 
 A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where
 clients predict with something of their own, each is visited: its predictor is made, then its rows are
-walked through.
+walked through. Metrics whose statistics are arrays (:mod:`unalike.models.metrics`) are summed on the way:
+every device keeps the sums of the clients whose rows it has, which are neighbours.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
@@ -20,6 +22,7 @@ from ...core.pixels import as_floats
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
+from ...models.metrics import divided, mean_by_client
 from ...typing import Array, ClientIds, Float64s, Int64s
 from ..base import Setting
 from ..programs import cached_program
@@ -34,75 +37,125 @@ BLOCK = 256
 Means = dict[str, Float64s]
 
 
+class Piece(NamedTuple):
+    """Rows that are evaluated together, spread over the devices in equal parts."""
+
+    x: Any
+    y: Any
+    owners: Any
+    """Whose a row is, counted from the first client of its device; `width` for padding."""
+    rows: int
+    """How many of the rows are real."""
+    first: Int64s
+    """The first client of every device."""
+    width: int
+    """Room for the clients of any device."""
+
+
 class Judged(NamedTuple):
     """Rows to evaluate a shared model on, cut into pieces and already spread over the devices."""
 
-    pieces: list[tuple[Any, Any, int]]
-    """Inputs, labels and how many of the rows are real."""
+    pieces: list[Piece]
     sizes: Int64s
+    shapes: tuple[Any, Any]
+    """An input and a label, as far as their shapes and types go."""
 
 
 def judged_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
     """The rows of these clients in pieces of about 256 MiB, padded to whole blocks."""
     chosen = whole(split, clients)
+    sizes = np.diff(chosen.offsets)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
     at_once = max(BLOCK, (256 << 20) // max(1, split.x[:1].nbytes))
     place = NamedSharding(mesh, PER_DEVICE)
     pieces = []
     for first in range(0, len(chosen.rows), at_once):
         rows = chosen.rows[first : first + at_once]
         blocks = rounded_up(-(-len(rows) // (BLOCK * mesh.size))) * mesh.size
-        index = np.pad(rows, (0, blocks * BLOCK - len(rows)), mode="edge")
-        pieces.append((*jax.device_put((split.x[index], split.y[index]), place), len(rows)))
-    return Judged(pieces, np.diff(chosen.offsets))
+        spare = (0, blocks * BLOCK - len(rows))
+        index = np.pad(rows, spare, mode="edge")
+        whose, firsts, width = _by_device(
+            np.pad(owners[first : first + at_once], spare, mode="edge"), mesh.size
+        )
+        whose[len(rows) :] = width
+        x, y, placed = jax.device_put((split.x[index], split.y[index], whose), place)
+        pieces.append(Piece(x, y, placed, len(rows), firsts, width))
+    return Judged(pieces, sizes, (split.x[:0], split.y[:0]))
+
+
+def _by_device(owners: Int64s, devices: int) -> tuple[Array, Int64s, int]:
+    """Rows' owners counted from the first of each device, those firsts, and room for all of a device's."""
+    parts = owners.reshape(devices, -1)
+    firsts = parts[:, 0]
+    width = rounded_up(int((parts[:, -1] - firsts).max()) + 1)
+    return (parts - firsts[:, None]).astype(np.int32).ravel(), firsts, width
 
 
 def evaluate_shared(setting: Setting, mesh: Mesh, message: Tree, judged: Judged) -> Means:
-    """Metrics of one model on the rows of some clients."""
-    program = shared_program(setting.algorithm, setting.task, mesh)
+    """The loss and the metrics' statistics of one model on the rows of some clients: means per client."""
+    task, sizes = setting.task, judged.sizes
+    shapes = task.statistic_shapes(*judged.shapes)
+    arrays = {name: shape for name, shape in shapes.items() if shape}
+    totals = {name: np.zeros((len(sizes), *shape)) for name, shape in arrays.items()}
+    rows: dict[str, list[Array]] = {name: [np.zeros(0)] for name in shapes if name not in arrays}
     message = jax.device_put(message, everywhere(mesh))
-    values = [{k: np.asarray(v)[:n] for k, v in program(message, x, y).items()} for x, y, n in judged.pieces]
-    return _per_client(values, judged.sizes, setting.task)
+    for piece in judged.pieces:
+        program = shared_program(setting.algorithm, task, mesh, piece.width if arrays else 0)
+        numbers, sums = program(message, piece.x, piece.y, piece.owners)
+        for name, values in numbers.items():
+            rows[name].append(np.asarray(values)[: piece.rows])
+        for name, values in sums.items():
+            _add(totals[name], np.asarray(values), piece)
+    means = {name: mean_by_client(np.concatenate(parts), sizes) for name, parts in rows.items()}
+    means |= {name: divided(total, sizes) for name, total in totals.items()}
+    return {"samples": sizes.astype(np.float64), **{name: means[name] for name in shapes}}
+
+
+def _add(totals: Float64s, sums: Array, piece: Piece) -> None:
+    """Add every device's sums to those of the clients that they are of."""
+    for first, part in zip(piece.first, sums.reshape(-1, piece.width, *sums.shape[1:]), strict=True):
+        some = totals[first : first + piece.width]
+        some += part[: len(some)]
 
 
 @cached_program
-def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh) -> Callable[..., Any]:
-    """Compile `(message, x, y) -> {metric: one number per row}`, rows spread over devices."""
+def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh, width: int) -> Callable[..., Any]:
+    """Compile `(message, x, y, owners) -> (numbers per row, sums of arrays per client)`, rows spread over
+    devices, each of which has room for the sums of `width` clients."""
 
-    def walk(message: Tree, x: jax.Array, y: jax.Array) -> dict[str, jax.Array]:
-        blocks = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y))
+    def walk(message: Tree, x: jax.Array, y: jax.Array, owners: jax.Array) -> tuple[Tree, Tree]:
+        blocks = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y, owners))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
 
-        def measure(block: tuple[jax.Array, jax.Array]) -> dict[str, jax.Array]:
+        def measure(block: tuple[jax.Array, ...]) -> dict[str, jax.Array]:
             return task.measure(algorithm.predict(task, predictor, as_floats(block[0])), block[1])
 
-        values = lax.map(measure, blocks)
-        return jax.tree.map(lambda v: v.reshape(-1), values)
+        def step(sums: Tree, block: tuple[jax.Array, ...]) -> tuple[Tree, Tree]:
+            values = measure(block)
+            added = {name: sums[name].at[block[2]].add(values[name], mode="drop") for name in sums}
+            return added, {name: value for name, value in values.items() if name not in sums}
+
+        kinds = jax.eval_shape(measure, jax.tree.map(lambda a: a[0], blocks))
+        arrays = {name: kind for name, kind in kinds.items() if kind.ndim > 1}
+        zero = {name: jnp.zeros((width, *kind.shape[1:]), kind.dtype) for name, kind in arrays.items()}
+        sums, values = lax.scan(step, zero, blocks)
+        return jax.tree.map(lambda v: v.reshape(-1), values), sums
 
     return jax.jit(
         jax.shard_map(
             walk,
             mesh=mesh,
-            in_specs=(REPLICATED, PER_DEVICE, PER_DEVICE),
+            in_specs=(REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE),
             out_specs=PER_DEVICE,
             check_vma=False,
         )
     )
 
 
-def _per_client(values: list[dict[str, Array]], sizes: Int64s, task: Task) -> Means:
-    owners = np.repeat(np.arange(len(sizes)), sizes)
-    answer: Means = {"samples": sizes.astype(np.float64)}
-    for name in ("loss", *task.metrics):
-        rows = np.concatenate([piece[name] for piece in values]) if values else np.zeros(0)
-        # Each client's sum by itself, so that one client's infinite loss stays its own.
-        totals = np.bincount(owners, weights=rows, minlength=len(sizes))
-        answer[name] = np.divide(totals, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
-    return answer
-
-
-def unmeasured(clients: int, task: Task) -> Means:
+def unmeasured(clients: int, task: Task, split: Split) -> Means:
     """The answer where nobody has a row."""
+    shapes = task.statistic_shapes(split.x, split.y)
     return {
         "samples": np.zeros(clients),
-        **{name: np.full(clients, np.nan) for name in ("loss", *task.metrics)},
+        **{name: np.full((clients, *shape), np.nan) for name, shape in shapes.items()},
     }

@@ -22,6 +22,7 @@ from ...core.pixels import as_floats
 from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
+from ...models.metrics import divided
 from ...typing import ClientIds, Memory, Message
 from ..memories import Memories
 from ..programs import cached_program
@@ -48,7 +49,7 @@ def evaluate_everyone(
 ) -> Means:
     """Metrics of each client's own predictor on its rows, some hundred clients at a time."""
     if not len(split.y):
-        return unmeasured(len(clients), engine.setting.task)
+        return unmeasured(len(clients), engine.setting.task, split)
     groups = [clients[i : i + VISITED] for i in range(0, len(clients), VISITED)]
     parts = [_evaluate_some(engine, messages, memories, split, round, group) for group in groups]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -79,9 +80,9 @@ def _evaluate_some(
         memory,
         engine.key,
     )
-    counted = np.where(sizes > 0, sizes, np.nan)
     means = {
-        name: layout.collect(np.asarray(total)).astype(np.float64) / counted for name, total in totals.items()
+        name: divided(layout.collect(np.asarray(total)).astype(np.float64), sizes)
+        for name, total in totals.items()
     }
     return {"samples": sizes.astype(np.float64), **means}
 
@@ -90,7 +91,7 @@ def _evaluate_some(
 def visit_program(
     algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, per_client: bool
 ) -> Callable[..., Any]:
-    """Compile the visit to each client; the answer has one sum per metric and place of the layout."""
+    """Compile the visit to each client; the answer has one sum per statistic and place of the layout."""
 
     def visit(
         sent: Message, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Memory, key: Any, i: Any
@@ -119,7 +120,7 @@ def visit_program(
 def _summed(
     measure: Callable[..., dict[str, jax.Array]], rows: Rows, start: jax.Array, size: jax.Array
 ) -> Tree:
-    """The sum of each metric over rows `start ... start + size - 1`, a block at a time."""
+    """The sum of each statistic over rows `start ... start + size - 1`, a block at a time."""
     width = min(BLOCK, rows.x.shape[0])
 
     def block(number: Any) -> dict[str, jax.Array]:
@@ -127,7 +128,12 @@ def _summed(
         real = place < size
         at = jnp.where(real, start + place, 0)
         values = measure(as_floats(rows.x[at]), rows.y[at])
-        return {name: jnp.sum(jnp.where(real, v, 0.0)) for name, v in values.items()}
+        return {name: jnp.sum(jnp.where(_along(real, v), v, 0.0), axis=0) for name, v in values.items()}
 
     zero = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(block, 0))
     return lax.fori_loop(0, -(-size // width), lambda b, total: pytrees.add(total, block(b)), zero)
+
+
+def _along(rows: jax.Array, values: jax.Array) -> jax.Array:
+    """One entry per row, so that it can be combined with whatever each row has."""
+    return rows.reshape(-1, *(1,) * (values.ndim - 1))

@@ -78,10 +78,10 @@ class RayEngine(Distributed):
         slots = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
         sent = {k: self._sent(messages.select(self.pool.shares[k]).alone()) for k in slots}
         calls = {k: _evaluate(sent[k], split, round, chosen[place]) for k, place in slots.items()}
-        means = unmeasured(len(chosen), self.setting.task)
+        means = unmeasured(len(chosen), self.setting.task, getattr(self.setting.federation, split))
         for k, (found, *_) in self.pool.ask(calls).items():
             for name, values in found.items():
-                means.setdefault(name, np.full(len(chosen), np.nan))[slots[k]] = values
+                means.setdefault(name, np.full((len(chosen), *values.shape[1:]), np.nan))[slots[k]] = values
         return means
 
     def events(self) -> list[dict[str, Any]]:
