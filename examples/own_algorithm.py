@@ -13,30 +13,48 @@ import jax.numpy as jnp
 
 import unalike
 from unalike import Aggregate, ClientData, FedAvg, Reply, Task, local_sgd
-from unalike.core import pytrees
-from unalike.core.pytrees import Tree
+from unalike.typing import Memory, Message, Predictor, State
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossWeighted(FedAvg):
-    """Clients count in proportion to their training loss to the power `q`."""
+    """Clients count in proportion to their training loss to the power `q`.
+
+    A reply's weight multiplies what its client weighs in the step, so that what samplers and timings have
+    corrected stays. It is relative to the usual level of losses, which the server follows and broadcasts.
+    """
 
     q: float = 1.0
 
     name: ClassVar[str] = "loss-weighted"
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
-        trained = local_sgd(task, message, data, self.optimizer)
-        weight = trained.loss**self.q
-        change = pytrees.scale(weight, pytrees.subtract(trained.params, message))
-        return Reply({"change": change, "weight": weight}, memory, {"train_loss": trained.loss})
+    @property
+    def equals_local_training(self) -> bool:
+        return False
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
-        # Divided by the mean loss, not by its weighted sum: what the step's clients weigh together
-        # (`mixed.weight`, not always one) must stay in the change, or corrections of who came are lost.
-        mean_loss = mixed.total["weight"] / mixed.weight
-        change = pytrees.scale(1.0 / jnp.maximum(mean_loss, 1e-12), mixed.total["change"])
-        return {**state, "params": pytrees.add(state["params"], change)}
+    def init(self, task: Task, key: jax.Array) -> State:
+        return {**super().init(task, key), "level": jnp.ones(())}
+
+    def broadcast(self, task: Task, state: State) -> Message:
+        return {"params": state["params"], "level": state["level"]}
+
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
+        trained = local_sgd(task, message["params"], data, self.optimizer)
+        weight = jnp.maximum(trained.loss, 1e-6) ** self.q / message["level"]
+        upload = {"params": trained.params, "share": 1.0 / weight}
+        return Reply(upload, memory, {"train_loss": trained.loss}, weight)
+
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
+        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
+        seen = (
+            state["level"] * mixed.weight / mixed.total["share"]
+        )  # mean of losses^q
+        return {**stepped, "level": 0.98 * state["level"] + 0.02 * seen}
+
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
+        return message["params"]
 
 
 if __name__ == "__main__":

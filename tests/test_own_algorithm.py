@@ -4,18 +4,22 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import unalike
 from unalike import FedAvg, LocalWork, Optimizer
 from unalike.core import pytrees
 from unalike.participation import Poisson
-from unalike.timing import Asynchronous, FixedTimes
+from unalike.timing import Asynchronous, FedBuff, FixedTimes, Synchronous
 
 from .training.test_one_loop import scalar_quadratics
 
 WORK = {"work": LocalWork(steps=1, batch_size=0), "optimizer": Optimizer("sgd", 0.01)}
-FEDERATION, TASK = scalar_quadratics(1.0, 1.5, 2.0, 4.0)
+OPTIMA = np.array([1.0, 1.5, 2.0, 4.0])
+FEDERATION, TASK = scalar_quadratics(*OPTIMA)
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +48,35 @@ def test_without_a_power_of_the_loss_it_is_federated_averaging(method, options):
     assert pytrees.largest_difference(own.state["params"], average.state["params"]) < 1e-6
 
 
-def test_a_result_moves_the_model_by_as_much_as_it_weighs(method):
-    """One client reports at a time, so its loss cancels and its step's weight is all there is."""
-    slow = FixedTimes([1, 1, 1, 4])
-    corrected, plain = (
-        trained(method(q=2.0, **WORK), 200, timing=Asynchronous(hardware=slow, weights=weights))
-        for weights in ("corrected", "identical")
-    )
-    average = trained(FedAvg(**WORK), 200, timing=Asynchronous(hardware=slow))
-    assert pytrees.largest_difference(corrected.state["params"], average.state["params"]) < 1e-5
-    assert pytrees.largest_difference(plain.state["params"], corrected.state["params"]) > 0.05
+def model(run):
+    return float(jax.tree.leaves(run.state["params"])[0].item())
+
+
+def fair_optimum(q, importance):
+    """Where the pulls of clients that count by their loss to the power q cancel, found by bisection."""
+    pull = lambda x: (importance * np.abs(x - OPTIMA) ** (2 * q) * (x - OPTIMA)).sum()  # noqa: E731
+    return brentq(pull, OPTIMA.min(), OPTIMA.max())
+
+
+TIMES = FixedTimes([1, 1, 1, 4])
+TIMINGS = {
+    "synchronous": lambda: Synchronous(),
+    "asynchronous": lambda: Asynchronous(hardware=TIMES),
+    "fedbuff": lambda: FedBuff(2, hardware=TIMES),
+}
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+def test_whoever_reports_when_the_fair_optimum_is_the_same(method, timing):
+    """Also where one client reports at a time: its loss must not cancel, nor may its corrected weight."""
+    small = {**WORK, "optimizer": Optimizer("sgd", 0.003)}  # results in turn make the model swing, a little
+    run = trained(method(q=1.0, **small), 8000, timing=TIMINGS[timing]())
+    found, equal = model(run), np.full(4, 0.25)
+    assert found == pytest.approx(fair_optimum(1.0, equal), abs=0.03)
+    assert abs(found - OPTIMA.mean()) > 0.1
+
+
+def test_without_corrected_weights_quick_clients_pull_the_fair_optimum_to_themselves(method):
+    timing = Asynchronous(hardware=TIMES, weights="identical")
+    run = trained(method(q=1.0, **WORK), 4000, timing=timing)
+    assert model(run) < fair_optimum(1.0, np.full(4, 0.25)) - 0.1

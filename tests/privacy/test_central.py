@@ -263,15 +263,19 @@ def test_what_would_show_more_than_the_sum_is_refused(name, who, words):
         check_private("central privacy", name, make_algorithm(experiment(algorithm=name)), who)
 
 
+def checked(message, reply):
+    CentralPrivacy(1.0, 1.0, Ledger(3)).check(unalike.FedAvg(), Full(), message, reply)
+
+
 def test_uploads_of_other_shapes_are_refused(village, tmp_path):
     with pytest.raises(unalike.ConfigError, match="uploads have other shapes than its messages"):
-        CentralPrivacy(1.0, 1.0, Ledger(3)).check({"w": np.zeros(3)}, Reply({"w": np.zeros((2, 3))}))
+        checked({"w": np.zeros(3)}, Reply({"w": np.zeros((2, 3))}))
     counts = {"w": np.zeros(3, np.int32)}
     with pytest.raises(unalike.ConfigError, match="noise to real numbers"):
-        CentralPrivacy(1.0, 1.0, Ledger(3)).check(counts, Reply(counts))
+        checked(counts, Reply(counts))
     model = {"w": np.zeros(3)}
     with pytest.raises(unalike.ConfigError, match="they say it themselves"):
-        CentralPrivacy(1.0, 1.0, Ledger(3)).check(model, Reply(model, weight=np.ones(())))
+        checked(model, Reply(model, weight=np.ones(())))
     check_private("central privacy", "fedavg", make_algorithm(experiment()), Uniform(per_round=2))
 
 

@@ -125,7 +125,7 @@ def test_a_run_that_crashed_goes_on_as_if_nothing_had_happened(whole, name, tmp_
         trained(POLICIES[name](), observer=crash, **options)
     resumed = trained(POLICIES[name](), resume=True, **options)
     assert_same_run(whole[name], resumed)
-    assert set(resumed.history.messages) == set(whole[name].history.messages)
+    assert set(resumed.history.kept) == set(whole[name].history.kept)
 
 
 @pytest.mark.exact
@@ -333,8 +333,8 @@ def test_only_versions_that_somebody_works_on_are_kept(whole, name):
     policy = POLICIES[name]()
     clients = Clients(FEDERATION.importance, 3)
     released = {v for step in plan_schedule(policy, clients, steps=24).steps for v in step.done_with.tolist()}
-    assert set(whole[name].history.messages) == set(range(25)) - released
-    assert len(whole[name].history.messages) <= len(FEDERATION) + 1
+    assert set(whole[name].history.kept) == set(range(25)) - released
+    assert len(whole[name].history.kept) <= len(FEDERATION) + 1
 
 
 def test_the_record_says_who_came_when_with_which_version(whole):

@@ -10,6 +10,7 @@ import unalike
 from unalike import Cohort, FedAvg, LocalWork, Participation
 from unalike.algorithms import Optimizer
 from unalike.core import pytrees
+from unalike.participation import Poisson
 from unalike.testing import example_federation, example_task
 
 FEDERATION = example_federation()
@@ -66,3 +67,18 @@ def test_rejected_uploads_are_found_in_the_round_they_belong_to():
 
     run = trained(Diverging(work=WORK), rounds=8, evaluate_every=0)
     assert [(event["round"], event["client"]) for event in run.events()] == [(5, 1)]
+
+
+@pytest.mark.parametrize("per_round", [2, 3])
+def test_cohorts_of_different_sizes_lose_nobody(per_round):
+    """Rounds that go to the devices together have as many slots each, however many clients they have."""
+    federation = unalike.load("digits", clients=6, partition="dirichlet:0.5", samples=120, seed=1)
+    task = unalike.Task.classification(unalike.models.linear(input_shape=(8, 8, 1), outputs=10), classes=10)
+    options = {"rounds": 6, "seed": 3, "participation": Poisson(per_round=per_round), "evaluate_every": 0}
+    algorithm = FedAvg(work=LocalWork(steps=2, batch_size=4))
+    together, singly = (
+        unalike.train(federation, task, algorithm, keep_history=alone, **options) for alone in (False, True)
+    )
+    sizes = {len(clients) for clients in together.record.groups("used").values()}
+    assert len(sizes) > 1
+    assert pytrees.largest_difference(together.state, singly.state) < 1e-6

@@ -19,11 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..algorithms import Reply
+from ..algorithms import Algorithm, Reply
 from ..core import pytrees
 from ..core.pytrees import shapes
 from ..core.registry import Registry
 from ..errors import ConfigError
+from ..participation import Participation
 from ..timing import Step
 from ..typing import Array, Message, Upload
 from .tally import Tally
@@ -98,8 +99,9 @@ class Aggregator:
         """The norm to which clients clip their own changes where the server sees sums only."""
         return None
 
-    def check(self, message: Message, reply: Reply) -> None:
-        """Raise a `ConfigError` where such messages and replies are of no use."""
+    def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
+        """Raise a `ConfigError` where it cannot work with a method and a participation, or with such messages
+        and replies."""
 
     def receive(self, upload: Upload, start: Message) -> Received:
         """One accepted upload, and the message that its client started from."""
@@ -143,7 +145,7 @@ class NormBound(Aggregator):
     def __post_init__(self) -> None:
         check_norm(self.norm)
 
-    def check(self, message: Message, reply: Reply) -> None:
+    def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
         check_changes("norm-bound", message, reply.upload)
 
     def receive(self, upload: Upload, start: Message) -> Received:

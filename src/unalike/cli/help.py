@@ -29,7 +29,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Model": ("model", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
-        *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "restarts"),
+        *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),
+        *("aggregator", "restarts"),
     ),
     "Participation": ("importance", "per_round", "sampling", "availability", "participation", "beliefs"),
     "Timing": (

@@ -40,6 +40,7 @@ KINDS = {
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
     "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),
     "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
+    "aggregators": Kind("aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy")),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
         "availability",
@@ -70,6 +71,7 @@ SETTINGS = {
     "model": "models",
     "metrics": "metrics",
     "algorithm": "algorithms",
+    "aggregator": "aggregators",
     "sampling": "samplers",
     "availability": "availabilities",
     "participation": "participation",

@@ -18,7 +18,7 @@ from ..core.pytrees import nbytes
 from ..data import Federation
 from ..engine import Setting, message_template, reply_template
 from ..errors import ConfigError, RunError
-from ..experiments.build import make_algorithm, make_task
+from ..experiments.build import make_aggregator, make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
@@ -144,7 +144,11 @@ def train_nodes(
     protection.check(experiment, len(told), who)
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
-    setting = Setting(federation, task, algorithm.prepare(task, federation), experiment.seed, watch=watch)
+    if experiment.aggregator is not None and protection.central is not None:
+        raise ConfigError("--central-dp is an aggregator; leave out the other one.")
+    aggregator = make_aggregator(experiment, len(federation))
+    ready = algorithm.prepare(task, federation)
+    setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting)
     check_same_nodes(folder, list(told))
     client_configs = make_contracts(experiment, federation, run_name(folder), watch)

@@ -28,6 +28,7 @@ from ..data.federation import Federation
 from ..data.streams import Stream
 from ..errors import ConfigError
 from ..models import Task
+from ..participation import Participation
 from ..timing import Jobs, Step
 from ..typing import ClientIds, Float64s, Message, State
 from .blocks import Block, BlockLimits
@@ -142,9 +143,15 @@ class Engine(ABC):
             return BlockLimits()
         return BlockLimits(1, max(1, min(MOST_CLIENTS, MOST_BYTES // (4 * max(size(message), 1)))))
 
-    def check(self, message: Message, reply: Reply) -> None:
-        """Raise a `ConfigError` where such messages and replies are of no use here."""
-        self.setting.aggregator.check(message, reply)
+    def check(self, who: Participation, message: Message, reply: Reply) -> None:
+        """Raise a `ConfigError` where such a participation, messages and replies are of no use here."""
+        algorithm, aggregator = self.setting.algorithm, self.setting.aggregator
+        if not algorithm.has_server and aggregator != WeightedSum():
+            raise ConfigError(
+                f"{type(aggregator).__name__} is what a server makes of uploads, but here is none: every "
+                "client mixes for itself."
+            )
+        aggregator.check(algorithm, who, message, reply)
 
     @abstractmethod
     def evaluate(

@@ -9,6 +9,7 @@ import inspect
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ..aggregation.base import Aggregator, WeightedSum, aggregator_registry
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
 from ..core.catalogue import separate
 from ..core.registry import Registry
@@ -18,6 +19,7 @@ from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
+from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
@@ -33,6 +35,7 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (strategy_registry, "participation"),
     (hardware_registry, "hardware"),
     (discount_registry, "staleness"),
+    (aggregator_registry, "aggregator"),
 )
 """Settings that name something, and where it is looked up."""
 
@@ -89,6 +92,13 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
         return algorithm_registry.make(experiment.algorithm, **settings)
     except TypeError as error:
         raise ConfigError(f"{experiment.algorithm} does not take these options: {error}.") from None
+
+
+def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
+    """What the server makes of single uploads before they are mixed."""
+    if experiment.aggregator is None:
+        return WeightedSum()
+    return aggregator_registry.make(experiment.aggregator, clients=clients)
 
 
 def make_timing(experiment: Experiment) -> Timing:

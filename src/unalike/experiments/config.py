@@ -87,6 +87,11 @@ class Experiment(BaseModel):
         le=1000,
         description="Starts to try for half of the rounds; the one of lowest training loss is trained.",
     )
+    aggregator: str | None = Field(
+        None,
+        description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8 "
+        "(`unalike list aggregators`); their weighted sum when not given.",
+    )
     per_round: int | None = Field(
         None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..core.pytrees import Tree
 from ..data import Federation
+from ..errors import ConfigError
 from ..models import Task
 from ..participation import Participation, check_per_round
 from ..runs import RunFolder
@@ -24,7 +25,7 @@ from ..training.newcomers import newcomer_summary, set_apart
 from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import Out, train
-from .build import Method, check, make_federation, make_task
+from .build import Method, check, make_aggregator, make_federation, make_task
 from .build_participation import make_participation
 from .config import Experiment
 from .local_minima import fit_participation
@@ -94,11 +95,14 @@ def _trainer(
     experiment: Experiment, method: Method, federation: Federation, task: Task, who: Participation
 ) -> Train:
     """:func:`train` with everything that is the same for a run, its rehearsal and the trials of its start."""
+    if experiment.restarts > 1 and experiment.spec("aggregator") is not None:
+        raise ConfigError("several starts are compared by their losses; leave out restarts or aggregator.")
     return partial(
         train,
         federation,
         task,
         method.algorithm,
+        aggregator=make_aggregator(experiment, len(federation)),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=who,

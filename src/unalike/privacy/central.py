@@ -53,8 +53,9 @@ class CentralPrivacy(Aggregator):
         """Where the server sees sums only, clients clip by themselves."""
         return self.clip
 
-    def check(self, message: Message, reply: Reply) -> None:
-        """Raise where a change from the message cannot be computed, or would not be bounded."""
+    def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
+        """Raise where more than a sum would be seen, or a change cannot be computed or bounded."""
+        check_private("central privacy", method.name or type(method).__name__, method, who)
         check_changes("central privacy", message, reply.upload)
         if not all(np.issubdtype(leaf.dtype, np.floating) for leaf in jax.tree.leaves(reply.upload)):
             raise ConfigError("central privacy adds noise to real numbers, but uploads hold other ones.")

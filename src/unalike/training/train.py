@@ -170,7 +170,7 @@ def _ready(
     history.add(0, state)
     message = history.messages(0).of(0)
     reply = reply_template(setting, message)
-    engine.check(message, reply)
+    engine.check(who, message, reply)
     memories = engine.memories(reply.memory, len(setting.federation))
     if "update_norm" in who.asks and memories:
         raise ConfigError(

@@ -21,6 +21,7 @@ from ...core.pytrees import size
 from ...engine import Memories
 from ...engine.distributed import Visited
 from ...errors import ConfigError, RunError
+from ...participation import Participation
 from ...privacy.secure_aggregation import FEWEST, SecureMean, reach, secure_mean, whole_weights
 from ...timing import Step
 from ...typing import ClientIds, Float64s, Message, PyTree
@@ -53,9 +54,9 @@ class SecureEngine(FlowerEngine):
     def abandon(self, clients: ClientIds) -> None:
         """Nobody is waited for outside of a round."""
 
-    def check(self, message: Message, reply: Reply) -> None:
+    def check(self, who: Participation, message: Message, reply: Reply) -> None:
         """Refuse what needs single uploads; the weights of sums are known before anybody answers."""
-        super().check(message, reply)
+        super().check(who, message, reply)
         aggregator = self.setting.aggregator
         if aggregator.hidden is not None:
             name = type(aggregator).__name__

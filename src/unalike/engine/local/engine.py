@@ -138,10 +138,7 @@ class LocalEngine(Engine):
 
     def run_rounds(self, block: Block, state: State, memories: Memories) -> Outcome:
         """Plan some rounds, then start them as one program; the answer may still be being computed."""
-        work, nothing = self.setting.algorithm.work, Memories({}, 0)
-        plans, layouts, placed = zip(
-            *(self.plan(work, step.number, step.clients, nothing, step) for step in block.steps), strict=True
-        )
+        plans, layouts, placed = zip(*self._plans(block.steps), strict=True)
         program = rounds_program(self.setting.server, self.mesh, self.capacity)
         rows = Rows(placed[0].x, placed[0].y, None)
         count = np.array([len(block.steps)], np.int32)
@@ -151,6 +148,19 @@ class LocalEngine(Engine):
             for k, layout in enumerate(layouts)
         ]
         return Outcome(state, each)
+
+    def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, Placed]]:
+        """The plans of several rounds with as many slots each: slots are cut into equal parts for the cores."""
+        work, nothing = self.setting.algorithm.work, Memories({}, 0)
+        plans = [self.plan(work, step.number, step.clients, nothing, step) for step in steps]
+        slots = max(plan.slots for plan, _, _ in plans)
+        room = slots // self.mesh.size
+        return [
+            planned
+            if planned[0].slots == slots
+            else self.plan(work, step.number, step.clients, nothing, step, room=lambda _: room)
+            for step, planned in zip(steps, plans, strict=True)
+        ]
 
     def _prepare(self, step: Step, messages: Messages, memories: Memories, **options: Any) -> _Prepared:
         """What the clients of a step need: their messages, rows, plan and memories, on their cores."""

@@ -65,12 +65,11 @@ def write_plan(
 
 
 def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
-    """The plans of several rounds with a leading axis of length `rounds`, padded to one shape."""
-    tall = max(plan.positions.shape[1] for plan in plans)
-    slots = max(plan.slots for plan in plans)
+    """The plans of several rounds, of as many slots each, with a leading axis of length `rounds`."""
+    tall, slots = max(plan.positions.shape[1] for plan in plans), plans[0].slots
     numbers = np.zeros((rounds, slots, len(_COLUMN)), np.int32)
     positions = np.full((rounds, slots, tall, plans[0].positions.shape[2]), -1, np.int32)
     for k, plan in enumerate(plans):
-        numbers[k, : plan.slots] = plan.numbers
-        positions[k, : plan.slots, : plan.positions.shape[1]] = plan.positions
+        numbers[k] = plan.numbers
+        positions[k, :, : plan.positions.shape[1]] = plan.positions
     return Plan(numbers, positions)
