@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork
-from unalike.engine import LocalEngine, Memories, Setting
+from unalike.engine import LocalEngine, Memories, Messages, Setting
 from unalike.engine.local.batches import plan_batches, rounded_up
 
 from . import naive
@@ -59,7 +59,7 @@ def test_a_tuned_predictor_is_some_epochs_of_descent_from_the_global_model(feder
     theta = rng.normal(size=(5, 3)).astype(np.float32)
     message = {"w": theta[:-1].T, "b": theta[-1]}
     setting = Setting(federation, task, algorithm, 6)
-    found = LocalEngine(setting).evaluate(message, Memories({}, 3), "test", 2)
+    found = LocalEngine(setting).evaluate(Messages(message), Memories({}, 3), "test", 2)
     clients = np.arange(3)
     work = LocalWork(epochs=epochs, batch_size=3)
     plan = plan_batches(work, federation.train.sizes, clients, 2, 6, rounded_up(8))

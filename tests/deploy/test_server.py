@@ -192,7 +192,7 @@ def test_a_node_that_lost_its_memory_says_so(village, federation, tmp_path):
     def forget(request, answer):
         if request.kind == "train" and next(forgetful) == 0:
             village.workers["node-1"].folder = tmp_path / "elsewhere"
-            village.workers["node-1"]._desk = None
+            village.workers["node-1"]._open_session = None
         return answer
 
     village.mischief["node-1"] = forget

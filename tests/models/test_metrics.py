@@ -339,7 +339,7 @@ def test_sums_on_devices_are_those_of_the_clients(federation, task, devices, mon
 def test_some_clients_alone_and_none_with_rows(federation, task):
     run = trained(federation, task)
     for chosen in (np.array([4]), np.array([3, 1])):
-        found = run.engine.evaluate(run.message, run.memories, "test", 1, chosen)
+        found = run.engine.evaluate(run.messages, run.memories, "test", 1, chosen)
         assert found["confusion"].shape == (len(chosen), CLASSES, CLASSES)
         everyone = run.evaluate()
         np.testing.assert_allclose(found["confusion"], everyone["confusion"][chosen], atol=1e-6)

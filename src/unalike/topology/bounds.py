@@ -128,7 +128,7 @@ def _longest_forced(excess: Float64s, forced: Graph, slack: float) -> Float64s |
 def lower_bound(connectivity: Connectivity, upper: float, precision: float = 1e-4) -> float:
     """A time that no overlay undercuts, by bisection up to `upper` (the cycle time of a known overlay).
 
-    >>> from .connectivity import connect
+    >>> from unalike.topology import connect
     >>> bool(90 < lower_bound(connect("gaia"), 118.1) < 118.1)
     True
     """

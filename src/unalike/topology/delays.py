@@ -44,7 +44,7 @@ def delays_of(connectivity: Connectivity, sending: ArrayLike, receiving: ArrayLi
 def overlay_delays(connectivity: Connectivity, arcs: Graph) -> Float64s:
     """d_o of the arcs of an overlay (senders by receivers), minus infinity where there is none.
 
-    >>> from .connectivity import connect
+    >>> from unalike.topology import connect
     >>> two = connect("mesh:2,1000", "custom:1e9,100", core=1e12, access=1e9)
     >>> int(overlay_delays(two, ~np.eye(2, dtype=bool))[0, 0])
     100

@@ -77,7 +77,7 @@ class Always(Availability):
 def simulate(availability: Availability, rounds: int, seed: int = 0) -> Presence:
     """Who is there in rounds 0, 1, ... of a run with this seed: one row per round, one column per client.
 
-    >>> simulate(availabilities.make("always", clients=3), rounds=2).shape
+    >>> simulate(availability_registry.make("always", clients=3), rounds=2).shape
     (2, 3)
     """
     trace = np.zeros((rounds, len(availability.active)), np.bool_)

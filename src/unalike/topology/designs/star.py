@@ -20,7 +20,7 @@ def star(hub: str = "best", *, connectivity: Connectivity) -> Overlay:
     """A server and its clients; the hub is the `best`, the `first`, that of largest `load-centrality` on the
     map, or a silo by name.
 
-    >>> from .connectivity import connect
+    >>> from unalike.topology import connect
     >>> star("best", connectivity=connect("gaia")).notes
     'hub: Oregon'
     """
