@@ -69,16 +69,20 @@ def test_the_package_itself_imports_only_what_is_quick():
 def mapped() -> dict[str, list[str]]:
     """Modules by room, as the first block of code under "## Rooms" in docs/design.md lists them.
 
-    One line for a room: `room/   what it answers: module (what), sub/module (what), module, ...`. A room that
-    is one module has a line `room.py   what it answers`.
+    A line `room/   what it answers` for each, then indented its modules, `sub/ module, module` for a folder
+    in it. A room that is one module has a line `room.py   what it answers`.
     """
     page = (SOURCE.parents[1] / "docs" / "design.md").read_text()
     block = re.search(r"^## Rooms\n.*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE).group(1)
-    rooms = {}
+    rooms: dict[str, list[str]] = {}
     for line in block.splitlines():
-        room, _, rest = line.partition(" ")
-        modules = re.sub(r"\([^()]*\)", "", rest.partition(": ")[2])
-        rooms[room] = [module for module in map(str.strip, modules.split(",")) if module]
+        if not line.startswith(" "):
+            room, folder = line.split()[0], ""
+            rooms[room] = []
+            continue
+        if not line.startswith(" " * 8):
+            folder = (re.match(r" +(\w+/) ", line) or [None, ""])[1]
+        rooms[room] += [folder + name.strip() for name in line.replace(folder, "").split(",") if name.strip()]
     return rooms
 
 

@@ -107,7 +107,9 @@ def test_a_loss_that_does_not_tell_what_it_takes_is_refused_before_training(fede
     task = replace(naive.task(), sample_loss=lambda outputs, y: outputs[:, 0] - y)
     with pytest.raises(ConfigError, match="predictions cannot be mixed"):
         FedEM(components=2).prepare(task, federation)
-    assert FedEM(components=2).prepare(replace(task, outputs="values", metrics={}), federation).components == 2
+    assert (
+        FedEM(components=2).prepare(replace(task, outputs="values", metrics={}), federation).components == 2
+    )
 
 
 @pytest.mark.exact

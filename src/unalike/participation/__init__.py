@@ -13,17 +13,12 @@ from .samplers.multinomial import Multinomial
 from .samplers.power_of_choice import PowerOfChoice
 from .samplers.statistics import WeightStatistics
 from .samplers.uniform import Full, OriginalFedAvg, Renormalized, Uniform, UniformWithReplacement
-from .strategies.base import (
-    AdaFed,
-    AvailabilityContext,
-    AvailableOnly,
-    F3ast,
-    MoreAvailable,
-    Strategy,
-    Unbiased,
-    strategy_registry,
-)
+from .strategies.adafed import AdaFed
+from .strategies.available_only import AvailableOnly
+from .strategies.base import AvailabilityContext, Strategy, strategy_registry
 from .strategies.ca_fed import CAFed
+from .strategies.f3ast import F3ast
+from .strategies.unbiased import MoreAvailable, Unbiased
 
 __all__ = [
     "AdaFed",

@@ -19,7 +19,8 @@ from .availability import Availability
 from .base import Cohort, Participation, RoundContext
 from .beliefs import Beliefs, Estimated
 from .samplers.base import Sampler
-from .strategies.base import AvailabilityContext, AvailableOnly, Strategy
+from .strategies.available_only import AvailableOnly
+from .strategies.base import AvailabilityContext, Strategy
 
 
 class Intermittent(Participation):

@@ -7,9 +7,11 @@ from .clock.measured_times import TraceTimes
 from .clock.network_time import NetworkTime
 from .policies.asynchronous import Asynchronous
 from .policies.base import Policy
-from .policies.cohorts import Deadline, OverSelection, WaitForAll
+from .policies.deadline import Deadline
 from .policies.fedbuff import FedBuff
 from .policies.fedfix import FedFix
+from .policies.over_selection import OverSelection
+from .policies.wait_for_all import WaitForAll
 from .staleness import ResultWeights, discount_registry
 from .synchronous import Synchronous
 from .timeline import Timeline, plan_schedule

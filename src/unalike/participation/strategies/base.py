@@ -1,4 +1,4 @@
-"""How should clients weigh that are not always there?
+"""How should clients weigh that are not always there?  (What all strategies share.)
 
 With weights q_k for whoever is there, training minimises sum_k p_k F_k with p_k in proportion to pi_k q_k,
 where pi_k is how often client k is there (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning
@@ -9,14 +9,14 @@ in proportion to alpha_k / pi_k, and those weights are noisy. Every strategy is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Array, Bools, Float64s
-from ..base import RoundContext, check_per_round
+from ..base import RoundContext
 from ..beliefs import Beliefs
 
 strategy_registry: Registry[Strategy] = Registry("participation")
@@ -66,92 +66,6 @@ class Strategy:
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """The inverse of :meth:`state`."""
-
-
-@strategy_registry.add("fedavg")
-@dataclass(frozen=True)
-class AvailableOnly(Strategy):
-    """Whoever is there, by importance and normalised (the usual practice; favours clients often there)."""
-
-    def weights(self, situation: AvailabilityContext) -> Float64s:
-        alpha = situation.turn.importance
-        return alpha / max(float(alpha[situation.here].sum()), 1e-300)
-
-
-@strategy_registry.add("unbiased")
-@dataclass(frozen=True)
-class Unbiased(Strategy):
-    """Importance divided by availability: right on average, noisy where clients are rarely there."""
-
-    largest_weight: float = np.inf
-    """No client weighs more, which is a bias where it matters."""
-
-    def __post_init__(self) -> None:
-        check_largest(self.largest_weight)
-
-    def weights(self, situation: AvailabilityContext) -> Float64s:
-        return np.minimum(situation.fair_weights, self.largest_weight)
-
-
-@strategy_registry.add("more-available")
-@dataclass(frozen=True)
-class MoreAvailable(Strategy):
-    """Only clients that are there more often than not: quick, and blind to the others."""
-
-    least: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.least < 1:
-            raise ConfigError(f"least must be at least 0 and below 1, but is {self.least}.")
-
-    def weights(self, situation: AvailabilityContext) -> Float64s:
-        return np.where(situation.beliefs.active > self.least, situation.fair_weights, 0.0)
-
-
-@strategy_registry.add("adafed")
-@dataclass(frozen=True)
-class AdaFed(Strategy):
-    """Importance divided by availability, normalised over whoever is there (Tan et al., 2022)."""
-
-    def weights(self, situation: AvailabilityContext) -> Float64s:
-        fair = situation.fair_weights
-        total = float(fair[situation.here].sum())
-        return fair / total if total > 0 else fair
-
-
-@strategy_registry.add("f3ast")
-@dataclass(kw_only=True)
-class F3ast(Strategy):
-    """The clients whose long-run rate lags their importance most (Ribero, Vikalo and de Veciana, 2022)."""
-
-    per_round: int | None = None
-    """How many clients at most; 45 % of them when not given."""
-    rounds: int = 200
-    """The rates forget over about so many rounds."""
-    _rates: Float64s = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
-
-    def check(self, clients: int, rounds: int) -> None:
-        check_per_round(self._most(clients), clients)
-        self._rates = np.zeros(0)
-
-    def weights(self, situation: AvailabilityContext) -> Float64s:
-        alpha, here = situation.turn.importance, situation.here
-        rates = self._rates if len(self._rates) else situation.beliefs.active.copy()
-        weights = alpha / np.maximum(rates, 1e-12)
-        there = np.flatnonzero(here)
-        left = there[np.argsort(-weights[there], kind="stable")][self._most(len(alpha)) :]
-        weights[left] = 0.0
-        self._rates = rates + (here - rates) / self.rounds
-        return weights
-
-    def _most(self, clients: int) -> int:
-        return max(1, round(0.45 * clients)) if self.per_round is None else self.per_round
-
-    def state(self) -> dict[str, Array]:
-        return {"rates": self._rates}
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        self._rates = np.array(state["rates"])
 
 
 def check_largest(value: float) -> None:

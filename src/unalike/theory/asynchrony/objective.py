@@ -25,9 +25,9 @@ from ...timing.base import Clients, Timing
 from ...timing.clock.hardware import ExponentialTimes
 from ...timing.policies.asynchronous import Asynchronous
 from ...timing.policies.base import Policy
-from ...timing.policies.cohorts import WaitForAll
 from ...timing.policies.fedbuff import FedBuff
 from ...timing.policies.fedfix import FedFix
+from ...timing.policies.wait_for_all import WaitForAll
 from ...timing.report_frequency import COUNTED, EACH, played_again, reporting
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import Timeline, plan_results, results_of

@@ -21,8 +21,8 @@ from ...errors import ConfigError
 from ...timing.base import Clients, Timing
 from ...timing.clock.hardware import exact_time
 from ...timing.policies.asynchronous import Asynchronous
-from ...timing.policies.cohorts import WaitForAll
 from ...timing.policies.fedfix import FedFix
+from ...timing.policies.wait_for_all import WaitForAll
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import plan_schedule
 from .objective import Begun, Constants, unweighted

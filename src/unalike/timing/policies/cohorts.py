@@ -1,4 +1,4 @@
-"""What if the server waits for a cohort, but not for all of it, or not for ever?
+"""What if the server waits for a cohort, but not for all of it, or not for ever?  (What such policies share.)
 
 A cohort is drawn and sent the newest model. The server waits for everyone; or until a deadline, after which
 late clients are given up or their results come later, from an older model; or for the first so many of a
@@ -9,24 +9,21 @@ more easily, so that a plain share of arrivals would correct too much.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ...errors import ConfigError, unknown
-from ...typing import ClientIds, Float64s
-from ..base import Clients, timing_registry
-from ..clock.hardware import exact_time
+from ...typing import Array, ClientIds, Float64s
+from ..base import Clients
 from .base import Policy
 
-LATE = ("drop", "keep")
 _COUNTED = ("sent", "came", "first")
 
 
 @dataclass
-class _Some(Policy):
+class CohortPolicy(Policy):
     """A cohort of which some arrive; how often drawn clients do is counted."""
 
     by_cohort: ClassVar[bool] = True
@@ -66,85 +63,11 @@ class _Some(Policy):
         """The probability that each drawn client's result is taken, lost ones included, where it is known."""
         return None
 
-    def state(self):  # type: ignore[no-untyped-def]
+    def state(self) -> dict[str, Array]:
         return {**super().state(), **{name: getattr(self, name).copy() for name in _COUNTED}}
 
-    def restore(self, state):  # type: ignore[no-untyped-def]
+    def restore(self, state: Mapping[str, Array]) -> None:
         super().restore(state)
         for name in _COUNTED:
             if name in state:  # runs of earlier versions did not count, or not by weight
                 setattr(self, name, np.array(state[name]))
-
-
-@timing_registry.add("wait-for-all")
-@dataclass
-class WaitForAll(_Some):
-    """Synchronous rounds on real hardware: a round takes as long as its slowest client."""
-
-    def wait(self) -> tuple[int, list[int]]:
-        return self.taken(self.arrivals())
-
-    def correction(self, clients: ClientIds) -> Float64s:
-        """Everyone arrives whose job is neither lost nor given up; real clients are taken as they come."""
-        if self._real or not self._losses:
-            return np.ones(len(clients))
-        return super().correction(clients)
-
-    def chance(self) -> Float64s | None:
-        within = np.ones(len(self.times.mean))
-        if self.timeout is not None:
-            known = self.times.chance_within(float(self.timeout))
-            if known is None:
-                return None
-            within = known
-        return (1 - self.dropout) * within
-
-
-@timing_registry.add("deadline")
-@dataclass
-class Deadline(_Some):
-    """Whoever is ready in time; `deadline:1.5,keep` lets late results come in a later round."""
-
-    time: float | Fraction = 1.0
-    late: str = "drop"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.late not in LATE:
-            raise unknown("way with late clients", self.late, LATE)
-
-    def grid(self) -> list[Fraction]:
-        return [exact_time(self.time)]
-
-    def wait(self) -> tuple[int, list[int]]:
-        tick = self.now + self.ticks(self.time)
-        found = self.arrivals(until=tick)
-        if not len(self.jobs):  # nobody is late
-            return self.taken(found)
-        if self.late == "drop":
-            self.leave_late()
-        return tick, found
-
-    def chance(self) -> Float64s | None:
-        if self._losses or self.late == "keep":
-            return None
-        return self.times.chance_within(float(self.time))
-
-
-@timing_registry.add("over-selection")
-@dataclass
-class OverSelection(_Some):
-    """The first so many results of a larger cohort; the rest is given up."""
-
-    take: int = 10
-    weights: str = field(default="online", kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.take < 1:
-            raise ConfigError(f"over-selection must take at least one result, but takes {self.take}.")
-
-    def wait(self) -> tuple[int, list[int]]:
-        found = self.arrivals(count=self.take)
-        self.leave_late()
-        return self.taken(found)
