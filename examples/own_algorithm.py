@@ -46,9 +46,7 @@ class LossWeighted(FedAvg):
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        seen = (
-            state["level"] * mixed.weight / mixed.total["share"]
-        )  # mean of losses^q
+        seen = state["level"] * mixed.weight / mixed.total["share"]  # mean of losses^q
         return {**stepped, "level": 0.98 * state["level"] + 0.02 * seen}
 
     def predictor(

@@ -29,7 +29,7 @@ from unalike import (
     Task,
     models,
 )
-from unalike.core.pytrees import Tree
+from unalike.typing import PyTree
 from unalike.data.federation import Split
 from unalike.data.files.array_files import read_npz
 from unalike.engine.local.batches import Batches, plan_batches
@@ -53,14 +53,14 @@ def federation_of(data: Data) -> Federation:
     return Federation(Split(data.x, data.y, data.offsets), empty, empty, int(data.hyper["classes"]))
 
 
-def dense_layers(data: Data) -> list[Tree]:
+def dense_layers(data: Data) -> list[PyTree]:
     """The first weights of the problem's dense layers, one row per output."""
     kinds = [layer["kind"] for layer in data.hyper["layers"]]
     found = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "dense"]
     return [{"w": np.ascontiguousarray(layer["w"].T), "b": layer["b"]} for layer in found]
 
 
-def model_of(data: Data) -> tuple[Model, Tree]:
+def model_of(data: Data) -> tuple[Model, PyTree]:
     """The library's model of the problem's architecture, and its first weights."""
     layers = data.hyper["layers"]
     kinds = [layer["kind"] for layer in layers]
@@ -78,7 +78,7 @@ def model_of(data: Data) -> tuple[Model, Tree]:
     return models.mlp(*(len(layer["b"]) for layer in hidden[:-1]), input_shape=shape, outputs=outputs), hidden
 
 
-def lstm_weights(data: Data, kinds: list[str]) -> Tree:
+def lstm_weights(data: Data, kinds: list[str]) -> PyTree:
     """Embedding, gates and head in the library's names."""
     gates = [layer_weights(data, i) for i, kind in enumerate(kinds) if kind == "lstm"]
     return {
@@ -91,7 +91,7 @@ def lstm_weights(data: Data, kinds: list[str]) -> Tree:
 def one_bias(model: Model) -> Model:
     """The same network with the second bias of every layer held at zero, as in all adapters."""
 
-    def apply(params: Tree, x: jax.Array) -> jax.Array:
+    def apply(params: PyTree, x: jax.Array) -> jax.Array:
         full = [{**layer, "bh": jnp.zeros_like(layer["bi"])} for layer in params["layers"]]
         return model.apply({**params, "layers": full}, x)
 
@@ -115,10 +115,10 @@ def train_rounds(
     federation: Federation,
     task: Task,
     algorithm: FedAvg,
-    state: Tree,
+    state: PyTree,
     first: int,
     rounds: int,
-) -> tuple[Tree, float]:
+) -> tuple[PyTree, float]:
     """Train rounds `first`, `first + 1`, ...; the new state and the seconds from first to last round."""
     use_given_batches(data, first)
     times: list[float] = []
@@ -143,7 +143,7 @@ def main(job: Job) -> None:
     work = LocalWork(steps=data.hyper["steps"], batch_size=data.hyper["batch"])
     algorithm = FedAvg(work=work, optimizer=Optimizer("sgd", data.hyper["lr"]))
     params = jax.tree.map(jnp.asarray, weights)
-    state: Tree = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
+    state: PyTree = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
     laps = Laps()
     federation = federation_of(data)
     given = (data, federation, task, algorithm)

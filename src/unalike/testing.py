@@ -19,7 +19,6 @@ import numpy as np
 
 from .algorithms import Algorithm, LocalWork
 from .core import pytrees
-from .core.pytrees import Tree
 from .core.random import generator
 from .data import Federation
 from .engine import LocalEngine, Setting
@@ -30,6 +29,7 @@ from .runs import load_tensors, restore, save_tensors
 from .timing import Synchronous, Timing
 from .training.run import Run
 from .training.train import train
+from .typing import PyTree
 
 TOLERANCE = 1e-4
 """How far two ways of computing the same thing may differ in single precision."""
@@ -194,7 +194,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def everything(run: Run) -> Tree:
+def everything(run: Run) -> PyTree:
     """The server's state and what all clients remember."""
     return {"state": run.state, "memory": run.memories.tensors()}
 

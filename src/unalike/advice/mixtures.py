@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..runs import higher_is_better
 from ..training.run import Run
-from ..typing import Float64s, Int64s
+from ..typing import Float64s, Int64s, PyTree
 
 
 def mixture_weights(run: Run) -> Float64s:
@@ -33,7 +32,7 @@ def mixture_weights(run: Run) -> Float64s:
     return np.where(fresh[:, None], np.nan, np.asarray(memory["weights"], np.float64))
 
 
-def component_vectors(components: Iterable[Tree]) -> Float64s:
+def component_vectors(components: Iterable[PyTree]) -> Float64s:
     """Every component's parameters as one vector."""
     flat = [[np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(one)] for one in components]
     return np.array([np.concatenate(parts) for parts in flat], np.float64)

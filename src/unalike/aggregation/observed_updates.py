@@ -9,10 +9,11 @@ import jax.numpy as jnp
 
 from ..algorithms import Reply
 from ..core import pytrees
-from ..core.pytrees import Tree, shapes
+from ..core.pytrees import shapes
+from ..typing import Message, PyTree, Upload
 
 
-def update(message: Tree, upload: Tree) -> jax.Array:
+def update(message: Message, upload: Upload) -> jax.Array:
     """The change from what the client was sent to what it sends, as one vector; where the two are not
     alike, the upload itself."""
     alike = shapes(message) == shapes(upload)
@@ -20,14 +21,14 @@ def update(message: Tree, upload: Tree) -> jax.Array:
     return jnp.concatenate([jnp.zeros(0), *(leaf.ravel() for leaf in jax.tree.leaves(change))])
 
 
-def update_norm(message: Tree, upload: Tree) -> jax.Array:
+def update_norm(message: Message, upload: Upload) -> jax.Array:
     """The length of that change."""
     return jnp.linalg.norm(update(message, upload))
 
 
-WATCHED: dict[str, Callable[[Tree, Tree], jax.Array]] = {"update": update, "update_norm": update_norm}
+WATCHED: dict[str, Callable[[PyTree, PyTree], jax.Array]] = {"update": update, "update_norm": update_norm}
 
 
-def watched(names: tuple[str, ...], message: Tree, reply: Reply) -> Mapping[str, jax.Array]:
+def watched(names: tuple[str, ...], message: Message, reply: Reply) -> Mapping[str, jax.Array]:
     """The client's report with what is watched."""
     return {**reply.report, **{name: WATCHED[name](message, reply.upload) for name in names}}

@@ -9,10 +9,10 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..core.pytrees import Tree
+from ..typing import PyTree, Upload
 
 
-def fault(upload: Tree, expected: Tree) -> str | None:
+def fault(upload: Upload, expected: PyTree) -> str | None:
     """What is wrong with an upload, or None.
 
     >>> fault({"w": np.ones(2)}, {"w": np.zeros(2)}) is None

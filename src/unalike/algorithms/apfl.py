@@ -19,8 +19,9 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core.pytrees import Tree, add_scaled, scale, subtract
+from ..core.pytrees import add_scaled, scale, subtract
 from ..models import Batch, Task
+from ..typing import Memory, Message, Predictor, PyTree
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -55,24 +56,26 @@ class APFL(TrainsNewcomers, FedAvg):
         super().__post_init__()
         require_fraction(alpha=self.alpha)
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"params": message, "alpha": jnp.asarray(self.alpha, jnp.float32)}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         end = self._train(task, message, memory, data)
         shared, mixed = end.losses / jnp.maximum(data.steps, 1)
         report = {"train_loss": shared, "personal_loss": mixed, "alpha": end.alpha}
         return Reply(end.shared.params, _memory(end), report)
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         first = self.init_client(task, message, key)
         return _memory(self._train(task, message, first, data, shared_too=False))
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return mix(memory["alpha"], memory["params"], message)
 
     def _train(
-        self, task: Task, message: Tree, memory: Tree, data: ClientData, shared_too: bool = True
+        self, task: Task, message: Message, memory: Memory, data: ClientData, shared_too: bool = True
     ) -> Pair:
         descent = OptimizerSteps(self.optimizer, data.round)
 
@@ -91,17 +94,17 @@ class APFL(TrainsNewcomers, FedAvg):
         start = Pair(descent.start(message), descent.start(memory["params"]), memory["alpha"], jnp.zeros(2))
         return data.fold(step, start)
 
-    def _learned(self, alpha: jax.Array, rate: jax.Array, gap: Tree, gradient: Tree) -> jax.Array:
+    def _learned(self, alpha: jax.Array, rate: jax.Array, gap: PyTree, gradient: PyTree) -> jax.Array:
         if not self.adaptive:
             return alpha
         slope = sum(jax.tree.leaves(jax.tree.map(jnp.vdot, gap, gradient)))
         return jnp.clip(alpha - rate * slope, 0.0, 1.0)
 
 
-def mix(alpha: jax.Array, personal: Tree, shared: Tree) -> Tree:
+def mix(alpha: jax.Array, personal: PyTree, shared: PyTree) -> PyTree:
     """alpha * personal + (1 - alpha) * shared; exactly one of them at the ends."""
     return add_scaled(scale(alpha, personal), 1.0 - alpha, shared)
 
 
-def _memory(pair: Pair) -> Tree:
+def _memory(pair: Pair) -> PyTree:
     return {"params": pair.personal.params, "alpha": pair.alpha}

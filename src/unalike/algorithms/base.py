@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from ..core.pytrees import Tree, nbytes
+from ..core.pytrees import nbytes
 from ..core.registry import Registry
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s, Message, Params, State
+from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State, Upload
 from .shared.client_data import ClientData
 from .shared.messages import Messages
 
@@ -34,9 +34,9 @@ algorithm_registry: Registry[Algorithm] = Registry("algorithm")
 class Reply(NamedTuple):
     """What one client hands back."""
 
-    upload: Tree
+    upload: Upload
     """Goes up; uploads are summed with the step's weights."""
-    memory: Tree = {}  # noqa: RUF012
+    memory: Memory = {}  # noqa: RUF012
     """Stays with the client until it takes part again."""
     report: Mapping[str, jax.Array] = {}
     """Numbers that are recorded for this client, such as its training loss."""
@@ -48,9 +48,9 @@ class Reply(NamedTuple):
 class Aggregate(NamedTuple):
     """What the server receives: the weighted sum of uploads, already corrected for rejected ones."""
 
-    total: Tree
+    total: PyTree
     """sum_i weight_i * upload_i; with a mixing matrix, one such sum per receiver (leading axis)."""
-    start: Tree | None
+    start: Params | None
     """The same sum of the messages that the clients started from; None with a mixing matrix."""
     weight: jax.Array
     """sum_i weight_i; with a mixing matrix, what each receiver's accepted uploads weigh."""
@@ -59,9 +59,9 @@ class Aggregate(NamedTuple):
     share: jax.Array
     """The accepted clients' part of the federation: the sum of their importances (1 for everyone)."""
     round: jax.Array | int = 0
-    importance_sum: Tree | None = None
+    importance_sum: PyTree | None = None
     """sum_i importance_i * upload_i over the accepted clients, for algorithms with `sums_by_importance`."""
-    uploads: Tree | None = None
+    uploads: Upload | None = None
     """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`; zeros for rejected
     ones."""
     clients: jax.Array | None = None
@@ -130,24 +130,24 @@ class Algorithm:
         """The mini-batches planned for `predictor`, for algorithms that still train before they predict."""
         return LocalWork(steps=0, batch_size=self.work.batch_size)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         """The server's state before the first round."""
         return {"params": task.init(key)}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         """What a client remembers when it first hears from the server."""
         return {}
 
-    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         """Bytes that one client receives and sends in a round, where these are such a message and upload."""
         return nbytes(message), nbytes(upload)
 
-    def notices(self, memories: Tree, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         """Events such as {"kind": "dead component", "component": 2}, from the memories of all clients that
         took part (leading axis) and their numbers of rows."""
         return []
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         """The memory that a client which has never taken part makes for itself before it predicts."""
         return self.init_client(task, message, key)
 
@@ -155,7 +155,7 @@ class Algorithm:
         """The method made ready for these clients; a `ConfigError` where it cannot work with them."""
         return self
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         """What goes down to a client."""
         return state["params"]
 
@@ -170,19 +170,21 @@ class Algorithm:
         """All clients' models (leading axis), from what they would be sent, where each has its own."""
         return message
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         """One client's work in one round."""
         raise NotImplementedError(f"{type(self).__name__} does not say what a client does.")
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         """The server's state after the uploads are mixed."""
         raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         """What a client predicts with; it may use the client's memory and training rows."""
         return message
 
-    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
         """Predictions of a predictor for a batch of rows."""
         return task.apply(predictor, x)
 
@@ -211,7 +213,7 @@ class _WithoutImportance(Aggregate):
     method: str
 
     @property
-    def importance_sum(self) -> Tree:
+    def importance_sum(self) -> PyTree:
         raise ConfigError(
             f"{self.method}.aggregate uses mixed.by_importance, which is summed only if asked for; write "
             f"sums_by_importance: ClassVar[bool] = True in {self.method}."

@@ -24,10 +24,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core import pytrees
-from ..core.pytrees import Tree, nbytes
+from ..core.pytrees import nbytes
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Predictor, PyTree, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.linkage import complete_linkage_halves
@@ -64,25 +65,25 @@ class ClusteredFL(Algorithm):
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         return replace(self, clients=len(federation))
 
-    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return nbytes(upload), nbytes(upload)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         models = pytrees.stack([task.init(key)] * self.most)
         return {"models": models, "cluster": jnp.zeros(self.clients, jnp.int32), "count": jnp.asarray(1)}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         return state
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"joined": jnp.asarray(-1)}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start = pytrees.row(message["models"], message["cluster"][data.client])
         trained = local_sgd(task, start, data, self.optimizer)
         return Reply(pytrees.subtract(trained.params, start), memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         who = mixed.clients
         assert who is not None
         assert mixed.weights is not None
@@ -97,24 +98,26 @@ class ClusteredFL(Algorithm):
         mean = jax.tree.map(lambda leaf: jnp.tensordot(share.T, leaf, axes=1), changes)
         return {**split, "models": pytrees.add(split["models"], mean)}
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         models = [pytrees.row(message["models"], j) for j in range(self.most)]
         losses = data.row_weights() @ data.per_row(partial(component_losses, task, models))
         used = jnp.arange(self.most) < message["count"]
         return {"joined": jnp.argmin(jnp.where(used, losses, jnp.inf))}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         joined = memory["joined"]
         own = jnp.where(joined < 0, message["cluster"][data.client], joined)
         return pytrees.row(message["models"], own)
 
-    def _split(self, state: Tree, changes: jax.Array, weights: jax.Array) -> Tree:
+    def _split(self, state: State, changes: jax.Array, weights: jax.Array) -> PyTree:
         """Look at every cluster of this round once, and split those that are torn."""
         lengths = jnp.linalg.norm(changes, axis=1)
         unit = changes / jnp.maximum(lengths, 1e-30)[:, None]
         distances = 1.0 - unit @ unit.T
 
-        def look(c: jax.Array, state: Tree) -> Tree:
+        def look(c: jax.Array, state: State) -> PyTree:
             member = (state["cluster"] == c) & (weights > 0)
             share = member / jnp.maximum(member.sum(), 1)  # all clients alike: importance counts below only
             settled = jnp.linalg.norm(share @ changes) < self.tol1
@@ -127,7 +130,7 @@ class ClusteredFL(Algorithm):
         return lax.fori_loop(0, state["count"], look, state)
 
 
-def _divide(state: Tree, cluster: jax.Array, member: jax.Array, distances: jax.Array) -> Tree:
+def _divide(state: State, cluster: jax.Array, member: jax.Array, distances: jax.Array) -> PyTree:
     """One half keeps the cluster's number, the other gets a new one and starts from the same model."""
     leaves = complete_linkage_halves(distances, member)
     new = state["count"]
@@ -135,7 +138,7 @@ def _divide(state: Tree, cluster: jax.Array, member: jax.Array, distances: jax.A
     return {"models": models, "cluster": jnp.where(leaves, new, state["cluster"]), "count": new + 1}
 
 
-def _rows(changes: Tree) -> jax.Array:
+def _rows(changes: PyTree) -> jax.Array:
     """One vector per client."""
     leaves = jax.tree.leaves(changes)
     return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..models import Task
+from ..typing import Memory, Message, Params, Predictor
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -44,21 +44,23 @@ class Ditto(TrainsNewcomers, FedAvg):
         require_not_negative(lam=self.lam)
         with_rate(self.optimizer, self.personal_learning_rate)
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"params": message}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
         personal = self._near(task, message, memory["params"], data)
         report = {"train_loss": trained.loss, "personal_loss": personal.loss}
         return Reply(trained.params, {"params": personal.params}, report)
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return {"params": self._near(task, message, message, data).params}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return memory["params"]
 
-    def _near(self, task: Task, anchor: Tree, start: Tree, data: ClientData) -> Trained:
+    def _near(self, task: Task, anchor: Params, start: Params, data: ClientData) -> Trained:
         optimizer = with_rate(self.optimizer, self.personal_learning_rate)
         return local_sgd(task, start, data, optimizer, anchor=anchor, mu=self.lam)

@@ -17,8 +17,9 @@ from typing import ClassVar
 import jax
 import optax
 
-from ..core.pytrees import Tree, add, scale, subtract
+from ..core.pytrees import add, scale, subtract
 from ..models import Task
+from ..typing import Memory, Message, Params, PyTree, State
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
@@ -42,18 +43,18 @@ class FedAvg(Algorithm):
     def equals_local_training(self) -> bool:
         return self.server_optimizer == PLAIN
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         params = task.init(key)
         return {"params": params, "server": self.server_optimizer.build().init(params)}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
         return Reply(trained.params, memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return self.server_step(state, mixed.total, mixed.start, mixed.round)
 
-    def server_step(self, state: Tree, total: Tree, start: Tree, round: jax.Array | int) -> Tree:
+    def server_step(self, state: State, total: PyTree, start: Params, round: jax.Array | int) -> State:
         """Let the server's optimiser follow the mean change as if it were a negative gradient."""
         optimizer = self.server_optimizer
         if optimizer == PLAIN:

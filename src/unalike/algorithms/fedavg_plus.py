@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Predictor
 from .base import LocalWork, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -48,5 +48,7 @@ class FedAvgPlus(FedAvg):
         """The schedule is one of training; where it has decayed, tuning must not stand still."""
         return replace(with_rate(self.optimizer, self.tune_learning_rate), schedule="constant")
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return local_sgd(task, message, data, self._tuning).params

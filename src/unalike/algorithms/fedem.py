@@ -19,11 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..core.pytrees import Tree
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s
+from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -89,14 +88,14 @@ class FedEM(FedAvg):
     def equals_local_training(self) -> bool:
         return super().equals_local_training and self.components == 1
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         params = unlike_starts(task, self.components, key)
         return {"params": params, "server": self.server_optimizer.build().init(params)}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"weights": jnp.full(self.components, 1.0 / self.components)}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         losses, rows = self._losses(task, message, data), data.row_weights()
         chances = self._chances(losses, memory["weights"], rows)
         weights = mean_posterior(posterior(losses, memory["weights"], self.temperature), rows, self.smoothing)
@@ -105,23 +104,25 @@ class FedEM(FedAvg):
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
         return Reply(trained, {"weights": weights}, {"train_loss": likelihood, **shares, **told})
 
-    def notices(self, memories: Tree, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         used = rows @ memories["weights"]
         dead = np.flatnonzero(used < 1)
         return [{"kind": "dead component", "component": int(m) + 1, "rows": float(used[m])} for m in dead]
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return self._fitted(task, message, self.init_client(task, message, key), data, self.em_steps)
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         weights = self._fitted(task, message, memory, data, self.refresh)["weights"]
         return {"components": message, "weights": self._used(weights)}
 
-    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
         outputs = jnp.stack([task.apply(params, x) for params in predictor["components"]])
         return task.mixture(outputs, predictor["weights"])
 
-    def _maximized(self, task: Task, start: Tree, data: ClientData) -> tuple[Tree, dict[str, jax.Array]]:
+    def _maximized(self, task: Task, start: Params, data: ClientData) -> tuple[PyTree, dict[str, jax.Array]]:
         """All components after local work on rows weighted by their chances."""
         if self.solver == "sgd":
             joint = mixture_task(task, self.components)
@@ -136,7 +137,7 @@ class FedEM(FedAvg):
         refused = jnp.stack([report["refused"] for _, report in found])
         return [params for params, _ in found], {"refused_components": refused.sum()}
 
-    def _losses(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
+    def _losses(self, task: Task, message: Message, data: ClientData) -> jax.Array:
         return data.per_row(partial(component_losses, task, message))
 
     def _chances(self, losses: jax.Array, weights: jax.Array, rows: jax.Array) -> jax.Array:
@@ -149,7 +150,7 @@ class FedEM(FedAvg):
     def _used(self, weights: jax.Array) -> jax.Array:
         return jax.nn.one_hot(jnp.argmax(weights), self.components) if self.hard else weights
 
-    def _fitted(self, task: Task, message: Tree, memory: Tree, data: ClientData, steps: int) -> Tree:
+    def _fitted(self, task: Task, message: Message, memory: Memory, data: ClientData, steps: int) -> PyTree:
         """The memory after some EM steps on the mixture weights alone."""
         if not steps:
             return memory
@@ -162,8 +163,8 @@ class FedEM(FedAvg):
 
 
 def _by_turns(
-    kinds: list[str], task: Task, start: Tree, data: ClientData, optimizer: Optimizer
-) -> tuple[Tree, dict[str, jax.Array]]:
+    kinds: list[str], task: Task, start: Params, data: ClientData, optimizer: Optimizer
+) -> tuple[PyTree, dict[str, jax.Array]]:
     """The answer of the solver whose turn it is with this client."""
     ways = [partial(solved, task, start, data, optimizer, kind) for kind in kinds]
     return lax.switch(data.client % len(ways), ways) if len(ways) > 1 else ways[0]()

@@ -16,10 +16,10 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Params, Predictor, State
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -51,26 +51,28 @@ class FedPer(TrainsNewcomers, FedAvg):
             )
         return self
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         body = self.split(task, task.init(key)).shared
         return {"params": body, "server": self.server_optimizer.build().init(body)}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self.split(task, task.init(jax.random.key(0))).private
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, join(message, memory), data, self.optimizer)
         body, head = self.split(task, trained.params)
         return Reply(body, head, {"train_loss": trained.loss})
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         start = self.init_client(task, message, key)
         return local_sgd(with_fixed(task, message), start, data, self.optimizer).params
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return join(message, memory)
 
-    def split(self, task: Task, params: Tree) -> Parts:
+    def split(self, task: Task, params: Params) -> Parts:
         """What is shared of a model, and what stays with the client."""
         return split(params, self._keeps(task))
 

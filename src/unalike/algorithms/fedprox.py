@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -38,6 +38,6 @@ class FedProx(FedAvg):
     def equals_local_training(self) -> bool:
         return False
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer, anchor=message, mu=self.mu)
         return Reply(trained.params, memory, {"train_loss": trained.loss})

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..models import Task
+from ..typing import Memory, Message, PyTree
 from .base import Reply, algorithm_registry
 from .fedper import FedPer
 from .shared.client_data import ClientData
@@ -47,14 +47,14 @@ class FedRep(FedPer):
         require_not_negative(head_epochs=self.head_epochs)
         with_rate(self.optimizer, self.head_learning_rate)
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         head = self._train_head(task, message, memory, repeated(data, self.head_epochs))
         body = local_sgd(with_fixed(task, head), message, data, self.optimizer)
         return Reply(body.params, head, {"train_loss": body.loss})
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return self._train_head(task, message, self.init_client(task, message, key), data)
 
-    def _train_head(self, task: Task, body: Tree, head: Tree, data: ClientData) -> Tree:
+    def _train_head(self, task: Task, body: PyTree, head: PyTree, data: ClientData) -> PyTree:
         optimizer = with_rate(self.optimizer, self.head_learning_rate)
         return local_sgd(with_fixed(task, body), head, data, optimizer).params

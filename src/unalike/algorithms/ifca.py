@@ -19,10 +19,11 @@ import jax
 import jax.numpy as jnp
 
 from ..core import pytrees
-from ..core.pytrees import Tree, nbytes
+from ..core.pytrees import nbytes
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
@@ -51,14 +52,14 @@ class IFCA(Algorithm):
             raise ConfigError(f"{self.clusters} clusters need as many clients, not {len(federation)}.")
         return self
 
-    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         """All models come down, one goes up with its number."""
         return nbytes(message), nbytes(message) // self.clusters + 4
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         return {"params": pytrees.stack(unlike_starts(task, self.clusters, key))}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         chosen = self.best(task, message, data)
         start = pytrees.row(message, chosen)
         trained = local_sgd(task, start, data, self.optimizer)
@@ -67,16 +68,18 @@ class IFCA(Algorithm):
         counts = {f"cluster_{j + 1}": member[j] for j in range(self.clusters)}
         return Reply({"change": spread, "member": member}, memory, {"train_loss": trained.loss, **counts})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         weight = mixed.total["member"]
         share = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight, 1.0), 0.0)
         mean = jax.tree.map(lambda leaf: _along(share, leaf) * leaf, mixed.total["change"])
         return {"params": pytrees.add(state["params"], mean)}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return pytrees.row(message, self.best(task, message, data))
 
-    def best(self, task: Task, message: Tree, data: ClientData) -> jax.Array:
+    def best(self, task: Task, message: Message, data: ClientData) -> jax.Array:
         """The model of least loss on all of the client's rows."""
         models = [pytrees.row(message, j) for j in range(self.clusters)]
         losses = data.per_row(partial(component_losses, task, models))

@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 
 from ..core.pixels import as_floats
-from ..core.pytrees import Tree
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..memorization.compiled import Places, ask, ask_own, best_share, draw_rows, mix
@@ -29,6 +28,7 @@ from ..memorization.store import rows_kept
 from ..memorization.vote import check_labels, outputs, predictions
 from ..memorization.voting_rule import Rule
 from ..models import Task
+from ..typing import Memory, Message, Params, Predictor, PyTree
 from .base import Algorithm, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -47,7 +47,7 @@ class KNNPer(FedAvg):
     """What a client remembers of its rows, drawn at random: a part (0.5), or a whole number of rows (200)."""
     choose: str | float = "loo"
     """How lambda is found: every row among the others (`loo`), a fifth of them (`holdout`), or a number."""
-    features: Callable[[Tree, jax.Array], jax.Array] | None = None
+    features: Callable[[PyTree, jax.Array], jax.Array] | None = None
     """A representation `(parameters, x)` other than the model's own."""
 
     name: ClassVar[str] = "knnper"
@@ -69,11 +69,13 @@ class KNNPer(FedAvg):
     def equals_local_training(self) -> bool:
         return False
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         store = self._remember(task, message, data, key)
         return {"params": message, "store": store, "share": self._share(task, store, key)}
 
-    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
         keys, common = self._see(task, predictor["params"], x)
         near = ask(task, self._rule, predictor["store"], keys, common)
         return outputs(task, mix(predictor["share"], near, common))
@@ -82,12 +84,12 @@ class KNNPer(FedAvg):
     def _rule(self) -> Rule:
         return Rule(self.k, self.kernel, self.sigma)
 
-    def _see(self, task: Task, params: Tree, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _see(self, task: Task, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Keys and the global model's predictions of some rows."""
         keys = representation(task, self.features)(params, x).reshape(len(x), -1).astype(jnp.float32)
         return keys, predictions(task, task.apply(params, x))
 
-    def _remember(self, task: Task, params: Tree, data: ClientData, key: jax.Array) -> Places:
+    def _remember(self, task: Task, params: Params, data: ClientData, key: jax.Array) -> Places:
         """The rows that count, or a random part of them, as the model sees them in one pass."""
 
         def both(x: jax.Array, y: jax.Array) -> jax.Array:

@@ -23,9 +23,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree, add_scaled, subtract
+from ..core.pytrees import add_scaled, subtract
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Params, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
 from .pfedme import PFedMeSimple
 from .shared.client_data import ClientData
@@ -48,10 +49,10 @@ class L2SGD(PFedMeSimple):
         if not 0 < self.p < 1:
             raise ConfigError(f"p must be above 0 and below 1, but is {self.p}.")
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         return {**super().init(task, key), "coin": jax.random.key_data(jax.random.fold_in(key, 1))}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         """The mean, and how often all clients move towards it and down their own slopes in this round."""
         toward, down = jax.random.split(jax.random.wrap_key_data(state["coin"]))
         moves, steps = jax.random.geometric(toward, 1.0 - self.p), jax.random.geometric(down, self.p)
@@ -66,7 +67,7 @@ class L2SGD(PFedMeSimple):
         """For a newcomer, whose mean does not change: no step of its descent goes further than the mean."""
         return min(self.lam, 1.0 / max(self.optimizer.learning_rate, 1e-30))
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         mean, own = message["params"], memory["params"]
         descent = OptimizerSteps(self.optimizer, data.round)
         pull = jnp.minimum(descent.rate * self.lam * (1.0 - self.p) / self.p, 1.0)
@@ -74,14 +75,14 @@ class L2SGD(PFedMeSimple):
         params, loss = _steps(task, near, data, descent, message["steps"])
         return self.reply(memory, params, loss)
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         following = jax.random.fold_in(jax.random.wrap_key_data(state["coin"]), 1)
         return {**super().aggregate(task, state, mixed), "coin": jax.random.key_data(following)}
 
 
 def _steps(
-    task: Task, start: Tree, data: ClientData, descent: OptimizerSteps, steps: jax.Array
-) -> tuple[Tree, jax.Array]:
+    task: Task, start: Params, data: ClientData, descent: OptimizerSteps, steps: jax.Array
+) -> tuple[PyTree, jax.Array]:
     """Some steps of descent, and the mean loss on the way; none for a client without rows."""
     count = jnp.where(data.steps > 0, steps, 0).astype(jnp.int32)
 

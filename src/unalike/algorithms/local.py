@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import jax
 
-from ..core.pytrees import Tree
 from ..models import Task
+from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
@@ -32,18 +32,20 @@ class Local(Algorithm):
     def equals_local_training(self) -> bool:
         return True
 
-    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return 0, 0
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"params": message}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, memory["params"], data, self.optimizer)
         return Reply({}, {"params": trained.params}, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return state
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return memory["params"]

@@ -20,10 +20,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree, nbytes
+from ..core.pytrees import nbytes
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 
@@ -61,23 +62,23 @@ class Mocha(Algorithm):
         rows = int(federation.train.sizes.max())
         return replace(self, clients=len(federation), rows=rows, machines=machines)
 
-    def traffic(self, message: Tree, upload: Tree) -> tuple[int, int]:
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return nbytes(upload), nbytes(upload)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         shape = (self.clients, self.machines, 1 + task.init(key)["w"].shape[1])
         sigma = jnp.tile(jnp.eye(self.clients) / self.clients, (self.machines, 1, 1))
         zeros, rho = jnp.zeros(shape), jnp.ones(self.machines)
         return {"models": zeros, "dual": zeros, "sigma": sigma, "rho": rho}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"alpha": jnp.zeros((self.machines, self.rows)), "took_part": jnp.asarray(1.0)}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         own = jnp.diagonal(state["sigma"], axis1=1, axis2=2).T
         return {"models": state["models"], "own": own, "rho": state["rho"]}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         model, own = message["models"][data.client], message["own"][data.client]
         batch = data.all_rows()
         x = _with_one(batch.x)[: self.rows]
@@ -98,7 +99,7 @@ class Mocha(Algorithm):
         loss = jnp.sum(jnp.where(jnp.arange(self.rows) < data.size, hinge, 0.0)) / data.size
         return Reply(change, {**memory, "alpha": alpha}, {"train_loss": loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         dual = state["dual"].at[mixed.clients].add(mixed.uploads)
         due = (jnp.asarray(mixed.round) + 1) % self.inner == 0
         models = self._models(dual, state["sigma"])
@@ -110,15 +111,17 @@ class Mocha(Algorithm):
             "rho": relation[1],
         }
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return {**self.init_client(task, message, key), "took_part": jnp.asarray(0.0)}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         """The client's own machines; the mean of everyone's for a client that never took part."""
         mine, mean = message["models"][data.client], message["models"].mean(0)
         return jnp.where(memory["took_part"] > 0, mine, mean)
 
-    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
         scores = _with_one(x) @ predictor.T
         return jnp.concatenate([-scores, scores], axis=1) if self.machines == 1 else scores
 

@@ -22,10 +22,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree, add_scaled, subtract
+from ..core.pytrees import add_scaled, subtract
 from ..errors import ConfigError, unknown
 from ..models import Batch, Task
 from ..models.convolution_layout import canonical
+from ..typing import Memory, Message, Params, Predictor, PyTree
 from .base import LocalWork, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -70,7 +71,7 @@ class PerFedAvg(FedAvg):
     def evaluation_work(self) -> LocalWork:
         return replace(self.work, epochs=None, steps=self.tune_steps)
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
 
         def step(s: jax.Array, carry: tuple[OptimizerState, jax.Array]) -> tuple[OptimizerState, jax.Array]:
@@ -82,12 +83,14 @@ class PerFedAvg(FedAvg):
         point, total = lax.fori_loop(0, data.steps, step, (descent.start(message), jnp.zeros(())))
         return Reply(point.params, memory, {"train_loss": total / jnp.maximum(data.steps, 1)})
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return local_sgd(task, message, data, replace(self.optimizer, learning_rate=self.alpha)).params
 
     def _meta_gradient(
-        self, task: Task, params: Tree, batch: Batch, inner: Batch, third: Batch
-    ) -> tuple[jax.Array, Tree]:
+        self, task: Task, params: Params, batch: Batch, inner: Batch, third: Batch
+    ) -> tuple[jax.Array, PyTree]:
         """The loss after an inner step, and the gradient of that loss by the model before it."""
         if self.variant == "second-order":
             return canonical(jax.value_and_grad(lambda w: task.loss(self._tuned(task, w, inner), batch)))(
@@ -102,5 +105,5 @@ class PerFedAvg(FedAvg):
         )
         return loss, add_scaled(gradient, -self.alpha / (2.0 * self.delta), subtract(there, back))
 
-    def _tuned(self, task: Task, params: Tree, batch: Batch) -> Tree:
+    def _tuned(self, task: Task, params: Params, batch: Batch) -> PyTree:
         return add_scaled(params, -self.alpha, task.loss_and_gradient(params, batch)[1])

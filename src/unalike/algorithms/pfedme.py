@@ -23,9 +23,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree, add, add_scaled, scale, subtract, where, zeros_like
+from ..core.pytrees import add, add_scaled, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Batch, Task
+from ..typing import Memory, Message, Params, Predictor, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -61,13 +62,13 @@ class PFedMe(TrainsNewcomers, FedAvg):
         if not self.beta > 0:
             raise ConfigError(f"beta must be positive, but is {self.beta}.")
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"params": message}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
 
-        def follow(carry: tuple[Tree, Tree, jax.Array], batch: Batch) -> tuple[Tree, Tree, jax.Array]:
+        def follow(carry: tuple[PyTree, PyTree, jax.Array], batch: Batch) -> tuple[PyTree, PyTree, jax.Array]:
             copy, personal, total = carry
             personal, loss = self._near(task, copy, personal, batch, descent)
             copy = add_scaled(copy, min(self.eta * self.lam, 1.0), subtract(personal, copy))
@@ -76,20 +77,22 @@ class PFedMe(TrainsNewcomers, FedAvg):
         copy, personal, total = data.fold(follow, (message, message, jnp.zeros(())))
         return Reply(copy, {"params": personal}, {"train_loss": total / jnp.maximum(data.steps, 1)})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         stepped = super().aggregate(task, state, mixed)
         change = subtract(stepped["params"], state["params"])
         return {**stepped, "params": add_scaled(state["params"], self.beta, change)}
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return self.client(task, message, self.init_client(task, message, key), data, key).memory
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return memory["params"]
 
     def _near(
-        self, task: Task, anchor: Tree, start: Tree, batch: Batch, descent: OptimizerSteps
-    ) -> tuple[Tree, jax.Array]:
+        self, task: Task, anchor: Params, start: Params, batch: Batch, descent: OptimizerSteps
+    ) -> tuple[PyTree, jax.Array]:
         """The personal model after its steps on a batch, and its last loss."""
 
         def step(_: int, carry: tuple[OptimizerState, jax.Array]) -> tuple[OptimizerState, jax.Array]:
@@ -119,32 +122,34 @@ class PFedMeSimple(TrainsNewcomers):
         super().__post_init__()
         require_not_negative(lam=self.lam)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         params = task.init(key)
         return {"params": params, "sum": zeros_like(params), "share": jnp.zeros(())}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"params": message["params"], "counted": jnp.zeros(())}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         return {"params": state["params"]}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = self._near(task, message["params"], memory["params"], data)
         return self.reply(memory, trained.params, trained.loss)
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         news = mixed.importance_sum
         assert news is not None
         total, share = add(state["sum"], news["change"]), state["share"] + news["joined"]
         mean = scale(1.0 / jnp.where(share > 0, share, 1.0), total)
         return {**state, "params": where(share > 0, mean, state["params"]), "sum": total, "share": share}
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         mean, first = message["params"], self.init_client(task, message, key)
         return {**first, "params": self._near(task, mean, mean, data).params}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return memory["params"]
 
     @property
@@ -152,11 +157,11 @@ class PFedMeSimple(TrainsNewcomers):
         """What multiplies the way to the mean in the gradient."""
         return self.lam
 
-    def _near(self, task: Task, mean: Tree, start: Tree, data: ClientData) -> Trained:
+    def _near(self, task: Task, mean: PyTree, start: Params, data: ClientData) -> Trained:
         return local_sgd(task, start, data, self.optimizer, anchor=mean, mu=self.strength)
 
     @staticmethod
-    def reply(memory: Tree, params: Tree, loss: jax.Array) -> Reply:
+    def reply(memory: Memory, params: Params, loss: jax.Array) -> Reply:
         """Keep the new model and send its change: since the last time, or since nothing at first."""
         counted = memory["counted"]
         upload = {"change": add_scaled(params, -counted, memory["params"]), "joined": 1.0 - counted}

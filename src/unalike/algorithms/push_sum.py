@@ -18,8 +18,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ..core.pytrees import Tree, add, scale, subtract
+from ..core.pytrees import add, scale, subtract
 from ..models import Task
+from ..typing import Memory, Message, Predictor, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
 from .dpasgd import DPASGD
 from .shared.client_data import ClientData
@@ -34,23 +35,25 @@ class PushSum(DPASGD):
 
     name: ClassVar[str] = "push-sum"
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         return {**super().init(task, key), "mass": jnp.ones(self.clients)}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         return state
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start = self.predictor(task, message, memory, data, key)
         trained = local_sgd(task, start, self.paced(data), self.optimizer)
         pushed = add(message["params"], subtract(trained.params, start))
         return Reply({"params": pushed, "mass": message["mass"]}, memory, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return keep_own_if_isolated(mixed, mixed.total, state)
 
-    def models(self, message: Tree) -> Tree:
+    def models(self, message: Message) -> PyTree:
         return jax.vmap(scale)(1.0 / message["mass"], message["params"])
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return scale(1.0 / message["mass"], message["params"])

@@ -16,9 +16,10 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ..core.pytrees import Tree, add, scale, subtract, where, zeros_like
+from ..core.pytrees import add, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Task
+from ..typing import Memory, Message, Predictor, State
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -40,17 +41,17 @@ class Scaffold(FedAvg):
                 "SCAFFOLD reads gradients off the local steps, so its client optimiser must be plain sgd."
             )
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         state = super().init(task, key)
         return {**state, "control": zeros_like(state["params"])}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {"control": zeros_like(message["control"])}
 
-    def broadcast(self, task: Task, state: Tree) -> Tree:
+    def broadcast(self, task: Task, state: State) -> Message:
         return {"params": state["params"], "control": state["control"]}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start, own = message["params"], memory["control"]
         drift = subtract(message["control"], own)
         trained = local_sgd(task, start, data, self.optimizer, correction=drift)
@@ -60,11 +61,13 @@ class Scaffold(FedAvg):
         upload = {"params": trained.params, "control": subtract(control, own)}
         return Reply(upload, {"control": control}, {"train_loss": trained.loss})
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
         assert mixed.importance_sum is not None
         return {**stepped, "control": add(state["control"], mixed.importance_sum["control"])}
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return message["params"]

@@ -19,10 +19,10 @@ from typing import ClassVar, NamedTuple
 import jax
 from jax import lax
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..models import Batch, Task
 from ..models.convolution_layout import canonical
+from ..typing import Memory, Message, Params, Predictor, PyTree, State
 from .base import Reply
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -40,9 +40,9 @@ SURROGATES: dict[str, type[Surrogate]] = {
 class Slope(NamedTuple):
     """What descent needs of a task: a loss per mini-batch and its gradient."""
 
-    loss: Callable[[Tree, Batch], jax.Array]
+    loss: Callable[[PyTree, Batch], jax.Array]
 
-    def loss_and_gradient(self, params: Tree, batch: Batch) -> tuple[jax.Array, Tree]:
+    def loss_and_gradient(self, params: Params, batch: Batch) -> tuple[jax.Array, PyTree]:
         """In the form that is fast inside compiled loops."""
         return canonical(jax.value_and_grad(self.loss))(params, batch)
 
@@ -67,14 +67,14 @@ class SurrogateOptimizer(FedAvg):
     def equals_local_training(self) -> bool:
         return super().equals_local_training and isinstance(self.surrogate, Averaging)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         params = self.surrogate.init(task, key)
         return {"params": params, "server": self.server_optimizer.build().init(params)}
 
-    def init_client(self, task: Task, message: Tree, key: jax.Array) -> Tree:
+    def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self.surrogate.first()
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         surrogate = self.surrogate
         anchor = surrogate.build(task, message, memory, data)
         private = surrogate.best(task, anchor, message, data)
@@ -84,17 +84,19 @@ class SurrogateOptimizer(FedAvg):
         report = {"train_loss": trained.loss, "private_change": surrogate.distance(memory, private)}
         return Reply(trained.params, private, report)
 
-    def newcomer(self, task: Task, message: Tree, data: ClientData, key: jax.Array) -> Tree:
-        def step(_: int, private: Tree) -> Tree:
+    def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
+        def step(_: int, private: PyTree) -> PyTree:
             anchor = self.surrogate.build(task, message, private, data)
             return self.surrogate.best(task, anchor, message, data)
 
         return lax.fori_loop(0, self.private_steps, step, self.surrogate.first())
 
-    def predictor(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Tree:
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
         return {"shared": message, "private": memory}
 
-    def predict(self, task: Task, predictor: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
         return self.surrogate.predict(task, predictor["shared"], predictor["private"], x)
 
 

@@ -8,72 +8,71 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Tree = Any
-"""A model, a message or a state: nested dicts, lists and tuples of arrays."""
+from ..typing import PyTree
 
 
-def add(a: Tree, b: Tree) -> Tree:
+def add(a: PyTree, b: PyTree) -> PyTree:
     """a + b, leaf by leaf."""
     return jax.tree.map(jnp.add, a, b)
 
 
-def subtract(a: Tree, b: Tree) -> Tree:
+def subtract(a: PyTree, b: PyTree) -> PyTree:
     """a - b, leaf by leaf."""
     return jax.tree.map(jnp.subtract, a, b)
 
 
-def scale(factor: Any, a: Tree) -> Tree:
+def scale(factor: Any, a: PyTree) -> PyTree:
     """factor * a, leaf by leaf."""
     return jax.tree.map(lambda leaf: factor * leaf, a)
 
 
-def add_scaled(a: Tree, factor: Any, b: Tree) -> Tree:
+def add_scaled(a: PyTree, factor: Any, b: PyTree) -> PyTree:
     """a + factor * b, leaf by leaf."""
     return jax.tree.map(lambda x, y: x + factor * y, a, b)
 
 
-def zeros_like(a: Tree) -> Tree:
+def zeros_like(a: PyTree) -> PyTree:
     """The zero of the same shape."""
     return jax.tree.map(jnp.zeros_like, a)
 
 
-def where(condition: Any, a: Tree, b: Tree) -> Tree:
+def where(condition: Any, a: PyTree, b: PyTree) -> PyTree:
     """a if condition else b, leaf by leaf."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
-def squared_norm(a: Tree) -> jax.Array:
+def squared_norm(a: PyTree) -> jax.Array:
     """The sum of squares of all entries."""
     return sum((jnp.vdot(leaf, leaf).real for leaf in jax.tree.leaves(a)), start=jnp.zeros(()))
 
 
-def all_finite(a: Tree) -> jax.Array:
+def all_finite(a: PyTree) -> jax.Array:
     """Whether no entry is NaN or infinite."""
     checks = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(a)]
     return jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
 
 
-def row(a: Tree, index: Any) -> Tree:
+def row(a: PyTree, index: Any) -> PyTree:
     """Entry `index` of every leaf's leading axis."""
     return jax.tree.map(lambda leaf: leaf[index], a)
 
 
-def stack(trees: list[Tree]) -> Tree:
+def stack(trees: list[PyTree]) -> PyTree:
     """Several trees of one shape as one tree with a leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
-def size(a: Tree) -> int:
+def size(a: PyTree) -> int:
     """The number of entries."""
     return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(a))
 
 
-def nbytes(a: Tree) -> int:
+def nbytes(a: PyTree) -> int:
     """The bytes that sending it takes."""
     return sum(int(np.prod(np.shape(leaf))) * np.dtype(leaf.dtype).itemsize for leaf in jax.tree.leaves(a))
 
 
-def largest_difference(a: Tree, b: Tree) -> float:
+def largest_difference(a: PyTree, b: PyTree) -> float:
     """The largest absolute difference between two trees of one shape."""
     gaps = jax.tree.map(lambda x, y: float(np.max(np.abs(_numbers(x) - _numbers(y)), initial=0.0)), a, b)
     return max(jax.tree.leaves(gaps), default=0.0)
@@ -84,6 +83,6 @@ def _numbers(leaf: Any) -> Any:
     return array.astype(np.int8) if array.dtype == bool else array
 
 
-def shapes(a: Tree) -> Tree:
+def shapes(a: PyTree) -> PyTree:
     """The shape and dtype of every leaf."""
     return jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), a)

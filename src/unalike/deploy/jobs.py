@@ -12,16 +12,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ..core.pytrees import Tree
 from ..timing import Jobs
-from ..typing import Array, ClientIds
+from ..typing import Array, ClientIds, Message, PyTree
 from .transport.mailbox import PAUSE
 
 
 class JobTransport(Protocol):
     """What a jobs needs of an engine."""
 
-    def send_jobs(self, clients: ClientIds, version: int, message: Tree) -> list[int]:
+    def send_jobs(self, clients: ClientIds, version: int, message: Message) -> list[int]:
         """Let clients train; returns who is away."""
 
     def finished_jobs(self) -> list[tuple[int, bool]]:
@@ -34,7 +33,7 @@ class JobTransport(Protocol):
 class RemoteJobs(Jobs):
     """Jobs of real clients."""
 
-    def __init__(self, clients: int, requests: JobTransport, messages: Callable[[int], Tree]) -> None:
+    def __init__(self, clients: int, requests: JobTransport, messages: Callable[[int], PyTree]) -> None:
         super().__init__(None, clients)  # type: ignore[arg-type]
         self._transport, self._messages = requests, messages
         self._running: set[int] = set()

@@ -23,12 +23,11 @@ from ..aggregation.upload_checks import fault
 from ..algorithms import ClientData, LocalWork, Messages, Reply
 from ..core import pytrees
 from ..core.pixels import as_floats
-from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import UnalikeError
 from ..models.metrics import stacked
 from ..timing import Step
-from ..typing import Array, ClientIds, Float64s, Message, State, Upload
+from ..typing import Array, ClientIds, Float64s, Message, PyTree, State, Upload
 from .base import Engine, Outcome, Setting, engine_registry, reply_template, root_key
 from .blocks import BlockLimits
 from .local.batches import plan_batches, rounded_up
@@ -126,7 +125,7 @@ class DebugEngine(Engine):
         sent = Uploads(upload, weight, importance, report["accepted"], jnp.asarray(client), message)
         return sent, report
 
-    def _visit(self, step: Step, place: int, message: Tree, memories: Memories) -> Reply:
+    def _visit(self, step: Step, place: int, message: Message, memories: Memories) -> Reply:
         algorithm, task, client = self.setting.algorithm, self.setting.task, int(step.clients[place])
         try:
             job = step.number if step.jobs is None else int(step.jobs[place])
@@ -141,7 +140,7 @@ class DebugEngine(Engine):
             ) from error
 
     def _judge(
-        self, message: Tree, memories: Memories, part: Split, round: int, client: int
+        self, message: Message, memories: Memories, part: Split, round: int, client: int
     ) -> dict[str, Array | float]:
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
@@ -185,18 +184,18 @@ class DebugEngine(Engine):
         largest = np.array([self.sizes.max()])
         return plan_batches(work, largest, np.zeros(1, np.int64), 0, 0, self.capacity).positions.shape[1]
 
-    def _memory(self, client: int, memories: Memories, first: Callable[[], Tree]) -> Tree:
+    def _memory(self, client: int, memories: Memories, first: Callable[[], PyTree]) -> PyTree:
         memory, fresh = memories.gather(np.array([client]))
         if memories and fresh[0]:
             return first()
         return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), memory)
 
-    def _fault(self, upload: Tree, message: Tree) -> str | None:
+    def _fault(self, upload: Upload, message: Message) -> str | None:
         if self._expected is None:
             self._expected = self._template(upload, message)
         return fault(upload, self._expected)
 
-    def _template(self, upload: Tree, message: Tree) -> Tree:
+    def _template(self, upload: Upload, message: Message) -> PyTree:
         """What uploads should look like: as traced or, for code that cannot be traced, like the first one."""
         try:
             shapes = reply_template(self.setting, message).upload

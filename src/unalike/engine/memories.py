@@ -11,15 +11,14 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 
-from ..core.pytrees import Tree
 from ..errors import RunError
-from ..typing import Array, Bools, ClientIds, Int64s
+from ..typing import Array, Bools, ClientIds, Int64s, Memory, PyTree
 
 
 class Memories:
     """The memories of all clients seen so far, by client number; `template` gives one client's shapes."""
 
-    def __init__(self, template: Tree, clients: int) -> None:
+    def __init__(self, template: Memory, clients: int) -> None:
         self._shapes, self._structure = jax.tree.flatten(template)
         self._slots = np.full(clients if self._shapes else 0, -1, np.int64)
         self._used = 0
@@ -28,7 +27,7 @@ class Memories:
     def __bool__(self) -> bool:
         return bool(self._shapes)
 
-    def gather(self, clients: ClientIds) -> tuple[Tree, Bools]:
+    def gather(self, clients: ClientIds) -> tuple[PyTree, Bools]:
         """The memories of these clients (leading axis), and which have none yet (theirs are zeros)."""
         fresh = self.fresh(clients)
         leaves = [self._take(array, self._slots[clients], fresh) for array in self._arrays]
@@ -42,7 +41,7 @@ class Memories:
         """The clients that have a memory."""
         return np.flatnonzero(self._slots >= 0)
 
-    def scatter(self, clients: ClientIds, memories: Tree) -> None:
+    def scatter(self, clients: ClientIds, memories: Memory) -> None:
         """Keep what these clients remember now."""
         if not self:
             return

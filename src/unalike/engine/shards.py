@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import LocalWork, Messages
-from ..core.pytrees import Tree
 from ..errors import ConfigError
 from ..timing import Step
-from ..typing import ClientIds, Float64s, Int64s
+from ..typing import ClientIds, Float64s, Int64s, Memory, PyTree
 from .base import Part, Setting
 from .distributed import Visited
 from .local.engine import LocalEngine
@@ -61,7 +60,7 @@ class Shard:
     """Some clients of a federation, with what they remember; steps speak of them by their numbers in the
     whole."""
 
-    def __init__(self, setting: Setting, template: Tree) -> None:
+    def __init__(self, setting: Setting, template: Memory) -> None:
         assert setting.part is not None
         self.engine = LocalEngine(setting)
         self.memories = Memories(template, len(setting.federation))
@@ -79,13 +78,13 @@ class Shard:
         """Metrics of some of the shard's clients; the messages are those of all of the shard's clients."""
         return self.engine.evaluate(messages, self.memories, split, round, self._here(clients))
 
-    def remembered(self, clients: ClientIds) -> tuple[Int64s, Tree]:
+    def remembered(self, clients: ClientIds) -> tuple[Int64s, PyTree]:
         """Those of some clients who remember anything, and what."""
         here = self._here(clients)
         known = here[~self.memories.fresh(here)]
         return self._numbers[known], self.memories.gather(known)[0]
 
-    def remember(self, clients: ClientIds, memories: Tree) -> None:
+    def remember(self, clients: ClientIds, memories: Memory) -> None:
         """From now on these clients remember this."""
         self.memories.scatter(self._here(clients), memories)
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ..algorithms import Algorithm
-from ..core.pytrees import Tree
 from ..engine import root_key
 from ..models import Task
 from ..training.run import Run
+from ..typing import PyTree
 
 
-def starts(algorithm: Algorithm, task: Task, seed: int, count: int) -> list[Tree]:
+def starts(algorithm: Algorithm, task: Task, seed: int, count: int) -> list[PyTree]:
     """Server states to start from."""
     purposes = ["init", *(f"init {number}" for number in range(1, count))]
     return [algorithm.init(task, root_key(seed, purpose)) for purpose in purposes]
@@ -32,7 +32,7 @@ def training_loss(run: Run) -> float:
     return loss if np.isfinite(loss) else np.inf
 
 
-def best_start(attempt: Callable[[Tree], Run], candidates: list[Tree]) -> tuple[Tree, list[float]]:
+def best_start(attempt: Callable[[PyTree], Run], candidates: list[PyTree]) -> tuple[PyTree, list[float]]:
     """The start whose attempt ends with the lowest training loss, and all these losses."""
     losses = [training_loss(attempt(start)) for start in candidates]
     return candidates[int(np.argmin(losses))], losses

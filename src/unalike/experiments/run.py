@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from ..core.pytrees import Tree
 from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -25,6 +24,7 @@ from ..training.newcomers import newcomer_summary, set_apart
 from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import Out, train
+from ..typing import PyTree
 from .build import Method, check, make_aggregator, make_federation, make_task
 from .build_participation import make_participation
 from .config import Experiment
@@ -115,7 +115,7 @@ def _trainer(
 
 def _start(
     experiment: Experiment, method: Method, federation: Federation, task: Task, trainer: Train
-) -> Tree | None:
+) -> PyTree | None:
     """The best of several starts, or None for the usual one."""
     rounds = experiment.rounds_to_train
     if experiment.restarts == 1 or rounds is None:

@@ -14,15 +14,14 @@ import jax
 import numpy as np
 
 from ..core.pixels import as_floats
-from ..core.pytrees import Tree
 from ..data.federation import Split
 from ..errors import ConfigError
 from ..models import Task
 from ..models.metrics import finished, mean_by_client
-from ..typing import Array, Float32s, Float64s, Int64s
+from ..typing import Array, Float32s, Float64s, Int64s, Params, PyTree
 from .vote import outputs, predictions
 
-Features = Callable[[Tree, jax.Array], jax.Array]
+Features = Callable[[PyTree, jax.Array], jax.Array]
 BLOCK = 1024
 """Rows computed at a time, so that every pass uses the same compiled program."""
 
@@ -58,16 +57,18 @@ def representation(task: Task, features: Features | None = None) -> Features:
 
 
 @lru_cache(maxsize=16)
-def _program(task: Task, features: Features) -> Callable[[Tree, Any], tuple[jax.Array, jax.Array]]:
+def _program(task: Task, features: Features) -> Callable[[PyTree, Any], tuple[jax.Array, jax.Array]]:
     # Compiled together, the layers that outputs and features share are computed once.
-    def both(params: Tree, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def both(params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         said = predictions(task, task.apply(params, x))
         return said, features(params, as_floats(x)).reshape(len(x), -1).astype("float32")
 
     return jax.jit(both)
 
 
-def embed(task: Task, params: Tree, x: Array, features: Features | None = None) -> tuple[Float32s, Float32s]:
+def embed(
+    task: Task, params: Params, x: Array, features: Features | None = None
+) -> tuple[Float32s, Float32s]:
     """The keys and the global model's predictions of some rows."""
     program = _program(task, representation(task, features))
     parts = []
@@ -79,7 +80,7 @@ def embed(task: Task, params: Tree, x: Array, features: Features | None = None) 
     return np.concatenate([keys for keys, _ in parts]), np.concatenate([said for _, said in parts])
 
 
-def embed_split(task: Task, params: Tree, split: Split, features: Features | None = None) -> Embedded:
+def embed_split(task: Task, params: Params, split: Split, features: Features | None = None) -> Embedded:
     """All clients' rows of a split."""
     keys, said = embed(task, params, split.x, features)
     return Embedded(keys, said, split.y, split.offsets)

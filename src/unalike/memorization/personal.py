@@ -22,11 +22,10 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.pytrees import Tree
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Array, Float32s, Float64s, Int64s
+from ..typing import Array, Float32s, Float64s, Int64s, Params, PyTree
 from .compression import Projection, projection_registry
 from .embedding import Embedded, Features, embed, embed_split, measure, representation
 from .interpolation_weight import GRID, check_choice, own_share
@@ -56,7 +55,7 @@ class Trained(Protocol):
     def setting(self) -> Asked: ...
 
     @property
-    def message(self) -> Tree: ...
+    def message(self) -> PyTree: ...
 
 
 class Explanation(NamedTuple):
@@ -76,7 +75,7 @@ class Personal:
     """Clients that remember: one store, one rule and one share (lambda) for each."""
 
     task: Task
-    params: Tree
+    params: Params
     federation: Federation
     rules: list[Rule]
     stores: list[Datastore]
@@ -204,7 +203,7 @@ class Personal:
 
 
 def memorize(
-    trained: Trained | tuple[Task, Tree],
+    trained: Trained | tuple[Task, PyTree],
     federation: Federation | None = None,
     *,
     k: PerClient = 10,
@@ -243,7 +242,7 @@ def memorize(
     return _with_validation(replace(tuned, stores=memory.stores)).with_capacity(capacity, seed)
 
 
-def _federation(trained: Trained | tuple[Task, Tree], federation: Federation | None) -> Federation:
+def _federation(trained: Trained | tuple[Task, PyTree], federation: Federation | None) -> Federation:
     if federation is not None:
         return federation
     if isinstance(trained, tuple):
@@ -251,7 +250,7 @@ def _federation(trained: Trained | tuple[Task, Tree], federation: Federation | N
     return trained.setting.federation
 
 
-def _check_one_model(task: Task, params: Tree, federation: Federation) -> None:
+def _check_one_model(task: Task, params: Params, federation: Federation) -> None:
     x = federation.train.x
     row = jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype)
     try:

@@ -23,10 +23,9 @@ import numpy as np
 import optax
 from jax import lax
 
-from ..core.pytrees import Tree
 from ..data.sizes import largest_remainder
 from ..errors import ConfigError
-from ..typing import Array, Float32s
+from ..typing import Array, Float32s, Memory, Params, PyTree
 from .compression import Projection, projection_registry
 
 SHARPNESS = 2.5
@@ -113,7 +112,7 @@ def _start(
     return np.concatenate(centers).astype(np.float32), said
 
 
-def _scores(params: Tree, rows: jax.Array, gamma: float) -> jax.Array:
+def _scores(params: Params, rows: jax.Array, gamma: float) -> jax.Array:
     short = rows @ params["matrix"].T
     return _similarity(params["prototypes"], short, gamma) @ params["votes"]
 
@@ -132,7 +131,7 @@ def _predict(prototypes: jax.Array, votes: jax.Array, gamma: float, short: jax.A
 
 @partial(jax.jit, static_argnames=("order", "turns", "steps", "learning_rate"))
 def _descend(
-    params: Tree,
+    params: Params,
     rows: jax.Array,
     targets: jax.Array,
     real: jax.Array,
@@ -141,15 +140,15 @@ def _descend(
     turns: int,
     steps: int,
     learning_rate: float,
-) -> Tree:
+) -> PyTree:
     """Some steps on one kind of parameters, then on the next, and round again."""
     optimizer = optax.adam(learning_rate)
 
-    def loss(params: Tree) -> jax.Array:
+    def loss(params: Params) -> jax.Array:
         gaps = jnp.sum((targets - _scores(params, rows, gamma)) ** 2, axis=1)
         return jnp.sum(real * gaps) / jnp.sum(real)
 
-    def walk(name: str, params: Tree, memory: Tree) -> tuple[Tree, Tree]:
+    def walk(name: str, params: Params, memory: Memory) -> tuple[PyTree, PyTree]:
         def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
             value, state = carry
             gradient = jax.grad(lambda v: loss({**params, name: v}))(value)
@@ -159,7 +158,7 @@ def _descend(
         (value, state), _ = lax.scan(step, (params[name], memory[name]), None, steps)
         return {**params, name: value}, {**memory, name: state}
 
-    def turn(carry: tuple[Tree, Tree], _: None) -> tuple[tuple[Tree, Tree], None]:
+    def turn(carry: tuple[PyTree, PyTree], _: None) -> tuple[tuple[PyTree, PyTree], None]:
         for name in order:
             carry = walk(name, *carry)
         return carry, None

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.pytrees import Tree
 from ..core.random import generator
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Float64s
+from ..typing import Float64s, PyTree
 from .embedding import Embedded, embed_split, measure
 from .personal import Personal
 from .policies import Policy, policy_registry
@@ -48,7 +47,7 @@ class Drift(NamedTuple):
 
 
 def drift(
-    trained: tuple[Task, Tree],
+    trained: tuple[Task, PyTree],
     before: Federation,
     after: Federation,
     *,

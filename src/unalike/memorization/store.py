@@ -18,12 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.pytrees import Tree
 from ..core.random import generator
 from ..errors import ConfigError, DataError, unknown
 from ..runs import load_tensors, save_tensors
 from ..runs.tensors import flatten
-from ..typing import Array, Float32s, Int64s
+from ..typing import Array, Float32s, Int64s, Params
 
 PRECISIONS = {"float32": 4, "float16": 2, "int8": 1}
 """Bytes of one number of a key."""
@@ -231,7 +230,7 @@ def rows_kept(capacity: float, rows: int) -> int:
     return min(int(capacity), rows) if whole else int(np.floor(capacity * rows + 1e-9))
 
 
-def fingerprint(params: Tree) -> str:
+def fingerprint(params: Params) -> str:
     """A short hash of a model, by which a store knows whose keys it holds."""
     digest = hashlib.blake2b(digest_size=16)
     for name, leaf in sorted(flatten(params).items()):

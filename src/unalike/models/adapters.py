@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from ..core.extras import import_extra
-from ..core.pytrees import Tree
 from ..errors import ConfigError
+from ..typing import Params
 from .foreign import check_library, library_of
 from .task import Model
 
@@ -27,7 +27,7 @@ def from_flax(module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float3
         raise ConfigError("from_flax takes modules of flax.linen, but this is one of flax.nnx.")
     example = jnp.zeros((1, *input_shape), dtype)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         variables = module.init(key, example)
         if set(variables) != {"params"}:
             others = ", ".join(sorted(set(variables) - {"params"}))
@@ -55,17 +55,17 @@ def from_equinox(make: Any) -> Model:
     static = eqx.filter_eval_shape(make, jax.random.key(0))
     structure = eqx.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))[1]
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         arrays = jax.tree.leaves(eqx.filter(make(key), eqx.is_array))
         return {str(index): array for index, array in enumerate(arrays)}
 
-    def apply(params: Tree, x: jax.Array) -> jax.Array:
+    def apply(params: Params, x: jax.Array) -> jax.Array:
         return jax.vmap(eqx.combine(_fill(static, params), structure))(x)
 
     return Model(init, apply)
 
 
-def _fill(template: Any, params: Tree) -> Any:
+def _fill(template: Any, params: Params) -> Any:
     """The template's array places filled with the parameters, in order."""
     leaves, structure = jax.tree.flatten(template)
     arrays = iter(params[str(index)] for index in range(len(params)))

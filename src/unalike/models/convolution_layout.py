@@ -16,15 +16,15 @@ import jax
 from jax import lax
 from jax.extend.core import Literal
 
-from ..core.pytrees import Tree
+from ..typing import PyTree
 
 _CALLS = ("jit", "pjit", "closed_call", "core_call")
 
 
-def canonical(function: Callable[..., Tree]) -> Callable[..., Tree]:
+def canonical(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """`function` with its convolutions in (batch, space, channels) layout, also after differentiation."""
 
-    def rewritten(*arguments: Tree) -> Tree:
+    def rewritten(*arguments: PyTree) -> PyTree:
         jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
         if not _has_convolution(jaxpr.jaxpr):
             return function(*arguments)

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
+from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .dense import dense, dense_init, flatten
 from .task import Model
@@ -52,7 +52,7 @@ def convolutional(
     shape = image_shape(input_shape)
     widths = (_flat_size(shape, layers), *hidden, outputs)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         keys = jax.random.split(key, len(layers) + len(widths))
         channels = (shape[2], *(layer.channels for layer in layers))
         filters = [
@@ -65,7 +65,7 @@ def convolutional(
             "dense": [dense_init(k, a, b) for k, a, b in zip(rest, widths, widths[1:], strict=False)],
         }
 
-    def features(params: Tree, x: jax.Array, key: jax.Array | None = None) -> jax.Array:
+    def features(params: Params, x: jax.Array, key: jax.Array | None = None) -> jax.Array:
         h = x.reshape(x.shape[0], *shape)
         for index, (layer, filters) in enumerate(zip(layers, params["conv"], strict=True)):
             h = _convolution(layer, filters, h)
@@ -76,10 +76,10 @@ def convolutional(
             h = jax.nn.relu(dense(weights, h))
         return h
 
-    def apply(params: Tree, x: jax.Array) -> jax.Array:
+    def apply(params: Params, x: jax.Array) -> jax.Array:
         return dense(params["dense"][-1], features(params, x))
 
-    def apply_noisy(params: Tree, x: jax.Array, key: jax.Array) -> jax.Array:
+    def apply_noisy(params: Params, x: jax.Array, key: jax.Array) -> jax.Array:
         return dense(params["dense"][-1], features(params, x, key))
 
     return Model(init, apply, features, apply_noisy if dropout else None, f"dense/{len(hidden)}")
@@ -124,7 +124,7 @@ def image_shape(input_shape: tuple[int, ...]) -> tuple[int, int, int]:
     return input_shape
 
 
-def convolution_init(key: jax.Array, kernel: int, inputs: int, outputs: int) -> Tree:
+def convolution_init(key: jax.Array, kernel: int, inputs: int, outputs: int) -> PyTree:
     """Filters drawn uniformly in ±1/sqrt(fan in)."""
     w_key, b_key = jax.random.split(key)
     bound = 1.0 / math.sqrt(kernel * kernel * inputs)
@@ -143,7 +143,7 @@ def _flat_size(shape: tuple[int, int, int], layers: tuple[Convolution, ...]) -> 
     return height * width * channels
 
 
-def _convolution(layer: Convolution, filters: Tree, x: jax.Array) -> jax.Array:
+def _convolution(layer: Convolution, filters: PyTree, x: jax.Array) -> jax.Array:
     h = lax.conv_general_dilated(
         x, filters["w"], (1, 1), layer.padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
     )

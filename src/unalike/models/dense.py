@@ -7,8 +7,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
+from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .task import Model
 
@@ -19,11 +19,11 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
     intercept."""
     rows = math.prod(input_shape)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         weights = {"w": jnp.zeros((outputs, rows))}
         return {**weights, "b": jnp.zeros(outputs)} if intercept else weights
 
-    def apply(params: Tree, x: jax.Array) -> jax.Array:
+    def apply(params: Params, x: jax.Array) -> jax.Array:
         return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"].T
 
     return Model(init, apply, lambda params, x: flatten(x))
@@ -37,11 +37,11 @@ def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
         raise ConfigError(f"model 'mlp:{','.join(map(str, hidden))}' needs layers of at least one unit.")
     widths = (math.prod(input_shape), *(hidden or (64,)), outputs)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         keys = jax.random.split(key, len(widths) - 1)
         return [dense_init(k, a, b) for k, a, b in zip(keys, widths, widths[1:], strict=False)]
 
-    def features(params: Tree, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array) -> jax.Array:
         h = flatten(x)
         for layer in params[:-1]:
             h = jax.nn.relu(dense(layer, h))
@@ -57,7 +57,7 @@ def flatten(x: jax.Array) -> jax.Array:
     return x.reshape(x.shape[0], -1)
 
 
-def dense_init(key: jax.Array, inputs: int, outputs: int) -> Tree:
+def dense_init(key: jax.Array, inputs: int, outputs: int) -> PyTree:
     """A layer drawn uniformly in ±1/sqrt(inputs), the usual start of fully connected layers."""
     w_key, b_key = jax.random.split(key)
     bound = 1.0 / math.sqrt(inputs)
@@ -67,6 +67,6 @@ def dense_init(key: jax.Array, inputs: int, outputs: int) -> Tree:
     }
 
 
-def dense(layer: Tree, x: jax.Array) -> jax.Array:
+def dense(layer: PyTree, x: jax.Array) -> jax.Array:
     """x W' + b, with one row of W per output: long rows keep the processor's vector units full."""
     return x @ layer["w"].T + layer["b"]

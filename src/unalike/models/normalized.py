@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree
 from ..errors import ConfigError
+from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
@@ -35,11 +35,11 @@ def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     hidden layers (the default is one of 64)."""
     plain = mlp(*hidden, input_shape=input_shape, outputs=outputs)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         layers = plain.init(key)
         return {"dense": layers, "norm": [norm_init(len(layer["b"])) for layer in layers[:-1]]}
 
-    def features(params: Tree, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array) -> jax.Array:
         h = flatten(x)
         for layer, norm in zip(params["dense"], params["norm"], strict=False):
             h = jax.nn.relu(normalize(norm, dense(layer, h)))
@@ -64,13 +64,13 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
         raise ConfigError(f"images of {height}x{width} are too small for this model; use mlp-norm or mlp.")
     top = mlp(HIDDEN, input_shape=(height // 4 * (width // 4) * CHANNELS[-1],), outputs=outputs)
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         *keys, rest = jax.random.split(key, len(CHANNELS) + 1)
         sizes = zip(keys, (colors, *CHANNELS), CHANNELS, strict=False)
         filters = [{"w": convolution_init(k, 3, a, b)["w"]} for k, a, b in sizes]
         return {"conv": filters, "norm": [norm_init(c) for c in CHANNELS], "dense": top.init(rest)}
 
-    def features(params: Tree, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array) -> jax.Array:
         h = x.reshape(x.shape[0], height, width, colors)
         for filters, norm in zip(params["conv"], params["norm"], strict=True):
             h = max_pool(jax.nn.relu(normalize(norm, _convolution(filters, h), groups)))
@@ -85,12 +85,12 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
     )
 
 
-def norm_init(units: int) -> Tree:
+def norm_init(units: int) -> PyTree:
     """A normalisation that starts without scale and shift of its own."""
     return {"scale": jnp.ones(units), "shift": jnp.zeros(units)}
 
 
-def normalize(norm: Tree, h: jax.Array, groups: int = 1) -> jax.Array:
+def normalize(norm: PyTree, h: jax.Array, groups: int = 1) -> jax.Array:
     """Mean 0 and variance 1 over each sample's groups of channels (the last axis), then scale and shift.
 
     >>> normalize(norm_init(2), jnp.array([[1.0, 3.0]])).round(3).tolist()
@@ -102,7 +102,7 @@ def normalize(norm: Tree, h: jax.Array, groups: int = 1) -> jax.Array:
     return norm["scale"] * unit.reshape(h.shape) + norm["shift"]
 
 
-def _convolution(filters: Tree, x: jax.Array) -> jax.Array:
+def _convolution(filters: PyTree, x: jax.Array) -> jax.Array:
     """Without an intercept, which the normalisation that follows has in its shift."""
     return lax.conv_general_dilated(
         x, filters["w"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")

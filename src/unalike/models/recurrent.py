@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.pytrees import Tree
+from ..typing import Params, PyTree, State
 from .catalogue import model_registry
 from .dense import dense, dense_init
 from .task import Model
@@ -46,7 +46,7 @@ def character_model(layer: Layer, gates: int, units: int, embedding: int, layers
     """Embedding, `layers` recurrent layers of one kind, and a dense layer on the last step."""
     inputs = (embedding, *(units for _ in range(layers - 1)))
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> Params:
         embed_key, head_key, *keys = jax.random.split(key, layers + 2)
         return {
             "embedding": jax.random.normal(embed_key, (outputs, embedding)),
@@ -54,7 +54,7 @@ def character_model(layer: Layer, gates: int, units: int, embedding: int, layers
             "head": dense_init(head_key, units, outputs),
         }
 
-    def features(params: Tree, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array) -> jax.Array:
         h = params["embedding"][x.T]
         for weights in params["layers"]:
             # The inputs of all steps are projected at once, outside the loop over time.
@@ -65,7 +65,7 @@ def character_model(layer: Layer, gates: int, units: int, embedding: int, layers
     return Model(init, lambda params, x: dense(params["head"], features(params, x)), features, head="head")
 
 
-def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> Tree:
+def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> PyTree:
     bound = 1.0 / math.sqrt(units)
     shapes = {
         "wi": (inputs, gates * units),
@@ -110,13 +110,13 @@ def _lstm_steps(rows: jax.Array, wh: jax.Array) -> jax.Array:
     return _lstm_forward(rows, wh)[0]
 
 
-def _lstm_forward(rows: jax.Array, wh: jax.Array) -> tuple[jax.Array, Tree]:
+def _lstm_forward(rows: jax.Array, wh: jax.Array) -> tuple[jax.Array, PyTree]:
     # sigmoid(a) = (1 + tanh(a / 2)) / 2, so one tanh over all four gates is enough.
     half, whole = jnp.full(wh.shape[0], 0.5), jnp.ones(wh.shape[0])
     slope = jnp.concatenate([half, half, whole, half])
     shift = 1.0 - slope
 
-    def step(state: Tree, row: jax.Array) -> tuple[Tree, Tree]:
+    def step(state: State, row: jax.Array) -> tuple[PyTree, PyTree]:
         h, c = state
         gates = slope * jnp.tanh(slope * (row + h @ wh)) + shift
         i, f, g, o = jnp.split(gates, 4, axis=-1)
@@ -129,13 +129,13 @@ def _lstm_forward(rows: jax.Array, wh: jax.Array) -> tuple[jax.Array, Tree]:
     return h, (h, c, gates, wh)
 
 
-def _lstm_backward(saved: Tree, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _lstm_backward(saved: PyTree, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Only what must go step by step is in the loop; the gradient of the weights is one product after it."""
     h, c, gates, wh = saved
     before_h, before_c = (jnp.concatenate([jnp.zeros_like(a[:1]), a[:-1]]) for a in (h, c))
     back = wh.T
 
-    def step(carry: Tree, now: Tree) -> tuple[Tree, jax.Array]:
+    def step(carry: PyTree, now: PyTree) -> tuple[PyTree, jax.Array]:
         dh, dc = carry
         heard, gates, c, before = now
         i, f, g, o = jnp.split(gates, 4, axis=-1)

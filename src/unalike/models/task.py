@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from ..core.pixels import as_floats
-from ..core.pytrees import Tree
 from ..errors import ConfigError, unknown
+from ..typing import Params, PyTree
 from .convolution_layout import canonical
 from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
@@ -51,10 +51,10 @@ class Model:
     are, such as "dense/1"; what is not the head is the body, which makes the features.
     """
 
-    init: Callable[[jax.Array], Tree]
-    apply: Callable[[Tree, jax.Array], jax.Array]
-    features: Callable[[Tree, jax.Array], jax.Array] | None = None
-    apply_noisy: Callable[[Tree, jax.Array, jax.Array], jax.Array] | None = None
+    init: Callable[[jax.Array], Params]
+    apply: Callable[[Params, jax.Array], jax.Array]
+    features: Callable[[Params, jax.Array], jax.Array] | None = None
+    apply_noisy: Callable[[Params, jax.Array, jax.Array], jax.Array] | None = None
     head: str | None = None
 
 
@@ -101,8 +101,8 @@ class Task:
     @classmethod
     def custom(
         cls,
-        init: Callable[[jax.Array], Tree],
-        apply: Callable[[Tree, jax.Array], jax.Array],
+        init: Callable[[jax.Array], Params],
+        apply: Callable[[Params, jax.Array], jax.Array],
         loss: Loss,
         metrics: Given = None,
         outputs: Outputs | None = None,
@@ -116,19 +116,19 @@ class Task:
         made = as_metrics(metrics, outputs or outputs_for(loss))
         return cls(Model(init, apply), loss, made, outputs=outputs)
 
-    def init(self, key: jax.Array) -> Tree:
+    def init(self, key: jax.Array) -> Params:
         """Fresh parameters."""
         return self.model.init(key)
 
-    def apply(self, params: Tree, x: jax.Array) -> jax.Array:
+    def apply(self, params: Params, x: jax.Array) -> jax.Array:
         """Predictions (logits for a classification) for a batch of rows; images may be bytes."""
         return self.model.apply(params, as_floats(x))
 
-    def losses(self, params: Tree, x: jax.Array, y: jax.Array) -> jax.Array:
+    def losses(self, params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
         """One loss per row, without any noise of training."""
         return self.sample_loss(self.apply(params, x), y)
 
-    def loss(self, params: Tree, batch: Batch) -> jax.Array:
+    def loss(self, params: Params, batch: Batch) -> jax.Array:
         """The weighted sum of losses divided by the number of rows (not by the sum of weights)."""
         if self.model.apply_noisy is not None and batch.key is not None:
             outputs = self.model.apply_noisy(params, as_floats(batch.x), batch.key)
@@ -137,7 +137,7 @@ class Task:
         mean = jnp.sum(batch.weight * self.sample_loss(outputs, batch.y)) / jnp.maximum(batch.size, 1.0)
         return mean + self._penalty(params)
 
-    def loss_and_gradient(self, params: Tree, batch: Batch) -> tuple[jax.Array, Tree]:
+    def loss_and_gradient(self, params: Params, batch: Batch) -> tuple[jax.Array, PyTree]:
         """The loss on a batch and its gradient, in a form that is fast inside compiled loops."""
         return canonical(jax.value_and_grad(self.loss))(params, batch)
 
@@ -172,7 +172,7 @@ class Task:
         """The shape of a row's loss and of every statistic, () for a number, of rows such as these."""
         return _shapes(self, tuple(x.shape[1:]), x.dtype, tuple(y.shape[1:]), y.dtype)
 
-    def _penalty(self, params: Tree) -> jax.Array | float:
+    def _penalty(self, params: Params) -> jax.Array | float:
         if not self.l2:
             return 0.0
         return 0.5 * self.l2 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))

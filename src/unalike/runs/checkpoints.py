@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..core.pytrees import Tree
 from ..errors import RunError
+from ..typing import Memory, PyTree
 from .atomic import remove_leftovers
 from .tensors import DamagedFileError, load_tensors, restore, save_tensors
 
@@ -36,7 +36,7 @@ class Checkpoints:
         numbers = (p.name[len(_PREFIX) : -len(_SUFFIX)] for p in self.folder.glob(f"{_PREFIX}*{_SUFFIX}"))
         return sorted(int(number) for number in numbers if number.isdecimal())
 
-    def save(self, round: int, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+    def save(self, round: int, tree: PyTree, metadata: Mapping[str, str] | None = None) -> None:
         """Save a round; those after it, which a rewound run left behind, and the oldest beyond `keep` go."""
         save_tensors(self.path(round), tree, {**(metadata or {}), "round": str(round)})
         remove_leftovers(self.folder)
@@ -44,7 +44,7 @@ class Checkpoints:
         for old in self.rounds()[: -self.keep] if self.keep else []:
             self.path(old).unlink(missing_ok=True)
 
-    def load(self, round: int, template: Tree | None = None) -> tuple[Tree, dict[str, str]]:
+    def load(self, round: int, template: Memory | None = None) -> tuple[PyTree, dict[str, str]]:
         """The tree and the metadata of one round; without a template, the tensors by name."""
         tensors, metadata = load_tensors(self.path(round))
         if template is None:
@@ -54,7 +54,7 @@ class Checkpoints:
         except RunError as error:
             raise RunError(f"checkpoint {self.path(round)} is of another model or method: {error}") from None
 
-    def latest(self, template: Tree | None = None) -> tuple[int, Tree, dict[str, str]] | None:
+    def latest(self, template: Memory | None = None) -> tuple[int, PyTree, dict[str, str]] | None:
         """The newest checkpoint that is whole, or None when nothing was ever saved."""
         rounds = self.rounds()
         self.damaged = []

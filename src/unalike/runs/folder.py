@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ..core.pytrees import Tree
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
+from ..typing import Memory, PyTree
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
 from .lock import locked
@@ -81,7 +81,7 @@ class RunFolder:
     def finished(self, value: bool) -> None:
         self.record.set_meta("finished", "true" if value else "false")
 
-    def save_checkpoint(self, round: int, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+    def save_checkpoint(self, round: int, tree: PyTree, metadata: Mapping[str, str] | None = None) -> None:
         """Save where to go on from, after making sure that the record up to there is on the disk."""
         self.record.flush()
         self.checkpoints.save(round, tree, metadata)
@@ -92,12 +92,12 @@ class RunFolder:
         self.checkpoints.rewind(round)
         self.record.rewind(round)
 
-    def save_model(self, tree: Tree, metadata: Mapping[str, str] | None = None) -> Path:
+    def save_model(self, tree: PyTree, metadata: Mapping[str, str] | None = None) -> Path:
         """Write the trained model and return where it is."""
         save_tensors(self.path / MODEL, tree, metadata)
         return self.path / MODEL
 
-    def load_model(self, template: Tree) -> Tree:
+    def load_model(self, template: Memory) -> PyTree:
         """The trained model, in the template's structure."""
         tensors, _ = load_tensors(self.path / MODEL)
         return restore(template, tensors)

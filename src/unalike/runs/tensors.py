@@ -18,9 +18,8 @@ from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from ..core.pytrees import Tree
 from ..errors import RunError
-from ..typing import Array
+from ..typing import Array, Memory, PyTree
 from .atomic import replacing
 
 Tensors = dict[str, Array]
@@ -34,7 +33,7 @@ class DamagedFileError(RunError):
     """A file that is truncated, altered, or not safetensors at all."""
 
 
-def flatten(tree: Tree) -> Tensors:
+def flatten(tree: PyTree) -> Tensors:
     """Every leaf under a name that spells the way to it.
 
     >>> sorted(flatten({"params": [{"w": np.ones(2), "b": np.zeros(1)}]}))
@@ -47,7 +46,7 @@ def flatten(tree: Tree) -> Tensors:
     return tensors
 
 
-def restore(template: Tree, tensors: Mapping[str, Array]) -> Tree:
+def restore(template: Memory, tensors: Mapping[str, Array]) -> PyTree:
     """The template's structure filled with stored tensors; each leaf is of the template's kind.
 
     >>> restore({"w": np.zeros(2), "n": 0}, {"w": np.ones(2), "n": np.asarray(7)})
@@ -61,7 +60,7 @@ def restore(template: Tree, tensors: Mapping[str, Array]) -> Tree:
     return tree_unflatten(structure, filled)
 
 
-def save_tensors(path: str | Path, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+def save_tensors(path: str | Path, tree: PyTree, metadata: Mapping[str, str] | None = None) -> None:
     """Write a tree and words about it, equal bytes for equal trees; a failure leaves the previous file."""
     tensors = flatten(tree)
     words = dict(metadata or {})

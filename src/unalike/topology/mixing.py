@@ -18,10 +18,9 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.pytrees import Tree
 from ..core.registry import Registry
 from ..errors import ConfigError
-from ..typing import Bools, Float64s
+from ..typing import Bools, Float64s, PyTree
 from .fastest_mixing import fastest_weights
 from .graphs import Graph, degrees, unreachable
 
@@ -105,13 +104,13 @@ def reaches_everyone(matrices: ArrayLike | Sequence[ArrayLike]) -> bool:
     return unreachable(joined) is None
 
 
-def consensus_distance(models: Tree) -> float:
+def consensus_distance(models: PyTree) -> float:
     """The mean squared distance of clients' models (leading axis) from their mean."""
     leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(models)]
     return float(sum(np.sum((leaf - leaf.mean(axis=0)) ** 2) / len(leaf) for leaf in leaves))
 
 
-def disagreement(models: Tree) -> float:
+def disagreement(models: PyTree) -> float:
     """The root mean squared distance of clients' models from their mean, over the length of the mean."""
     leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(models)]
     length = np.sqrt(sum(np.sum(leaf.mean(axis=0) ** 2) for leaf in leaves))

@@ -16,10 +16,10 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...core.pytrees import Tree
 from ...data.federation import Federation
 from ...errors import ConfigError, unknown
 from ...models import Task
+from ...typing import Memory, Message, PyTree, State
 from ..base import Aggregate, Algorithm, Reply
 from ..fedavg import PLAIN, FedAvg
 from .client_data import ClientData
@@ -61,14 +61,14 @@ class Decentralized(FedAvg):
         paces = tuple((count * federation.importance).tolist()) if by_importance else ()
         return replace(self, clients=count, paces=paces)
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         if not self.own_starts:
             start = super().init(task, key)["params"]
             return {"params": jax.tree.map(lambda leaf: jnp.stack([leaf] * self.clients), start)}
         draw = super().init
         return {"params": jax.vmap(lambda k: draw(task, k)["params"])(jax.random.split(key, self.clients))}
 
-    def client(self, task: Task, message: Tree, memory: Tree, data: ClientData, key: jax.Array) -> Reply:
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         return super().client(task, message, memory, self.paced(data), key)
 
     def paced(self, data: ClientData) -> ClientData:
@@ -77,11 +77,11 @@ class Decentralized(FedAvg):
             return data
         return data.weighted(jnp.asarray(self.paces)[data.client] * data.row_weights())
 
-    def aggregate(self, task: Task, state: Tree, mixed: Aggregate) -> Tree:
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return {"params": keep_own_if_isolated(mixed, mixed.total, state["params"])}
 
 
-def keep_own_if_isolated(mixed: Aggregate, new: Tree, old: Tree) -> Tree:
+def keep_own_if_isolated(mixed: Aggregate, new: PyTree, old: PyTree) -> PyTree:
     """What each client takes over; the old one for a client none of whose neighbours sent anything usable."""
     heard = mixed.weight > 0
     return jax.tree.map(lambda a, b: jnp.where(heard.reshape(-1, *(1,) * (a.ndim - 1)), a, b), new, old)

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import keystr, tree_flatten_with_path, tree_map_with_path
 
-from ...core.pytrees import Tree
 from ...models import Model, Task
+from ...typing import Params, PyTree
 from .client_data import ClientData
 
 PathPredicate = Callable[[str], bool]
@@ -28,11 +28,11 @@ PathPredicate = Callable[[str], bool]
 class Parts(NamedTuple):
     """A model in two parts."""
 
-    shared: Tree
-    private: Tree
+    shared: PyTree
+    private: PyTree
 
 
-def paths(params: Tree) -> list[str]:
+def paths(params: Params) -> list[str]:
     """The way to every leaf.
 
     >>> paths({"dense": [{"w": 1.0, "b": 2.0}]})
@@ -59,7 +59,7 @@ def named(word: str) -> PathPredicate:
     return lambda path: word.lower() in path.lower()
 
 
-def split(params: Tree, private: PathPredicate) -> Parts:
+def split(params: Params, private: PathPredicate) -> Parts:
     """The shared and the private part.
 
     >>> split({"w": 1.0, "b": 2.0}, below("b"))
@@ -72,7 +72,7 @@ def split(params: Tree, private: PathPredicate) -> Parts:
     )
 
 
-def join(shared: Tree, private: Tree) -> Tree:
+def join(shared: PyTree, private: PyTree) -> PyTree:
     """The whole model again.
 
     >>> join({"w": 1.0, "b": None}, {"w": None, "b": 2.0})
@@ -81,14 +81,14 @@ def join(shared: Tree, private: Tree) -> Tree:
     return jax.tree.map(lambda a, b: b if a is None else a, shared, private, is_leaf=lambda x: x is None)
 
 
-def with_fixed(task: Task, fixed: Tree) -> Task:
+def with_fixed(task: Task, fixed: PyTree) -> Task:
     """The task of learning the other part of the model while `fixed` stays as it is."""
     model = task.model
 
-    def apply(part: Tree, x: jax.Array) -> jax.Array:
+    def apply(part: PyTree, x: jax.Array) -> jax.Array:
         return model.apply(join(part, fixed), x)
 
-    def apply_noisy(part: Tree, x: jax.Array, key: jax.Array) -> jax.Array:
+    def apply_noisy(part: PyTree, x: jax.Array, key: jax.Array) -> jax.Array:
         assert model.apply_noisy is not None
         return model.apply_noisy(join(part, fixed), x, key)
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...core.pytrees import Tree, add, add_scaled, subtract
+from ...core.pytrees import add, add_scaled, subtract
 from ...models import Batch, Task
+from ...typing import Params
 from .client_data import ClientData
 from .optimizer_steps import OptimizerState, OptimizerSteps
 from .optimizers import Optimizer
@@ -23,19 +24,19 @@ from .optimizers import Optimizer
 class Trained(NamedTuple):
     """Where local training ended, and the mean loss it saw on the way."""
 
-    params: Tree
+    params: Params
     loss: jax.Array
 
 
 def local_sgd(
     task: Task,
-    start: Tree,
+    start: Params,
     data: ClientData,
     optimizer: Optimizer,
     *,
-    anchor: Tree | None = None,
+    anchor: Params | None = None,
     mu: float | jax.Array = 0.0,
-    correction: Tree | None = None,
+    correction: Params | None = None,
 ) -> Trained:
     """Walk over the planned mini-batches from `start`."""
     descent = OptimizerSteps(optimizer, data.round)

@@ -18,14 +18,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ...core.pytrees import Tree
 from ...models import Model, Task
+from ...typing import Params, PyTree
 from .optimizers import Optimizer
 
 TINY = 1e-12
 """The smallest weight inside a logarithm; a weight of zero stays (nearly) zero for ever."""
 
-Components = Sequence[Tree]
+Components = Sequence[PyTree]
 """The parameters of each component."""
 
 
@@ -74,12 +74,12 @@ def per_component(optimizer: Optimizer) -> Optimizer:
     """The optimiser on each component for itself, as if it were alone: one's gradient clips no other's."""
     inner = optimizer.build()
 
-    def init(params: Components) -> list[Tree]:
+    def init(params: Components) -> list[PyTree]:
         return [inner.init(one) for one in params]
 
     def update(
         gradients: Components, memories: Components, params: Components | None = None
-    ) -> tuple[list[Tree], list[Tree]]:
+    ) -> tuple[list[PyTree], list[PyTree]]:
         own = [None] * len(gradients) if params is None else params
         moves = [inner.update(*parts) for parts in zip(gradients, memories, own, strict=True)]
         return [move for move, _ in moves], [memory for _, memory in moves]
@@ -107,7 +107,7 @@ def mixture_task(task: Task, components: int) -> Task:
     return Task(Model(model.init, apply, None, noisy), losses, l2=task.l2)  # type: ignore[arg-type]
 
 
-def unlike_starts(task: Task, components: int, key: jax.Array) -> list[Tree]:
+def unlike_starts(task: Task, components: int, key: jax.Array) -> list[PyTree]:
     """A start for every component, each drawn anew.
 
     Equal components would stay equal for ever. So where a model always starts at the same point, as linear
@@ -126,7 +126,7 @@ def unlike_starts(task: Task, components: int, key: jax.Array) -> list[Tree]:
     ]
 
 
-def _noise(params: Tree, key: jax.Array) -> Tree:
+def _noise(params: Params, key: jax.Array) -> PyTree:
     """Noise as large as a fully connected layer's usual start."""
     leaves, structure = jax.tree.flatten(params)
     keys = jax.random.split(key, len(leaves))

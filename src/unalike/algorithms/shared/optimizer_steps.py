@@ -14,15 +14,16 @@ from typing import NamedTuple
 import jax
 import optax
 
-from ...core.pytrees import Tree, scale
+from ...core.pytrees import scale
+from ...typing import Memory, Params, PyTree
 from .optimizers import Optimizer
 
 
 class OptimizerState(NamedTuple):
     """A model on its way down, and what the optimiser remembers of the way."""
 
-    params: Tree
-    memory: Tree
+    params: Params
+    memory: Memory
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,11 @@ class OptimizerSteps:
         """The learning rate in this round."""
         return self.optimizer.learning_rate * self.optimizer.factor(self.round)
 
-    def start(self, params: Tree) -> OptimizerState:
+    def start(self, params: Params) -> OptimizerState:
         """A model before its first step."""
         return OptimizerState(params, self.optimizer.build().init(params))
 
-    def step(self, point: OptimizerState, gradient: Tree) -> OptimizerState:
+    def step(self, point: OptimizerState, gradient: PyTree) -> OptimizerState:
         """One step of the optimiser."""
         updates, memory = self.optimizer.build().update(gradient, point.memory, point.params)
         if self.optimizer.schedule != "constant":

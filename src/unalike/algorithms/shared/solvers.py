@@ -22,10 +22,11 @@ import optax
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from ...core.pytrees import Tree, all_finite, squared_norm, where
+from ...core.pytrees import all_finite, squared_norm, where
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...models import Task
+from ...typing import Params, PyTree
 from .client_data import ClientData
 from .local_sgd import local_sgd
 from .optimizers import Optimizer
@@ -38,7 +39,7 @@ HALVINGS = 30
 class Solved(NamedTuple):
     """Where a solver ended, and what it achieved."""
 
-    params: Tree
+    params: Params
     objective_start: jax.Array
     objective_end: jax.Array
     gradient_start: jax.Array
@@ -60,7 +61,7 @@ class Solved(NamedTuple):
 class Solver(Protocol):
     """Lowers the weighted loss of a client's rows."""
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """From a start; `data` has the weights of its rows."""
 
 
@@ -74,7 +75,7 @@ class SGD:
 
     optimizer: Optimizer = field(default_factory=Optimizer)
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Ordinary local training."""
         return judged(task, start, local_sgd(task, start, data, self.optimizer).params, data)
 
@@ -86,7 +87,7 @@ class GradientDescent:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Steps along the gradient."""
         flat, objective, back = _flattened(task, start, data)
 
@@ -109,7 +110,7 @@ class Newton:
     damping: float = 1e-6
     """Added to the curvature, in parts of its mean."""
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Steps to the minimum of the local parabola."""
         flat, objective, back = _flattened(task, start, data)
         if flat.size > MOST_PARAMETERS:
@@ -135,13 +136,13 @@ class LBFGS:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """A fixed number of iterations."""
         flat, objective, back = _flattened(task, start, data)
         method = optax.lbfgs()
         evaluate = optax.value_and_grad_from_state(objective)
 
-        def step(_: int, carry: tuple[jax.Array, Tree]) -> tuple[jax.Array, Tree]:
+        def step(_: int, carry: tuple[jax.Array, PyTree]) -> tuple[jax.Array, PyTree]:
             theta, state = carry
             value, slope = evaluate(theta, state=state)
             updates, state = method.update(slope, state, theta, value=value, grad=slope, value_fn=objective)
@@ -157,7 +158,7 @@ class Guarded:
 
     inner: Solver
 
-    def solve(self, task: Task, start: Tree, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """The answer, or the start."""
         found = self.inner.solve(task, start, data, key)
         better = found.objective_end <= found.objective_start
@@ -184,8 +185,8 @@ def make_solver(name: str, optimizer: Optimizer | None = None) -> Solver:
 
 
 def solved(
-    task: Task, start: Tree, data: ClientData, optimizer: Optimizer, solver_name: str = "sgd"
-) -> tuple[Tree, dict[str, jax.Array]]:
+    task: Task, start: Params, data: ClientData, optimizer: Optimizer, solver_name: str = "sgd"
+) -> tuple[PyTree, dict[str, jax.Array]]:
     """One component's parameters after the local work on weighted rows, and what it achieved.
 
     For component m of a mixture, call it with `data.weighted(chances[:, m])`.
@@ -194,7 +195,7 @@ def solved(
     return found.params, found.report
 
 
-def judged(task: Task, start: Tree, end: Tree, data: ClientData) -> Solved:
+def judged(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
     """The objective and its gradient at the start and at the end."""
     rows = data.all_rows()
     (before, slope), (after, last) = (jax.value_and_grad(task.loss)(p, rows) for p in (start, end))
@@ -225,8 +226,8 @@ def backtracked(
 
 
 def _flattened(
-    task: Task, start: Tree, data: ClientData
-) -> tuple[jax.Array, Callable[[jax.Array], jax.Array], Callable[[jax.Array], Tree]]:
+    task: Task, start: Params, data: ClientData
+) -> tuple[jax.Array, Callable[[jax.Array], jax.Array], Callable[[jax.Array], PyTree]]:
     """The start as one vector, the objective of such a vector, and the way back."""
     flat, back = ravel_pytree(start)
     rows = data.all_rows()

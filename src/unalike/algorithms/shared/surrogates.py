@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from ...core.pytrees import Tree, squared_norm, subtract
+from ...core.pytrees import squared_norm, subtract
 from ...models import Batch, Task
+from ...typing import Params, PyTree, State
 from .client_data import ClientData
 from .mixture import (
     TINY,
@@ -38,35 +39,37 @@ class Surrogate:
     """How to build a surrogate of a client's objective and what to do with it; without private variables
     unless a subclass says otherwise. `anchor` is whatever :meth:`build` keeps of the surrogate."""
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         """Shared variables to start from."""
         return task.init(key)
 
-    def first(self) -> Tree:
+    def first(self) -> PyTree:
         """A client's private variables before its first round."""
         return {}
 
-    def draw(self, key: jax.Array) -> Tree:
+    def draw(self, key: jax.Array) -> PyTree:
         """Any private variables, for checking."""
         return self.first()
 
-    def objective(self, task: Task, shared: Tree, private: Tree, data: ClientData) -> jax.Array:
+    def objective(self, task: Task, shared: PyTree, private: PyTree, data: ClientData) -> jax.Array:
         """f, the client's true objective."""
         return task.loss(shared, data.all_rows())
 
-    def build(self, task: Task, shared: Tree, private: Tree, data: ClientData) -> Tree:
+    def build(self, task: Task, shared: PyTree, private: PyTree, data: ClientData) -> PyTree:
         """The surrogate near these variables."""
         return {}
 
-    def value(self, task: Task, anchor: Tree, shared: Tree, private: Tree, data: ClientData) -> jax.Array:
+    def value(
+        self, task: Task, anchor: Params, shared: PyTree, private: PyTree, data: ClientData
+    ) -> jax.Array:
         """g, the surrogate."""
         return self.objective(task, shared, private, data)
 
-    def weighed(self, anchor: Tree, data: ClientData) -> ClientData:
+    def weighed(self, anchor: Params, data: ClientData) -> ClientData:
         """The client's rows with the weights that :meth:`loss` expects in mini-batches."""
         return data
 
-    def loss(self, task: Task, anchor: Tree, shared: Tree, batch: Batch) -> jax.Array:
+    def loss(self, task: Task, anchor: Params, shared: PyTree, batch: Batch) -> jax.Array:
         """What a mini-batch says of g as a function of the shared variables, up to a constant."""
         return task.loss(shared, batch)
 
@@ -74,15 +77,15 @@ class Surrogate:
         """The optimiser as it steps over the shared variables."""
         return optimizer
 
-    def best(self, task: Task, anchor: Tree, shared: Tree, data: ClientData) -> Tree:
+    def best(self, task: Task, anchor: Params, shared: PyTree, data: ClientData) -> PyTree:
         """The private variables that minimise g."""
         return self.first()
 
-    def distance(self, old: Tree, new: Tree) -> jax.Array:
+    def distance(self, old: PyTree, new: PyTree) -> jax.Array:
         """d, by how much the step from old private variables to the best ones lowers g."""
         return jnp.zeros(())
 
-    def predict(self, task: Task, shared: Tree, private: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, shared: PyTree, private: PyTree, x: jax.Array) -> jax.Array:
         """Predictions for a batch of rows."""
         return task.apply(shared, x)
 
@@ -99,13 +102,15 @@ class Quadratic(Surrogate):
 
     smoothness: float = 1.0
 
-    def build(self, task: Task, shared: Tree, private: Tree, data: ClientData) -> Tree:
+    def build(self, task: Task, shared: PyTree, private: PyTree, data: ClientData) -> PyTree:
         return shared
 
-    def value(self, task: Task, anchor: Tree, shared: Tree, private: Tree, data: ClientData) -> jax.Array:
+    def value(
+        self, task: Task, anchor: Params, shared: PyTree, private: PyTree, data: ClientData
+    ) -> jax.Array:
         return self.loss(task, anchor, shared, data.all_rows())
 
-    def loss(self, task: Task, anchor: Tree, shared: Tree, batch: Batch) -> jax.Array:
+    def loss(self, task: Task, anchor: Params, shared: PyTree, batch: Batch) -> jax.Array:
         step = subtract(shared, anchor)
         height, rise = jax.jvp(lambda w: task.loss(w, batch), (anchor,), (step,))
         return height + rise + 0.5 * self.smoothness * squared_norm(step)
@@ -121,52 +126,54 @@ class MixtureBound(Surrogate):
 
     components: int = 3
 
-    def init(self, task: Task, key: jax.Array) -> Tree:
+    def init(self, task: Task, key: jax.Array) -> State:
         return unlike_starts(task, self.components, key)
 
-    def first(self) -> Tree:
+    def first(self) -> PyTree:
         return {"weights": jnp.full(self.components, 1.0 / self.components)}
 
-    def draw(self, key: jax.Array) -> Tree:
+    def draw(self, key: jax.Array) -> PyTree:
         drawn = jax.random.exponential(key, (self.components,))
         return {"weights": drawn / drawn.sum()}
 
-    def objective(self, task: Task, shared: Tree, private: Tree, data: ClientData) -> jax.Array:
+    def objective(self, task: Task, shared: PyTree, private: PyTree, data: ClientData) -> jax.Array:
         values = negative_log_likelihood(self._losses(task, shared, data), private["weights"])
         return self._mean(task, shared, values, data)
 
-    def build(self, task: Task, shared: Tree, private: Tree, data: ClientData) -> Tree:
+    def build(self, task: Task, shared: PyTree, private: PyTree, data: ClientData) -> PyTree:
         return posterior(self._losses(task, shared, data), private["weights"])
 
-    def value(self, task: Task, anchor: Tree, shared: Tree, private: Tree, data: ClientData) -> jax.Array:
+    def value(
+        self, task: Task, anchor: Params, shared: PyTree, private: PyTree, data: ClientData
+    ) -> jax.Array:
         priors = jnp.log(jnp.maximum(private["weights"], TINY))
         terms = self._losses(task, shared, data) - priors + jnp.log(jnp.maximum(anchor, TINY))
         return self._mean(task, shared, jnp.sum(anchor * terms, axis=-1), data)
 
-    def weighed(self, anchor: Tree, data: ClientData) -> ClientData:
+    def weighed(self, anchor: Params, data: ClientData) -> ClientData:
         return data.weighted(anchor * data.row_weights()[:, None])
 
-    def loss(self, task: Task, anchor: Tree, shared: Tree, batch: Batch) -> jax.Array:
+    def loss(self, task: Task, anchor: Params, shared: PyTree, batch: Batch) -> jax.Array:
         return mixture_task(task, self.components).loss(shared, batch)
 
     def stepping(self, optimizer: Optimizer) -> Optimizer:
         return per_component(optimizer)
 
-    def best(self, task: Task, anchor: Tree, shared: Tree, data: ClientData) -> Tree:
+    def best(self, task: Task, anchor: Params, shared: PyTree, data: ClientData) -> PyTree:
         return {"weights": mean_posterior(anchor, data.row_weights())}
 
-    def distance(self, old: Tree, new: Tree) -> jax.Array:
+    def distance(self, old: PyTree, new: PyTree) -> jax.Array:
         ratio = jnp.maximum(new["weights"], TINY) / jnp.maximum(old["weights"], TINY)
         return jnp.sum(new["weights"] * jnp.log(ratio))
 
-    def predict(self, task: Task, shared: Tree, private: Tree, x: jax.Array) -> jax.Array:
+    def predict(self, task: Task, shared: PyTree, private: PyTree, x: jax.Array) -> jax.Array:
         outputs = jnp.stack([task.apply(params, x) for params in shared])
         return task.mixture(outputs, private["weights"])
 
-    def _losses(self, task: Task, shared: Tree, data: ClientData) -> jax.Array:
+    def _losses(self, task: Task, shared: PyTree, data: ClientData) -> jax.Array:
         return data.per_row(lambda x, y: component_losses(task, shared, x, y))
 
-    def _mean(self, task: Task, shared: Tree, values: jax.Array, data: ClientData) -> jax.Array:
+    def _mean(self, task: Task, shared: PyTree, values: jax.Array, data: ClientData) -> jax.Array:
         """The mean over rows, and the penalty that the task may ask for (its loss without any row)."""
         nothing = data.weighted(jnp.zeros((data.capacity, self.components))).all_rows()
         penalty = self.loss(task, None, shared, nothing) if task.l2 else 0.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...core.pytrees import Tree
 from ...runs import load_tensors, restore, save_tensors
+from ...typing import Memory, PyTree
 
 _PREFIX, _SUFFIX = "after-job-", ".safetensors"
 
@@ -20,12 +20,12 @@ class MemoryFiles:
     def __init__(self, folder: Path, run: str) -> None:
         self._folder = folder / "memories" / run
 
-    def load(self, job: int, template: Tree) -> Tree | None:
+    def load(self, job: int, template: Memory) -> PyTree | None:
         """What the client remembered after a job, if that is still known."""
         path = self._path(job)
         return restore(template, load_tensors(path)[0]) if path.exists() else None
 
-    def save(self, job: int, memory: Tree) -> None:
+    def save(self, job: int, memory: Memory) -> None:
         """The client remembers this after a job; later ones were of a run that was taken back."""
         save_tensors(self._path(job), memory)
         for later in (known for known in self.jobs() if known > job):

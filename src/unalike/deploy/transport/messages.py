@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.pytrees import Tree
 from ...errors import RunError, UnalikeError
 from ...runs.tensors import flatten, restore
+from ...typing import Memory, PyTree
 
 if TYPE_CHECKING:
     from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -59,7 +59,7 @@ class WireMessage:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def tree_to_arrays(tree: Tree) -> dict[str, NDArray[Any]]:
+def tree_to_arrays(tree: PyTree) -> dict[str, NDArray[Any]]:
     """Every leaf under a name that spells the way to it.
 
     >>> sorted(tree_to_arrays({"layer": [np.ones(2), np.zeros(1)]}))
@@ -71,7 +71,7 @@ def tree_to_arrays(tree: Tree) -> dict[str, NDArray[Any]]:
         raise MessageError(str(error)) from error
 
 
-def arrays_to_tree(template: Tree, arrays: Mapping[str, NDArray[Any]]) -> Tree:
+def arrays_to_tree(template: Memory, arrays: Mapping[str, NDArray[Any]]) -> PyTree:
     """The template's structure with these arrays; names, shapes and types must be the template's."""
     try:
         return restore(template, arrays)

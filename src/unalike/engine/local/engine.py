@@ -150,7 +150,8 @@ class LocalEngine(Engine):
         return Outcome(state, each)
 
     def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, Placed]]:
-        """The plans of several rounds with as many slots each: slots are cut into equal parts for the cores."""
+        """The plans of several rounds with as many slots each: slots are cut into equal parts for the
+        cores."""
         work, nothing = self.setting.algorithm.work, Memories({}, 0)
         plans = [self.plan(work, step.number, step.clients, nothing, step) for step in steps]
         slots = max(plan.slots for plan, _, _ in plans)

@@ -19,11 +19,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from ...algorithms import Algorithm
 from ...core.pixels import as_floats
-from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
 from ...models.metrics import divided, mean_by_client
-from ...typing import Array, ClientIds, Float64s, Int64s
+from ...typing import Array, ClientIds, Float64s, Int64s, Message, PyTree
 from ..base import Setting
 from ..programs import cached_program
 from .batches import rounded_up
@@ -91,7 +90,7 @@ def _by_device(owners: Int64s, devices: int) -> tuple[Array, Int64s, int]:
     return (parts - firsts[:, None]).astype(np.int32).ravel(), firsts, width
 
 
-def evaluate_shared(setting: Setting, mesh: Mesh, message: Tree, judged: Judged) -> Means:
+def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: Judged) -> Means:
     """The loss and the metrics' statistics of one model on the rows of some clients: means per client."""
     task, sizes = setting.task, judged.sizes
     shapes = task.statistic_shapes(*judged.shapes)
@@ -123,14 +122,14 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh, width: int) -> 
     """Compile `(message, x, y, owners) -> (numbers per row, sums of arrays per client)`, rows spread over
     devices, each of which has room for the sums of `width` clients."""
 
-    def walk(message: Tree, x: jax.Array, y: jax.Array, owners: jax.Array) -> tuple[Tree, Tree]:
+    def walk(message: Message, x: jax.Array, y: jax.Array, owners: jax.Array) -> tuple[PyTree, PyTree]:
         blocks = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y, owners))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
 
         def measure(block: tuple[jax.Array, ...]) -> dict[str, jax.Array]:
             return task.measure(algorithm.predict(task, predictor, as_floats(block[0])), block[1])
 
-        def step(sums: Tree, block: tuple[jax.Array, ...]) -> tuple[Tree, Tree]:
+        def step(sums: PyTree, block: tuple[jax.Array, ...]) -> tuple[PyTree, PyTree]:
             values = measure(block)
             added = {name: sums[name].at[block[2]].add(values[name], mode="drop") for name in sums}
             return added, {name: value for name, value in values.items() if name not in sums}

@@ -19,11 +19,10 @@ from jax.sharding import Mesh
 from ...algorithms import Algorithm, Messages
 from ...core import pytrees
 from ...core.pixels import as_floats
-from ...core.pytrees import Tree
 from ...data.federation import Split
 from ...models import Task
 from ...models.metrics import divided
-from ...typing import ClientIds, Memory, Message
+from ...typing import ClientIds, Memory, Message, PyTree
 from ..memories import Memories
 from ..programs import cached_program
 from .devices import everywhere
@@ -95,7 +94,7 @@ def visit_program(
 
     def visit(
         sent: Message, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Memory, key: Any, i: Any
-    ) -> Tree:
+    ) -> PyTree:
         data = client_data(learn, plan, i, key, capacity)
         message = pytrees.row(sent, i) if per_client else sent
         first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
@@ -103,11 +102,11 @@ def visit_program(
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
 
-    def walk(sent: Message, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> Tree:
-        go: Callable[[Any], Tree] = partial(visit, sent, learn, judge, plan, *rest)
+    def walk(sent: Message, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> PyTree:
+        go: Callable[[Any], PyTree] = partial(visit, sent, learn, judge, plan, *rest)
         zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
-        def step(i: Any, totals: Tree) -> Tree:
+        def step(i: Any, totals: PyTree) -> PyTree:
             return jax.tree.map(lambda whole, one: whole.at[i].set(one), totals, go(i))
 
         return lax.fori_loop(0, plan.read("taken", 0), step, zero)
@@ -119,7 +118,7 @@ def visit_program(
 
 def _summed(
     measure: Callable[..., dict[str, jax.Array]], rows: Rows, start: jax.Array, size: jax.Array
-) -> Tree:
+) -> PyTree:
     """The sum of each statistic over rows `start ... start + size - 1`, a block at a time."""
     width = min(BLOCK, rows.x.shape[0])
 

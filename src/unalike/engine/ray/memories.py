@@ -12,8 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...core.pytrees import Tree
-from ...typing import Array, Bools, ClientIds, Int64s
+from ...typing import Array, Bools, ClientIds, Int64s, Memory, PyTree
 from ..memories import Memories
 from .pool import Pool
 
@@ -21,7 +20,7 @@ from .pool import Pool
 class ShardedMemories(Memories):
     """The memories of all clients, which are where the clients are."""
 
-    def __init__(self, template: Tree, clients: int, pool: Pool) -> None:
+    def __init__(self, template: Memory, clients: int, pool: Pool) -> None:
         super().__init__(template, clients)
         self._template, self._pool = template, pool
         self._arrays = []  # nothing is here
@@ -31,7 +30,7 @@ class ShardedMemories(Memories):
         if self:
             self._admit(clients)
 
-    def gather(self, clients: ClientIds) -> tuple[Tree, Bools]:
+    def gather(self, clients: ClientIds) -> tuple[PyTree, Bools]:
         """Fetched from the workers."""
         fresh = self.fresh(clients)
         leaves = [np.zeros((len(clients), *shape.shape), shape.dtype) for shape in self._shapes]
@@ -43,7 +42,7 @@ class ShardedMemories(Memories):
                 leaf[slots[k]] = part
         return jax.tree.unflatten(self._structure, leaves), fresh
 
-    def scatter(self, clients: ClientIds, memories: Tree) -> None:
+    def scatter(self, clients: ClientIds, memories: Memory) -> None:
         """Sent to the workers."""
         if not self:
             return
@@ -81,7 +80,7 @@ def _by_worker(pool: Pool, slots: Int64s, clients: ClientIds) -> dict[int, Int64
     return {int(k): slots[owner == k] for k in np.unique(owner)}
 
 
-def _some(clients: ClientIds, memories: Tree, slots: Int64s) -> tuple[Int64s, Tree]:
+def _some(clients: ClientIds, memories: Memory, slots: Int64s) -> tuple[Int64s, PyTree]:
     return clients[slots], jax.tree.map(lambda leaf: np.asarray(leaf)[slots], memories)
 
 

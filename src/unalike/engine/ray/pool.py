@@ -13,9 +13,8 @@ from weakref import WeakSet, finalize
 
 import numpy as np
 
-from ...core.pytrees import Tree
 from ...errors import RunError, UnalikeError
-from ...typing import Int64s
+from ...typing import Int64s, Memory
 from ..base import Setting
 from ..debug import ClientError
 from .idle import dismiss, give, take, waiting
@@ -63,7 +62,7 @@ class Pool:
         self._common = (ray.put(setting._replace(**bare)), ray.put(nouns))
         _OPEN.add(self)
 
-    def begin(self, template: Tree) -> None:
+    def begin(self, template: Memory) -> None:
         """All workers have their rows, and nobody remembers anything; `template` gives memories' shapes."""
         self._template = template
         self.logs = [Log() for _ in self.shares]

@@ -15,16 +15,15 @@ import jax
 
 from ...aggregation.server_step import Server
 from ...algorithms import Messages
-from ...core.pytrees import Tree
 from ...timing import Step
-from ...typing import ClientIds, Float64s, Int64s, Message
+from ...typing import ClientIds, Float64s, Int64s, Memory, Message, PyTree
 from ..base import Setting
 from ..distributed import Visited
 from ..memories import Memories
 from ..shards import Shard
 from .rows import ShardRows, unpack
 
-Remembered = tuple[Int64s, Tree]
+Remembered = tuple[Int64s, PyTree]
 """Clients, by their numbers in the whole federation, and their memories along a leading axis."""
 SHARED = ("enable_x64", "default_prng_impl", "threefry_partitionable")
 """Settings of JAX on which answers depend: workers have those of the process that sends them work."""
@@ -33,7 +32,7 @@ SHARED = ("enable_x64", "default_prng_impl", "threefry_partitionable")
 class Worker:
     """Holds a shard; Ray makes an actor of it."""
 
-    def begin(self, setting: Setting, nouns: bytes, rows: ShardRows, template: Tree) -> None:
+    def begin(self, setting: Setting, nouns: bytes, rows: ShardRows, template: Memory) -> None:
         """Take the rows; nobody remembers anything yet."""
         algorithm, task, aggregator = thawed(nouns)
         whole = setting._replace(task=task, algorithm=algorithm, aggregator=aggregator)
@@ -46,7 +45,7 @@ class Worker:
         """Let go of the rows; another training may begin."""
         self.__dict__.pop("shard", None)
 
-    def forget(self, template: Tree) -> None:
+    def forget(self, template: Memory) -> None:
         """Begin again with the same rows."""
         self.shard.memories = Memories(template, len(self.shard.engine.setting.federation))
 

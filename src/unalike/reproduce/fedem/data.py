@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...algorithms import Algorithm, FedAvg, FedEM, LocalWork, Optimizer, algorithm_registry
-from ...core.pytrees import Tree
 from ...core.random import generator
 from ...data import Federation, Split, load
 from ...data.sources.files import local
@@ -25,7 +24,7 @@ from ...models import Task, linear, mlp
 from ...theory.mixtures.em_oracle import Logistic, MixtureProblem
 from ...training.run import Run
 from ...training.train import train
-from ...typing import Float64s
+from ...typing import Float64s, PyTree
 from ..shared.summaries import Score, score, score_of
 
 BATCH = 128
@@ -172,7 +171,7 @@ def logistic_task(federation: Federation) -> Task:
     return Task.classification(linear(input_shape=federation.input_shape, outputs=2), 2)
 
 
-def scores(components: Tree) -> Float64s:
+def scores(components: PyTree) -> Float64s:
     """The rows of weights whose difference decides between two classes, intercepts last."""
     rows = [
         np.append(np.asarray(one["w"][1] - one["w"][0]), np.asarray(one["b"][1] - one["b"][0]))

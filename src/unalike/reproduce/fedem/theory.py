@@ -20,7 +20,7 @@ from ...algorithms.dfedem import DFedEM
 from ...algorithms.shared.solvers import GradientDescent, make_solver
 from ...algorithms.shared.surrogates import Averaging, MixtureBound, Quadratic, Surrogate
 from ...algorithms.surrogate_optimization import SurrogateOptimizer
-from ...core.pytrees import Tree, largest_difference
+from ...core.pytrees import largest_difference
 from ...data import Federation
 from ...models import Task, linear
 from ...theory.mixtures.em_oracle import Logistic, MixtureProblem, divergence
@@ -29,7 +29,7 @@ from ...theory.mixtures.surrogate_check import check_surrogate, whole_client
 from ...topology import consensus_distance, contraction, graph_of, mixing_of
 from ...topology.gossip import Gossip
 from ...training.run import Run
-from ...typing import Float64s, Int64s
+from ...typing import Float64s, Int64s, PyTree
 from ..study import Claim, at_least, at_most, matches
 from .data import CLIENTS, DIMENSION, drawn, fedem, learn, logistic_task, scores, shares_of, slope_of, small
 
@@ -167,7 +167,7 @@ def _clustered_gap() -> float:
     return worst
 
 
-def _averaged(federation: Federation, task: Task, start: Tree, members: Int64s) -> Tree:
+def _averaged(federation: Federation, task: Task, start: PyTree, members: Int64s) -> PyTree:
     """FedAvg of some clients, who count as much as they do among all; everyone else stays."""
     if not len(members):
         return start

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...algorithms import Algorithm, FedAvg, FedProx, LocalWork, Optimizer, Scaffold
 from ...core import pytrees
-from ...core.pytrees import Tree
 from ...data import Federation
 from ...data.sources.quadratic import weighted_optimum
 from ...engine.local.batches import plan_batches
 from ...models import Batch, Task
 from ...training.train import train
+from ...typing import Params, PyTree
 from ..study import Claim, at_least, at_most
 from .data import RATE, STEPS, digits, drifted_optimum, quadratic
 
@@ -54,7 +54,7 @@ def training_claims(quick: bool) -> list[Claim]:
 
 def _trained(
     algorithm: Algorithm, federation: Federation, task: Task, rounds: int, seed: int, **options: object
-) -> Tree:
+) -> PyTree:
     run = train(federation, task, algorithm, rounds=rounds, seed=seed, evaluate_every=0, **options)  # type: ignore[arg-type]
     return run.state["params"]
 
@@ -74,8 +74,8 @@ def _gap_to_plain_sgd(seed: int) -> float:
 
 
 def _plain_sgd(
-    task: Task, params: Tree, x: NDArray, y: NDArray, order: NDArray[np.int32], rate: float
-) -> Tree:
+    task: Task, params: Params, x: NDArray, y: NDArray, order: NDArray[np.int32], rate: float
+) -> PyTree:
     """Mini-batch descent, written down without any of the library's loops."""
     full = order[(order >= 0).all(1)]
     step = partial(_step, task, x, y, rate)
@@ -86,7 +86,7 @@ def _plain_sgd(
     return jax.jit(lambda p: step(p, rest))(params) if len(rest) else params
 
 
-def _step(task: Task, x: NDArray, y: NDArray, rate: float, params: Tree, rows: ArrayLike) -> Tree:
+def _step(task: Task, x: NDArray, y: NDArray, rate: float, params: Params, rows: ArrayLike) -> PyTree:
     gradient = jax.grad(task.loss)(params, Batch.of(jax.numpy.asarray(x)[rows], jax.numpy.asarray(y)[rows]))
     return jax.tree.map(lambda p, g: p - rate * g, params, gradient)
 
@@ -151,7 +151,7 @@ def _cores_claim(seeds: list[int]) -> Claim:
 
 def _gap_between(seed: int, one: dict[str, object], other: dict[str, object]) -> float:
     federation, task = digits(seed, 10)
-    make: Callable[[dict[str, object]], Tree] = lambda o: _trained(  # noqa: E731
+    make: Callable[[dict[str, object]], PyTree] = lambda o: _trained(  # noqa: E731
         Scaffold(work=LocalWork(epochs=2, batch_size=16)), federation, task, 5, seed, per_round=4, **o
     )
     return pytrees.largest_difference(make(one), make(other))

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...algorithms import Algorithm, FedAvg, FedAvgPlus, Local, LocalWork, Optimizer
-from ...core.pytrees import Tree
 from ...core.random import generator
 from ...data import Federation
 from ...data.allocation import proportions
@@ -33,7 +32,7 @@ from ...memorization.shift import overall
 from ...models import Task, linear, mlp
 from ...training.run import Run
 from ...training.train import train
-from ...typing import Bools, Float32s, Float64s, Int64s
+from ...typing import Bools, Float32s, Float64s, Int64s, Params, State
 
 CLASSES, DIMENSION = 10, 32
 FEWEST = 10
@@ -197,7 +196,7 @@ class Problem:
         """The memories of all clients, old and new."""
         return memorize(self.run, self.federation)
 
-    def train(self, algorithm: Algorithm, rounds: int | None = None, initial: Tree | None = None) -> Run:
+    def train(self, algorithm: Algorithm, rounds: int | None = None, initial: State | None = None) -> Run:
         """A training of the old clients that is only looked at afterwards."""
         return train(
             self.old,
@@ -287,7 +286,9 @@ def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
     return FedAvgPlus(work=algorithm.work, optimizer=Optimizer("sgd", rate), tune_epochs=epochs)
 
 
-def _judged(lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Tree) -> Measured:
+def _judged(
+    lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Params
+) -> Measured:
     state = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
     run = train(federation, task, algorithm, rounds=0, seed=lesson.seed, initial=state, evaluate_every=0)
     return run.evaluate()

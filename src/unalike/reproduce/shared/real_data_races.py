@@ -20,7 +20,6 @@ import jax
 import numpy as np
 
 from ...algorithms import LocalWork, Optimizer, algorithm_registry
-from ...core.pytrees import Tree
 from ...core.random import generator
 from ...data import Federation, load
 from ...data.loader import deal
@@ -30,6 +29,7 @@ from ...models.dense import dense, dense_init
 from ...training.newcomers import newcomer_summary, set_apart
 from ...training.run import Run
 from ...training.train import train
+from ...typing import Params, PyTree, State
 from ..study import Claim, average
 from .picture_features import Encoder
 from .summaries import score
@@ -117,7 +117,7 @@ class Problem:
     rounds: int
     batch_size: int = 32
 
-    def learn(self, name: str, start: Tree | None = None, *, rate: float, **own: Any) -> Run:
+    def learn(self, name: str, start: PyTree | None = None, *, rate: float, **own: Any) -> Run:
         """Train a method with steps that are cut to a tenth twice, or take a trained start as it is."""
         schedule = f"steps:{self.rounds // 2},{3 * self.rounds // 4}"
         work = LocalWork(epochs=1, batch_size=self.batch_size)
@@ -203,7 +203,7 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
 def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
-    state: Tree = None
+    state: State = None
     for name in ("fedavg", *(name for name in methods if name != "fedavg")):
         best = -np.inf
         for setting in trials(name, settings.get("fedavg", {}).get("rate", 0.0), rates):
@@ -287,7 +287,7 @@ def roles_raced(clients: int = 40, rounds: int = 30, length: int = 10) -> Race:
 def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) -> Model:
     """A character model that sees a short window at once: embedding, one hidden layer, next symbol."""
 
-    def init(key: jax.Array) -> Tree:
+    def init(key: jax.Array) -> PyTree:
         keys = jax.random.split(key, 3)
         return {
             "embedding": jax.random.normal(keys[0], (symbols, embedding)),
@@ -295,7 +295,7 @@ def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) ->
             "head": dense_init(keys[2], hidden, symbols),
         }
 
-    def features(params: Tree, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array) -> jax.Array:
         return jax.nn.relu(dense(params["hidden"], params["embedding"][x].reshape(x.shape[0], -1)))
 
     return Model(init, lambda params, x: dense(params["head"], features(params, x)), features, head="head")

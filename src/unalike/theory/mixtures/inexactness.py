@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 
 from ...algorithms.shared.client_data import ClientData
 from ...algorithms.shared.solvers import Newton, Solved, Solver
-from ...core.pytrees import Tree
 from ...models import Task
+from ...typing import Params, PyTree
 
 ROUNDING = 1e-6
 
@@ -65,7 +65,7 @@ def audit(solved: Solved, minimum: float, kappa: float) -> Audit:
     return Audit(left / room if room > 0 else 0.0, ratio, kappa, bool(solved.refused))
 
 
-def audit_solver(solver: Solver, task: Task, start: Tree, data: ClientData, kappa: float) -> Audit:
+def audit_solver(solver: Solver, task: Task, start: PyTree, data: ClientData, kappa: float) -> Audit:
     """The same for a solver at work; the minimum is found by many Newton steps."""
     best = Newton(steps=50, damping=0.0 if task.l2 else 1e-6).solve(task, start, data, data.key)
     found = solver.solve(task, start, data, data.key)
@@ -81,7 +81,7 @@ def largest_alpha(kappa: float, beta: float = 1.0) -> float:
     return 1.0 / (beta**2 * kappa**4)
 
 
-def condition_number(task: Task, params: Tree, data: ClientData) -> float:
+def condition_number(task: Task, params: Params, data: ClientData) -> float:
     """L / mu of the weighted problem at these parameters; infinite without strong convexity."""
     flat, back = jax.flatten_util.ravel_pytree(params)
     rows = data.all_rows()

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from ...algorithms.shared.client_data import ClientData
 from ...algorithms.shared.surrogates import Surrogate
-from ...core.pytrees import Tree
 from ...models import Task
+from ...typing import PyTree
 
 PROMISES = {
     "below": "the surrogate lies above the objective",
@@ -94,13 +94,13 @@ def _at_a_point(
     (u0, v0), (u, v) = _points(surrogate, task, key, spread)
     anchor = surrogate.build(task, u0, v0, data)
 
-    def g(shared: Tree, private: Tree) -> jax.Array:
+    def g(shared: PyTree, private: PyTree) -> jax.Array:
         return surrogate.value(task, anchor, shared, private, data)
 
-    def f(shared: Tree, private: Tree) -> jax.Array:
+    def f(shared: PyTree, private: PyTree) -> jax.Array:
         return surrogate.objective(task, shared, private, data)
 
-    def on_batch(shared: Tree) -> jax.Array:
+    def on_batch(shared: PyTree) -> jax.Array:
         return surrogate.loss(task, anchor, shared, surrogate.weighed(anchor, data).batch(0))
 
     best = surrogate.best(task, anchor, u, data)
@@ -115,7 +115,9 @@ def _at_a_point(
     }
 
 
-def _points(surrogate: Surrogate, task: Task, key: jax.Array, spread: float) -> Iterator[tuple[Tree, Tree]]:
+def _points(
+    surrogate: Surrogate, task: Task, key: jax.Array, spread: float
+) -> Iterator[tuple[PyTree, PyTree]]:
     """An anchor, and a point at random around it."""
     start = surrogate.init(task, key)
     for k in range(2):
@@ -129,6 +131,6 @@ def _points(surrogate: Surrogate, task: Task, key: jax.Array, spread: float) -> 
         yield jax.tree.unflatten(structure, moved), surrogate.draw(private_key)
 
 
-def _apart(a: Tree, b: Tree) -> jax.Array:
+def _apart(a: PyTree, b: PyTree) -> jax.Array:
     gaps = jax.tree.map(lambda x, y: jnp.max(jnp.abs(x - y), initial=0.0), a, b)
     return jnp.max(jnp.stack(jax.tree.leaves(gaps)))
