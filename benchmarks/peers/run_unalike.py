@@ -29,10 +29,10 @@ from unalike import (
     Task,
     models,
 )
-from unalike.typing import PyTree
 from unalike.data.federation import Split
 from unalike.data.files.array_files import read_npz
 from unalike.engine.local.batches import Batches, plan_batches
+from unalike.typing import PyTree
 
 
 class GivenCohorts(Participation):

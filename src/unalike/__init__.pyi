@@ -2,6 +2,7 @@
 
 from . import (
     advice,
+    aggregation,
     algorithms,
     data,
     engine,
@@ -9,6 +10,7 @@ from . import (
     memorization,
     models,
     participation,
+    privacy,
     report,
     runs,
     testing,
@@ -16,6 +18,7 @@ from . import (
     topology,
     typing,
 )
+from .aggregation.base import Aggregator
 from .algorithms import (
     Aggregate,
     Algorithm,
@@ -32,9 +35,11 @@ from .algorithms import (
 )
 from .core import pytrees
 from .data import Federation, Selection, Stream, load
+from .engine import ClientError
 from .errors import ConfigError, DataError, RunError, UnalikeError
 from .models import Batch, Model, Task
 from .participation import Cohort, Full, Participation, RoundContext, Sampler, Uniform
+from .testing import ContractError
 from .timing import Step, Synchronous, Timing
 from .training import newcomers
 from .training.run import Run
@@ -43,11 +48,14 @@ from .training.train import train
 __version__: str
 __all__ = [
     "Aggregate",
+    "Aggregator",
     "Algorithm",
     "Batch",
     "ClientData",
+    "ClientError",
     "Cohort",
     "ConfigError",
+    "ContractError",
     "DataError",
     "FedAvg",
     "FedAvgPlus",
@@ -74,6 +82,7 @@ __all__ = [
     "UnalikeError",
     "Uniform",
     "advice",
+    "aggregation",
     "algorithms",
     "data",
     "engine",
@@ -84,6 +93,7 @@ __all__ = [
     "models",
     "newcomers",
     "participation",
+    "privacy",
     "pytrees",
     "report",
     "runs",

@@ -81,9 +81,7 @@ class LocalEngine(Engine):
         collected = {name: _Collected(values, planned.layout) for name, values in report.items()}
         return Outcome(state, [{**collected, **judgement}])
 
-    def visit(
-        self, step: Step, messages: Messages, memories: Memories, keep: bool, summed: bool = True
-    ) -> Visited:
+    def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
         setting = self.setting
         planned = self._prepare(step, messages, memories, room=power_of_two)
@@ -95,7 +93,6 @@ class LocalEngine(Engine):
             setting.watch,
             messages.per_client,
             keep,
-            summed,
         )
         done = program(*planned.given, self.key)
         memory, kept, report = jax.tree.map(

@@ -241,13 +241,12 @@ def walk_program(
     watch: tuple[str, ...] = (),
     per_client: bool = False,
     keep: bool = False,
-    summed: bool = True,
 ) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
     visit = Visit(server, capacity, watch, per_client)
     given = (*_placed(per_client, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
-    return compiled(make_walk(visit, keep, summed), mesh, given, Walk(*made))
+    return compiled(make_walk(visit, keep), mesh, given, Walk(*made))
 
 
 @cached_program
