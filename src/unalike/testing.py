@@ -218,7 +218,7 @@ def _spoilt(federation: Federation) -> Federation:
 def _gathered(bench: Bench) -> Run:
     ready = bench.algorithm.prepare(bench.task, bench.federation)
     setting = Setting(bench.federation, bench.task, ready, 1, devices=1)
-    return bench.run(rounds=2, per_round=3, engine=LocalEngine(setting, resident=False))
+    return bench.run(rounds=2, judged=True, per_round=3, engine=LocalEngine(setting, resident=False))
 
 
 def _loss_after_descent(bench: Bench, federation: Federation, steps: int) -> float:

@@ -100,6 +100,7 @@ def train(
         runs_on = engine_registry.make(engine, setting=setting)
     else:
         runs_on = engine
+        _check_engine(engine.setting, federation, task, seed, who, aggregator)
     with _closed_on_error(runs_on if isinstance(engine, str) else None):
         ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
         cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
@@ -111,6 +112,26 @@ def train(
 def watched_by(who: Participation) -> tuple[str, ...]:
     """What is to be reported of every upload because a participation wants to see it."""
     return tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
+
+
+def _check_engine(
+    setting: Setting,
+    federation: Federation,
+    task: Task,
+    seed: int,
+    who: Participation,
+    aggregator: Aggregator | None,
+) -> None:
+    """Raise where an engine was made for something else than it is to train."""
+    same = setting.federation is federation and setting.task is task and setting.seed == seed
+    if not same or aggregator not in (None, setting.aggregator):
+        raise ConfigError(
+            "the engine was made for another federation, task, seed or aggregator; let train make it, by its "
+            "name, or make it for these."
+        )
+    unseen = set(watched_by(who)) - set(setting.watch)
+    if unseen:
+        raise ConfigError(f"the engine was not made to watch {', '.join(sorted(unseen))} of uploads.")
 
 
 def _check_length(rounds: int | None, until: float) -> None:
