@@ -161,11 +161,11 @@ def test_any_optax_optimiser_can_be_named_and_starts_afresh_every_round(federati
 
 @pytest.mark.exact
 def test_a_transformation_of_the_users_own_replaces_the_named_one(federation, task):
-    named, own = (
+    name_contains, own = (
         naive.train(federation, task, FedAvg(work=WORK, optimizer=optimizer), 1).state["params"]
         for optimizer in (Optimizer("sgd", 0.1), Optimizer(custom=optax.sgd(0.1)))
     )
-    assert np.array_equal(naive.flat(named), naive.flat(own))
+    assert np.array_equal(naive.flat(name_contains), naive.flat(own))
 
 
 def test_the_mean_over_cohorts_of_unbiased_weights_is_full_participation(federation, task):

@@ -25,7 +25,7 @@ def test_the_folder_is_named_once_it_is_there(tmp_path):
 
 def test_lines_of_a_server_are_printed_above_the_bar(monkeypatch):
     terminal, other = (Console(file=io.StringIO(), force_terminal=True, width=80) for _ in range(2))
-    monkeypatch.setattr(screen, "errors", terminal)
+    monkeypatch.setattr(screen, "stderr", terminal)
     monkeypatch.setattr(screen, "console", other)
     with screen.LiveRounds(quiet=False) as progress:
         progress.say("refused somebody")
@@ -35,7 +35,7 @@ def test_lines_of_a_server_are_printed_above_the_bar(monkeypatch):
 
 def test_lines_go_to_a_file_where_one_is_written(monkeypatch):
     terminal, file = Console(file=io.StringIO(), force_terminal=True), Console(file=io.StringIO())
-    monkeypatch.setattr(screen, "errors", terminal)
+    monkeypatch.setattr(screen, "stderr", terminal)
     monkeypatch.setattr(screen, "console", file)
     with screen.LiveRounds(quiet=False) as progress:
         progress.say("refused somebody")

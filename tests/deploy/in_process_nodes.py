@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import unalike
 from unalike.deploy.client.app import ClientWorker
-from unalike.deploy.client_config import Rows
+from unalike.deploy.client_config import NodeRows
 from unalike.deploy.transport.messages import WireMessage, pack, unpack
 from unalike.experiments.config import make_experiment
 
@@ -93,4 +93,4 @@ def experiment(**values):
 
 
 def rows(village):
-    return [Rows.of(worker.federation) for worker in village.workers.values()]
+    return [NodeRows.of(worker.federation) for worker in village.workers.values()]

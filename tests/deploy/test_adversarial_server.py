@@ -19,7 +19,7 @@ from unalike.deploy import server as serving_module
 from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.memory_files import MemoryFiles
 from unalike.deploy.client.rows import as_agreed
-from unalike.deploy.client_config import PROTOCOL, ClientConfig, Rows
+from unalike.deploy.client_config import PROTOCOL, ClientConfig, NodeRows
 from unalike.deploy.server import check_servable, introductions, make_folder, real_timing, train_nodes
 from unalike.deploy.transport.mailbox import Mailbox
 from unalike.deploy.transport.messages import MessageError, WireMessage
@@ -467,13 +467,13 @@ BELIEVED = [
 @pytest.mark.parametrize("words", LIES, ids=range(len(LIES)))
 def test_what_a_node_says_of_its_rows_is_believed_only_if_it_can_be(words):
     with pytest.raises(MessageError):
-        Rows.read(words)
+        NodeRows.read(words)
 
 
 @pytest.mark.parametrize("words", BELIEVED, ids=range(len(BELIEVED)))
 def test_what_a_node_says_of_its_rows_cannot_fill_the_memory_of_the_server(words):
     with pytest.raises(MessageError):
-        Rows.read(words)
+        NodeRows.read(words)
 
 
 def test_the_server_counts_test_rows_itself(federation, village, tmp_path):

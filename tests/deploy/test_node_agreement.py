@@ -11,7 +11,7 @@ from unalike.core.pytrees import largest_difference
 from unalike.data import Federation
 from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.rows import as_agreed, is_uncut, without_cut
-from unalike.deploy.client_config import ClientConfig, Rows
+from unalike.deploy.client_config import ClientConfig, NodeRows
 from unalike.deploy.node_agreement import gathered, in_order
 from unalike.deploy.server import introductions, make_contracts, make_folder, train_nodes
 from unalike.deploy.transport.messages import MessageError
@@ -175,7 +175,9 @@ def test_numbers_as_labels_may_be_fewer_at_one_node(tmp_path):
 
 # What cannot be agreed --------------------------------------------------------------------------------------
 
-GOOD = Rows(10, 0, 0, 2, (2,), (), ("float32", "int32"), ("healthy", "ill"), ("age", "weight"), "ill", True)
+GOOD = NodeRows(
+    10, 0, 0, 2, (2,), (), ("float32", "int32"), ("healthy", "ill"), ("age", "weight"), "ill", True
+)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +229,12 @@ def test_what_cannot_be_agreed_is_refused_with_the_nodes_name(changes, words):
 )
 def test_names_that_no_honest_node_sends_are_refused(changes):
     with pytest.raises(MessageError):
-        Rows.read(json.dumps({**json.loads(GOOD.write()), **changes}))
+        NodeRows.read(json.dumps({**json.loads(GOOD.write()), **changes}))
 
 
 def test_an_introduction_is_read_as_it_was_written():
-    assert Rows.read(GOOD.write()) == GOOD
-    assert Rows.read(replace(GOOD, columns=("größe", "Age\n(years)")).write()).columns[0] == "größe"
+    assert NodeRows.read(GOOD.write()) == GOOD
+    assert NodeRows.read(replace(GOOD, columns=("größe", "Age\n(years)")).write()).columns[0] == "größe"
 
 
 def test_a_node_refuses_an_agreement_that_does_not_fit_its_rows():

@@ -21,7 +21,7 @@ from ..errors import ConfigError
 from ..models import Task
 from .base import Algorithm, algorithm_registry
 from .fedper import FedPer
-from .shared.layer_split import PathPredicate, named, paths
+from .shared.layer_split import PathPredicate, name_contains, paths
 
 
 @algorithm_registry.add("fedbn")
@@ -44,7 +44,7 @@ class FedBN(FedPer):
         return super().prepare(task, federation)
 
     def _keeps(self, task: Task) -> PathPredicate:
-        return named("norm") if self.private is None else super()._keeps(task)
+        return name_contains("norm") if self.private is None else super()._keeps(task)
 
     def _roots(self, task: Task, found: list[str]) -> list[str]:
         return [] if self.private is None else super()._roots(task, found)

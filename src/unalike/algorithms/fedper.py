@@ -23,7 +23,7 @@ from ..typing import Memory, Message, Params, Predictor, State
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.layer_split import Parts, PathPredicate, below, join, paths, split, with_fixed
+from .shared.layer_split import Parts, PathPredicate, join, paths, split, under_path, with_fixed
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import TrainsNewcomers
 
@@ -42,7 +42,7 @@ class FedPer(TrainsNewcomers, FedAvg):
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         found = paths(jax.eval_shape(task.init, jax.random.key(0)))
         for root in self._roots(task, found):
-            if not any(below(root)(path) for path in found):
+            if not any(under_path(root)(path) for path in found):
                 raise ConfigError(f"private has {root!r}, but the model's parameters are {', '.join(found)}.")
         if all(map(self._keeps(task), found)):
             raise ConfigError(
@@ -77,7 +77,7 @@ class FedPer(TrainsNewcomers, FedAvg):
         return split(params, self._keeps(task))
 
     def _keeps(self, task: Task) -> PathPredicate:
-        return below(*self._roots(task, []))
+        return under_path(*self._roots(task, []))
 
     def _roots(self, task: Task, found: list[str]) -> list[str]:
         if self.private is not None:

@@ -22,7 +22,7 @@ from .commands.tune import tune_methods
 from .help import Program, UsageError
 from .interrupted import after_interruption
 from .options import FIELDS, with_experiment
-from .screen import console, errors, print_json
+from .screen import console, print_json, stderr
 
 app = Program(
     add_completion=False,
@@ -74,7 +74,7 @@ def main() -> None:
     except BrokenPipeError:
         os._exit(0)
     if code == INTERRUPTED:
-        errors.print(escape(after_interruption()), soft_wrap=True, highlight=False)
+        stderr.print(escape(after_interruption()), soft_wrap=True, highlight=False)
     sys.exit(code)
 
 
@@ -82,7 +82,7 @@ def _refuse(sentence: str) -> int:
     if _for_machines():
         print_json({"error": sentence})
     else:
-        errors.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
+        stderr.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
     return 2
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ..training.run import Run
 
 console = Console()
-errors = Console(stderr=True)
+stderr = Console(stderr=True)
 
 
 class LiveRounds(live.LiveRounds):
     """The progress bar of a run or of several, beside what is printed."""
 
     def __init__(self, quiet: bool, title: str = "training") -> None:
-        super().__init__(quiet, errors, console, title)
+        super().__init__(quiet, stderr, console, title)
 
 
 def summary(run: Run) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What must a node know to do its part, and nothing else?
+"""What must a node know to do its part, and nothing else?  (The configuration that clients are sent.)
 
 A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
 its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
@@ -41,7 +41,7 @@ MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
 
 
 @dataclass(frozen=True)
-class Rows:
+class NodeRows:
     """What a node tells of its rows: how many, of what shape and type, and what they are called; never the
     rows."""
 
@@ -60,7 +60,7 @@ class Rows:
     """Whether all rows are counted as training rows, for the server to say how they are cut."""
 
     @classmethod
-    def of(cls, federation: Federation, uncut: bool = False) -> Rows:
+    def of(cls, federation: Federation, uncut: bool = False) -> NodeRows:
         """Of a node's own federation, which has one client."""
         train = federation.train
         sizes = len(train.y), len(federation.validation.y), len(federation.test.y)
@@ -71,7 +71,7 @@ class Rows:
         return cls(*counts, *shapes, types, labels, columns, federation.target, uncut)
 
     @classmethod
-    def read(cls, words: str) -> Rows:
+    def read(cls, words: str) -> NodeRows:
         """From what :meth:`write` wrote, by a node that need not be honest."""
         try:
             given = json.loads(words)
@@ -99,7 +99,7 @@ class Rows:
         return cls(train, validation, test, classes, shape, target, (x, y), labels, columns, predicted, uncut)
 
     def write(self) -> str:
-        """As words."""
+        """As JSON, for the wire."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
@@ -122,7 +122,7 @@ class ClientConfig:
     """What the features are called, in order."""
 
     def write(self) -> str:
-        """As words."""
+        """As JSON, for the wire."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
@@ -161,7 +161,7 @@ class ClientConfig:
         """The task, the algorithm made ready, and the seed, for a node with these rows."""
         try:
             experiment = make_experiment(self.experiment)
-            kind = replace(Rows.of(federation), train=self.largest, validation=0, test=0)
+            kind = replace(NodeRows.of(federation), train=self.largest, validation=0, test=0)
             task = _task(experiment.model_dump_json(include={"model", "l2", "metrics"}), kind, self.classes)
             everyone = far_federation([kind] * self.clients, self.classes)
             return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
@@ -170,7 +170,7 @@ class ClientConfig:
 
 
 @lru_cache(maxsize=16)
-def _task(words: str, kind: Rows, classes: int) -> Task:
+def _task(words: str, kind: NodeRows, classes: int) -> Task:
     """One task for all contracts with the same model, so that what was compiled for one serves the others."""
     return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
 
@@ -181,10 +181,12 @@ def told_of(experiment: Experiment) -> dict[str, Any]:
     return {name: value for name, value in told.items() if name != "metrics" or value is not None}
 
 
-def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[str, ...] = ()) -> Federation:
+def far_federation(
+    rows: list[NodeRows], classes: int | None = None, names: tuple[str, ...] = ()
+) -> Federation:
     """Clients whose rows are elsewhere: sizes and shapes are real, every row is a zero that takes no room.
 
-    >>> far = far_federation([Rows(3, 0, 1, 2, (4,), (), ("float32", "int32"))] * 2)
+    >>> far = far_federation([NodeRows(3, 0, 1, 2, (4,), (), ("float32", "int32"))] * 2)
     >>> far.train.sizes.tolist(), far.train.x.shape, far.train.x.strides
     ([3, 3], (6, 4), (0, 0))
     """
@@ -194,7 +196,7 @@ def far_federation(rows: list[Rows], classes: int | None = None, names: tuple[st
     return Federation(parts[0], parts[1], parts[2], labels or None, names or None, None, "rows of their own")
 
 
-def _zeros(sizes: Int64s, like: Rows) -> Split:
+def _zeros(sizes: Int64s, like: NodeRows) -> Split:
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     x, y = (
         np.broadcast_to(np.zeros((), kind), (int(offsets[-1]), *shape))

@@ -1,4 +1,4 @@
-"""How does the server train clients who keep their rows?
+"""How does the server train clients who keep their rows?  (The Flower engine.)
 
 The loop, the algorithm and the timing are those of a simulation. Here a step's results have arrived already
 (the timing waited for them), and what clients remember stays with them: the server only knows after which
@@ -106,7 +106,7 @@ class FlowerEngine(Distributed):
         mailbox.limit = 2 * nbytes(self._reply.upload) + ROOM + 8 * len(setting.watch) * nbytes(message)
 
     def memories(self, template: Memory, clients: int) -> Memories:
-        """With the clients."""
+        """They stay with the clients, who keep them in files."""
         self._memories = RemoteMemories(template, clients)
         return self._memories
 

@@ -17,10 +17,10 @@ from ..data.files.agreement import agree_columns, agree_labels, agree_target
 from ..data.splitting import check_fractions, part_sizes
 from ..errors import DataError
 from ..experiments.config import Experiment
-from .client_config import Rows, far_federation
+from .client_config import NodeRows, far_federation
 
 
-def gathered(told: Mapping[str, Rows], experiment: Experiment) -> Federation:
+def gathered(told: Mapping[str, NodeRows], experiment: Experiment) -> Federation:
     """The federation of some nodes, whose rows must be of one kind."""
     target = agree_target({name: rows.target_name for name, rows in told.items()})
     columns = agree_columns({name: rows.columns for name, rows in told.items()})
@@ -32,10 +32,10 @@ def gathered(told: Mapping[str, Rows], experiment: Experiment) -> Federation:
     return replace(far, label_names=labels, columns=columns, target=target)
 
 
-def in_order(told: Mapping[str, Rows]) -> dict[str, Rows]:
+def in_order(told: Mapping[str, NodeRows]) -> dict[str, NodeRows]:
     """Nodes in the order of their numbers: where they are cut here, in the order of files in a folder.
 
-    >>> rows = Rows(3, 0, 0, 2, (4,), (), ("float32", "int32"), uncut=True)
+    >>> rows = NodeRows(3, 0, 0, 2, (4,), (), ("float32", "int32"), uncut=True)
     >>> list(in_order({"ann": rows, "ann-b": rows, "Bob": rows}))
     ['Bob', 'ann-b', 'ann']
     """
@@ -44,14 +44,14 @@ def in_order(told: Mapping[str, Rows]) -> dict[str, Rows]:
     return {name: told[name] for name in sorted(told, key=lambda name: f"{name}.")}
 
 
-def keep_their_own(told: Mapping[str, Rows]) -> list[str]:
+def keep_their_own(told: Mapping[str, NodeRows]) -> list[str]:
     """Nodes that cut their rows themselves although others leave it to the server."""
     if not any(rows.uncut for rows in told.values()):
         return []
     return [name for name, rows in told.items() if not rows.uncut]
 
 
-def same_kind(told: Mapping[str, Rows]) -> dict[str, Rows]:
+def same_kind(told: Mapping[str, NodeRows]) -> dict[str, NodeRows]:
     """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere."""
     if all(rows.classes for rows in told.values()) or any(rows.label_names for rows in told.values()):
         return dict(told)
@@ -62,7 +62,7 @@ def same_kind(told: Mapping[str, Rows]) -> dict[str, Rows]:
     }
 
 
-def check_alike(told: Mapping[str, Rows]) -> None:
+def check_alike(told: Mapping[str, NodeRows]) -> None:
     """Raise where a node has rows of another kind than the first."""
     first = next(iter(told))
     for name, rows in told.items():
@@ -72,7 +72,7 @@ def check_alike(told: Mapping[str, Rows]) -> None:
                 raise DataError(f"node {name} has rows of {what} {theirs}, but node {first} of {ours}.")
 
 
-def cut(rows: Rows, test_fraction: float, validation_fraction: float) -> Rows:
+def cut(rows: NodeRows, test_fraction: float, validation_fraction: float) -> NodeRows:
     """How many rows of each part a node will have."""
     if not rows.uncut:
         return rows

@@ -26,7 +26,7 @@ from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
 from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import train, watched_by
-from .client_config import PROTOCOL, ClientConfig, Rows, far_federation, told_of
+from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
 from .engine import FlowerEngine
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
@@ -62,7 +62,7 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
 
 def _check_count(experiment: Experiment, clients: int) -> None:
     """What can be known before anybody has come."""
-    nobody = far_federation([Rows(1, 0, 0, 2, (1,), (), ("float32", "int32"))] * clients)
+    nobody = far_federation([NodeRows(1, 0, 0, 2, (1,), (), ("float32", "int32"))] * clients)
     sampler = make_sampler(experiment, nobody)
     if sampler is not None:
         sampler.check(clients, experiment.rounds or DEFAULT_ROUNDS)
@@ -86,7 +86,7 @@ def real_timing(experiment: Experiment) -> Timing:
 
 def introductions(
     post: MessageGrid, clients: int, patience: float, log: Log, refused_nodes: Doorman = list
-) -> dict[str, Rows]:
+) -> dict[str, NodeRows]:
     """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
     deadline, left, complaint = time.monotonic() + patience, patience, ""
     while True:
@@ -107,23 +107,23 @@ def introductions(
         left = max(1.0, deadline - time.monotonic())
 
 
-def _introduced(name: str, answer: WireMessage) -> Rows:
+def _introduced(name: str, answer: WireMessage) -> NodeRows:
     try:
         return _rows(answer.numbers)
     except MessageError as error:
         raise RunError(f"node {name} could not introduce itself: {error}") from None
 
 
-def _rows(numbers: Any) -> Rows:
+def _rows(numbers: Any) -> NodeRows:
     if numbers.get("protocol") != PROTOCOL:
         raise MessageError(f"it speaks protocol {numbers.get('protocol')}, not {PROTOCOL}.")
-    return Rows.read(str(numbers.get("rows")))
+    return NodeRows.read(str(numbers.get("rows")))
 
 
 def train_nodes(
     experiment: Experiment,
     post: MessageGrid,
-    told: dict[str, Rows],
+    told: dict[str, NodeRows],
     folder: RunFolder,
     *,
     patience: float = 600.0,

@@ -1,4 +1,4 @@
-"""Which settings suit each method, without a look at the test rows?
+"""Which settings suit each method, without a look at the test rows?  (Hyper-parameter search.)
 
 Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
 does worse on validation rows than not tuning. The others are drawn jointly over all of a method's settings,

@@ -1,4 +1,4 @@
-"""How much should a client trust its own memory?
+"""How much should a client trust its own memory?  (Lambda of kNN-Per.)
 
 The share lambda_t of the neighbours is chosen by each client alone, on rows that are not in the store they
 are looked up in:

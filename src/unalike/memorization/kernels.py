@@ -1,4 +1,4 @@
-"""How much does a neighbour at some distance count?
+"""How much does a neighbour at some distance count?  (Distance kernels.)
 
 A kernel turns distances into exponents, and weights are a softmax over the neighbours,
 

@@ -1,4 +1,4 @@
-"""Which rows does a full memory keep when new ones arrive?
+"""Which rows does a full memory keep when new ones arrive?  (Replacement policies.)
 
 A policy is a pure function `(store, keys, labels, time) -> store`. The three of Marfoq, Neglia, Kameni,
 Vidal, "Personalized Federated Learning through Local Memorization" (2022):

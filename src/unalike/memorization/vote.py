@@ -1,4 +1,4 @@
-"""What do the neighbours say, and how much is it worth beside the global model?
+"""What do the neighbours say beside the global model?  (kNN voting, interpolation.)
 
     h_knn(x)[y] = sum_i weight_i 1[y_i = y]             classification: a vote
     h_knn(x)    = sum_i weight_i y_i                    regression: a mean

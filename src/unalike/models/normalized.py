@@ -1,4 +1,4 @@
-"""Which models have normalisation layers?
+"""Which models have normalisation layers?  (Layer and group normalisation.)
 
 `mlp-norm` and `cnn-norm` are a perceptron and a small convolutional network whose hidden layers are
 normalised sample by sample: over all units of a layer (Ba, Kiros, Hinton, Layer Normalization, 2016), or over

@@ -134,7 +134,7 @@ class Gathering(SecAggPlusWorkflow):
         self._requests = requests
 
     def setup_stage(self, grid: Grid, context: LegacyContext, state: WorkflowState) -> bool:
-        """As Flower's."""
+        """Flower's own stage, with our requests in place of its instructions."""
         enough = super().setup_stage(grid, context, state)
         state.nid_to_fitins = dict(self._requests)
         return enough
@@ -182,11 +182,11 @@ class _Result(Strategy):
     def aggregate_evaluate(
         self, server_round: int, results: Any, failures: Any
     ) -> tuple[None, dict[str, Any]]:
-        """Nothing."""
+        """Not evaluated here: the loop does that."""
         return None, {}
 
     def evaluate(self, server_round: int, parameters: Any) -> None:
-        """Nothing."""
+        """Not evaluated here: the loop does that."""
 
 
 @contextmanager

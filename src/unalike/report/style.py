@@ -1,4 +1,4 @@
-"""How do our figures look?
+"""How do our figures look?  (Figure style.)
 
 Quiet: thin axes on two sides, pale lines to read values by, words next to the lines instead of a legend.
 The colours follow Okabe and Ito (2008), which colour-blind readers tell apart, the pale ones darkened until

@@ -1,4 +1,4 @@
-"""When should memory be preferred to the global model?
+"""When should memory be preferred to the global model?  (Generalisation bound of kNN-Per.)
 
 Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization" (2022), bound the
 expected loss of a client that mixes the nearest neighbour (k = 1, share lambda) with the global model,

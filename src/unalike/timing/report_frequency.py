@@ -1,4 +1,4 @@
-"""How often does each client report, where no formula says?
+"""How often does each client report, where no formula says?  (Renewal simulation.)
 
 The policy is rehearsed without training. With few clients, reports are counted. With many, each would report
 too rarely to be counted, but its jobs follow each other without end: a share a_i of them arrives, each lasts

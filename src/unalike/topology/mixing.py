@@ -1,4 +1,4 @@
-"""With which weights do neighbours average?
+"""With which weights do neighbours average?  (Mixing matrices.)
 
 Without a server, client t replaces its model by a mean over its neighbours, theta_t <- sum_s W[t, s] theta_s.
 A symmetric W with rows that sum to one keeps the mean of all models and brings them together at the rate of

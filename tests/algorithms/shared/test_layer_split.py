@@ -14,7 +14,15 @@ from unalike.algorithms import ClientData, FedAvg
 from unalike.algorithms.fedbn import FedBN
 from unalike.algorithms.fedper import FedPer
 from unalike.algorithms.fedrep import FedRep
-from unalike.algorithms.shared.layer_split import below, join, named, paths, repeated, split, with_fixed
+from unalike.algorithms.shared.layer_split import (
+    join,
+    name_contains,
+    paths,
+    repeated,
+    split,
+    under_path,
+    with_fixed,
+)
 from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task, mlp
@@ -33,7 +41,7 @@ DEEP = mlp(3, 2, input_shape=(4,), outputs=3)
 
 def test_a_model_is_divided_by_path_and_joined_again():
     params = filled(DEEP)
-    shared, private = split(params, below("2", "0/b"))
+    shared, private = split(params, under_path("2", "0/b"))
     assert paths(private) == ["0/b", "2/b", "2/w"]
     assert sorted(paths(shared) + paths(private)) == paths(params)
     assert pytrees.size(shared) + pytrees.size(private) == pytrees.size(params)
@@ -42,11 +50,11 @@ def test_a_model_is_divided_by_path_and_joined_again():
 
 
 def test_a_path_is_matched_by_whole_steps_and_a_word_anywhere():
-    assert [below("dense/1")(path) for path in ("dense/1", "dense/1/w", "dense/10/w", "a/dense/1")] == [
+    assert [under_path("dense/1")(path) for path in ("dense/1", "dense/1/w", "dense/10/w", "a/dense/1")] == [
         *(True, True, False, False)
     ]
-    assert not below()("w")
-    assert [named("norm")(path) for path in ("norm/0/scale", "LayerNorm_1/bias", "dense/0")] == [
+    assert not under_path()("w")
+    assert [name_contains("norm")(path) for path in ("norm/0/scale", "LayerNorm_1/bias", "dense/0")] == [
         *(True, True, False)
     ]
 
@@ -54,12 +62,12 @@ def test_a_path_is_matched_by_whole_steps_and_a_word_anywhere():
 def test_the_gradient_with_a_part_fixed_is_the_other_part_of_the_gradient():
     params, task = filled(DEEP), Task.classification(DEEP, 3, l2=0.1)
     batch = Batch.of(*rows(1))
-    body, head = split(params, below("2"))
+    body, head = split(params, under_path("2"))
 
     @jax.jit
     def gradients(params, body, head):
         fixed = [with_fixed(task, b).loss_and_gradient(a, batch)[1] for a, b in ((body, head), (head, body))]
-        return [split(task.loss_and_gradient(params, batch)[1], below("2")), fixed]
+        return [split(task.loss_and_gradient(params, batch)[1], under_path("2")), fixed]
 
     whole, parts = gradients(params, body, head)
     assert pytrees.largest_difference(list(whole), parts) < 1e-7

@@ -1,4 +1,4 @@
-"""How does a method do without a server?
+"""How does a method do without a server?  (Decentralized training.)
 
 Every client keeps a model of its own (a leading axis of the state), works from it, and takes over the mixture
 of its neighbours' results that the step's matrix W says:

@@ -1,4 +1,4 @@
-"""Which parameters are shared, and which stay with the client?
+"""Which parameters are shared, and which stay with the client?  (Shared and private layers.)
 
 A model's parameters are told apart by their paths ("dense/1/w"). The shared part and the private part are
 trees of the model's own structure in which the other part's leaves are missing (None), so each of them adds,
@@ -41,19 +41,19 @@ def paths(params: Params) -> list[str]:
     return [_spelled(path) for path, _ in tree_flatten_with_path(params)[0]]
 
 
-def below(*roots: str) -> PathPredicate:
+def under_path(*roots: str) -> PathPredicate:
     """Whether a path is one of `roots` or goes on from it.
 
-    >>> below("dense/1")("dense/1/w"), below("dense/1")("dense/10/w")
+    >>> under_path("dense/1")("dense/1/w"), under_path("dense/1")("dense/10/w")
     (True, False)
     """
     return lambda path: any(f"{path}/".startswith(f"{root}/") for root in roots)
 
 
-def named(word: str) -> PathPredicate:
+def name_contains(word: str) -> PathPredicate:
     """Whether a part of the path contains the word, in small letters or capitals.
 
-    >>> named("norm")("BatchNorm_0/scale"), named("norm")("dense/0/w")
+    >>> name_contains("norm")("BatchNorm_0/scale"), name_contains("norm")("dense/0/w")
     (True, False)
     """
     return lambda path: word.lower() in path.lower()
@@ -62,7 +62,7 @@ def named(word: str) -> PathPredicate:
 def split(params: Params, private: PathPredicate) -> Parts:
     """The shared and the private part.
 
-    >>> split({"w": 1.0, "b": 2.0}, below("b"))
+    >>> split({"w": 1.0, "b": 2.0}, under_path("b"))
     Parts(shared={'b': None, 'w': 1.0}, private={'b': 2.0, 'w': None})
     """
     kept = tree_map_with_path(lambda path, _: private(_spelled(path)), params)

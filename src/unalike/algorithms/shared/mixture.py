@@ -1,4 +1,4 @@
-"""How likely is each component of a mixture for each sample?
+"""How likely is each component of a mixture for each sample?  (E-step, responsibilities.)
 
 A mixture of models is learned by expectation and maximisation (Dempster, Laird, Rubin, Maximum Likelihood
 from Incomplete Data via the EM Algorithm, 1977). With losses that are negative log-likelihoods,

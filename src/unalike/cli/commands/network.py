@@ -14,7 +14,7 @@ from rich.status import Status
 from ...core.catalogue import check_name
 from ...errors import ConfigError
 from ..help import Program
-from ..screen import console, errors, print_json, show_rows, show_summary
+from ..screen import console, print_json, show_rows, show_summary, stderr
 
 if TYPE_CHECKING:
     from ...topology import Connectivity, Design
@@ -67,7 +67,7 @@ def design_overlay(
     if out is not None:
         check_place(out)
     silos = reached(underlay, workload, local_steps, access, core, seed)
-    with errors.status("designing") as status:
+    with stderr.status("designing") as status:
         progress = shown_on(status)
         chosen = design(name, silos, seed, progress)
         proof = certify(silos, chosen, effort, progress) if isinstance(chosen, Overlay) else None
@@ -120,7 +120,7 @@ def compare_overlays(
     names = list(dict.fromkeys(word.strip() for word in given.split(",") if word.strip()))
     if not names:
         raise ConfigError("name at least one design, such as --designs star,ring.")
-    with errors.status("designing") as status:
+    with stderr.status("designing") as status:
         chosen = {name: design(name, silos, seed, shown_on(status)) for name in names}
     rows = [{"design": name, **described(one, silos)} for name, one in chosen.items()]
     if rounds:

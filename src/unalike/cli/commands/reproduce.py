@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ...core.catalogue import check_name, explain
-from ..screen import console, errors, print_json, show_rows
+from ..screen import console, print_json, show_rows, stderr
 
 
 def reproduce(
@@ -27,7 +27,7 @@ def reproduce(
     check_name("studies", name)
     from ...reproduce import run_study
 
-    with errors.status(f"studying {name}"):
+    with stderr.status(f"studying {name}"):
         claims = run_study(name, quick)
     if json:
         print_json([claim.as_dict() for claim in claims])

@@ -15,7 +15,7 @@ from ...errors import RunError
 from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
 from ..messages import say_data
-from ..screen import LiveRounds, console, errors, print_json, show_summary, summary
+from ..screen import LiveRounds, console, print_json, show_summary, stderr, summary
 
 if TYPE_CHECKING:
     from ...data import Federation
@@ -98,7 +98,7 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
         print_json(numbers)
     else:
         for sentence in warnings(run, real=federation is not None):
-            errors.print(sentence, soft_wrap=True)
+            stderr.print(sentence, soft_wrap=True)
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
             f"Open [bold]{escape(str(report))}[/bold] in a browser for curves, clients and configuration.",

@@ -13,7 +13,7 @@ from rich.markup import escape
 from ...errors import ConfigError
 from ...experiments.config import Experiment
 from ..messages import say_data
-from ..screen import LiveRounds, console, errors, print_json, show_rows
+from ..screen import LiveRounds, console, print_json, show_rows, stderr
 from .compare import named, show_comparison
 from .run import free_folder
 
@@ -116,9 +116,9 @@ def tune_methods(
         return
     for name, found in trials.items():
         if math.isnan(found[0].score):
-            errors.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
+            stderr.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
         for edge in at_the_edge(found, search_space(variants[name], _pair(rates))):
-            errors.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
+            stderr.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
     show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
     show_comparison(answer)
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)

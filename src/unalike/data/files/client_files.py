@@ -1,4 +1,4 @@
-"""What do the files of a folder hold, one per client?
+"""What do the files of a folder hold, one per client?  (A folder of client files.)
 
 A client is an `.npz`, `.csv` or `.parquet` file. Tables are matched by the names of their columns, so that
 their order does not matter. The target is the column that the user names, or the one called label, y or

@@ -1,4 +1,4 @@
-"""What does a node do with a request?
+"""What does a node do with a request?  (The client app.)
 
     introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports
@@ -25,7 +25,7 @@ from ...errors import UnalikeError
 from ...runs import save_tensors
 from ...timing import Step
 from ...typing import Array, Memory, Message, PyTree
-from ..client_config import PROTOCOL, ClientConfig, Rows
+from ..client_config import PROTOCOL, ClientConfig, NodeRows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
 from .rows import as_agreed
@@ -75,7 +75,7 @@ class ClientWorker:
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
 
     def _introduce(self, request: WireMessage) -> WireMessage:
-        rows = Rows.of(self.federation, self.uncut)
+        rows = NodeRows.of(self.federation, self.uncut)
         named = rows.label_names is not None or rows.columns is not None
         more = ", and what labels and columns are called" if named else ""
         self.log(f"told the server how many rows there are{more}")

@@ -1,4 +1,4 @@
-"""What runs inside Flower's processes that is ours?
+"""What runs inside Flower's processes that is ours?  (Child processes.)
 
 This file is a script of its own (it imports nothing of Unalike, so that Flower's processes stay small): it
 ends the process when the owner is gone, puts the gate in front of a SuperLink, and then calls Flower's own
@@ -107,7 +107,7 @@ class Impatient:
         self._latest = time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, but not as long."""
+        """Sleep at most a moment: Flower would wait for seconds."""
         time.sleep(min(seconds, self.between_looks()) if seconds > 1 else _AT_ONCE)
 
     def between_looks(self) -> float:

@@ -26,7 +26,7 @@ from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .program import Call, Kept, Rows, round_program, rounds_program, walk_program
+from .program import Call, Kept, Samples, round_program, rounds_program, walk_program
 from .rows import Gathered, Placed, Resident
 from .stale_block import in_order, power_of_two, stale_program
 
@@ -137,7 +137,7 @@ class LocalEngine(Engine):
         """Plan some rounds, then start them as one program; the answer may still be being computed."""
         plans, layouts, placed = zip(*self._plans(block.steps), strict=True)
         program = rounds_program(self.setting.server, self.mesh, self.capacity)
-        rows = Rows(placed[0].x, placed[0].y, None)
+        rows = Samples(placed[0].x, placed[0].y, None)
         count = np.array([len(block.steps)], np.int32)
         state, reports = program(state, rows, stack_plans(plans, block.rounds), count, self.key)
         each: list[Report] = [
@@ -166,7 +166,7 @@ class LocalEngine(Engine):
             self.setting.algorithm.work, step.number, step.clients, memories, step, **options
         )
         memory, _ = memories.gather(layout.arrange(step.clients))
-        rows = Rows(placed.x, placed.y, placed.weights)
+        rows = Samples(placed.x, placed.y, placed.weights)
         return _Prepared((self.sent(messages, layout), rows, plan, memory), layout)
 
     def _call(self, step: Step, layout: Layout) -> Call:
@@ -265,7 +265,7 @@ def fits_in_memory(split: Split) -> bool:
 class _Prepared(NamedTuple):
     """What a step's clients need, as programs take it, and where each is computed."""
 
-    given: tuple[Message, Rows, Plan, Memory]
+    given: tuple[Message, Samples, Plan, Memory]
     layout: Layout
 
 

@@ -1,4 +1,4 @@
-"""How well does each client do with a predictor of its own?
+"""How well does each client do with a predictor of its own?  (Personalized evaluation.)
 
 Each client is visited: its predictor is made from what it was told, remembers and holds, then its rows are
 walked through.
@@ -28,7 +28,7 @@ from ..programs import cached_program
 from .devices import everywhere
 from .evaluation import BLOCK, Means, unmeasured
 from .plan import Plan
-from .program import PER_DEVICE, REPLICATED, Rows, client_data, recall
+from .program import PER_DEVICE, REPLICATED, Samples, client_data, recall
 from .rows import Gathered
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _evaluate_some(
     program = visit_program(algorithm, task, mesh, engine.rows.gathered, engine.capacity, each)
     totals = program(
         sent if each else jax.device_put(sent, everywhere(mesh)),
-        Rows(learn.x, learn.y, learn.weights),
-        Rows(judge.x, judge.y, None),
+        Samples(learn.x, learn.y, learn.weights),
+        Samples(judge.x, judge.y, None),
         plan,
         spans,
         memory,
@@ -93,7 +93,14 @@ def visit_program(
     """Compile the visit to each client; the answer has one sum per statistic and place of the layout."""
 
     def visit(
-        sent: Message, learn: Rows, judge: Rows, plan: Plan, spans: Any, memory: Memory, key: Any, i: Any
+        sent: Message,
+        learn: Samples,
+        judge: Samples,
+        plan: Plan,
+        spans: Any,
+        memory: Memory,
+        key: Any,
+        i: Any,
     ) -> PyTree:
         data = client_data(learn, plan, i, key, capacity)
         message = pytrees.row(sent, i) if per_client else sent
@@ -102,7 +109,7 @@ def visit_program(
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
 
-    def walk(sent: Message, learn: Rows, judge: Rows, plan: Plan, *rest: Any) -> PyTree:
+    def walk(sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: Any) -> PyTree:
         go: Callable[[Any], PyTree] = partial(visit, sent, learn, judge, plan, *rest)
         zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
@@ -117,7 +124,7 @@ def visit_program(
 
 
 def _summed(
-    measure: Callable[..., dict[str, jax.Array]], rows: Rows, start: jax.Array, size: jax.Array
+    measure: Callable[..., dict[str, jax.Array]], rows: Samples, start: jax.Array, size: jax.Array
 ) -> PyTree:
     """The sum of each statistic over rows `start ... start + size - 1`, a block at a time."""
     width = min(BLOCK, rows.x.shape[0])

@@ -1,4 +1,4 @@
-"""What does every place of the layout have to do in a round?
+"""What does every place of the layout have to do in a round?  (The plan of a round.)
 
 The host writes a round's plan into two integer arrays, so that one hand-over is enough; the compiled
 program reads it by name.

@@ -45,7 +45,7 @@ class Call(NamedTuple):
     server_key: Any = None
 
 
-class Rows(NamedTuple):
+class Samples(NamedTuple):
     """Samples of many clients, one client after the other."""
 
     x: Any
@@ -72,7 +72,7 @@ class Walk(NamedTuple):
     report: PyTree
 
 
-def client_data(rows: Rows, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
+def client_data(rows: Samples, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
     """The view of its rows that the client in slot `i` gets."""
     round = plan.read("round", i)
     return ClientData(
@@ -107,7 +107,7 @@ class Visit:
     _shapes: dict[str, tuple[Message, Memory, Reply]] = field(default_factory=dict)
 
     def __call__(
-        self, sent: Message, rows: Rows, plan: Plan, key: jax.Array, i: Any, memory: Memory
+        self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Any, memory: Memory
     ) -> tuple[Message, Memory, Reply]:
         algorithm, task, _ = self.server
         data = client_data(rows, plan, i, key, self.capacity)
@@ -118,7 +118,7 @@ class Visit:
         return message, memory, reply._replace(report=watched(self.watch, message, reply))
 
     def shapes(
-        self, sent: Message, rows: Rows, plan: Plan, key: jax.Array, memory: Memory
+        self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, memory: Memory
     ) -> tuple[Message, Memory, Reply]:
         """The shapes of what a visit returns. Tracing a client takes most of a start, so they are kept."""
         given = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), (sent, rows, plan, memory)))
@@ -135,7 +135,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
     are not added up."""
     algorithm, aggregator = visit.server.algorithm, visit.server.aggregator
 
-    def walk(sent: Message, rows: Rows, plan: Plan, memory: Memory, key: jax.Array) -> Walk:
+    def walk(sent: Message, rows: Samples, plan: Plan, memory: Memory, key: jax.Array) -> Walk:
         go = partial(visit, sent, rows, plan, key)
         message, _, reply = visit.shapes(sent, rows, plan, key, memory)
         start = message if visit.per_client and summed else None
@@ -187,7 +187,7 @@ def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State,
     walk = make_walk(visit, keep, server.sums_uploads(matrix))
 
     def round(
-        state: State, sent: Message, rows: Rows, plan: Plan, memory: Memory, call: Call
+        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, call: Call
     ) -> tuple[State, Memory, PyTree, PyTree]:
         done = walk(sent, rows, plan, memory, call.key)
         uploads = cohort_uploads(visit, done, sent, call.slot_of_client, call.clients) if keep else None
@@ -260,7 +260,7 @@ def rounds_program(server: Server, mesh: Mesh, capacity: int) -> Callable[..., A
     visit = Visit(server, capacity)
     one = make_round(visit)
 
-    def rounds(state: State, rows: Rows, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
+    def rounds(state: State, rows: Samples, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
         def take(state: State, k: Any) -> tuple[State, PyTree]:
             message = algorithm.broadcast(task, state)
             state, _, report, _ = one(state, message, rows, pytrees.row(plans, k), {}, Call(None, None, key))

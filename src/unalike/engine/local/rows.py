@@ -1,4 +1,4 @@
-"""Where do a cohort's rows lie?
+"""Where do a cohort's rows lie?  (Data placement on devices.)
 
 Either all rows of the federation stay on every device (`Resident`), or the rows of the round's clients are
 gathered for it (`Gathered`), which is what a federation that does not fit, or a stream whose rows change

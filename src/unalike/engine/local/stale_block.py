@@ -26,7 +26,7 @@ from .plan import Plan
 from .program import (
     PER_DEVICE,
     REPLICATED,
-    Rows,
+    Samples,
     Visit,
     compiled,
     in_cohort_order,
@@ -67,7 +67,7 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
     walk = make_walk(visit, keep=True, summed=False)
 
     def steps(
-        state: State, sent: Message, rows: Rows, plan: Plan, memory: Memory, order: Order, key: jax.Array
+        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, order: Order, key: jax.Array
     ) -> tuple[State, Message, Memory, PyTree]:
         done = walk(sent, rows, plan, memory, key)
         results = in_cohort_order((done.kept, sent, done.report["accepted"]), order.slot)

@@ -1,4 +1,4 @@
-"""Which objective does a policy really minimise?
+"""Which objective does a policy really minimise?  (The surrogate objective of asynchronous FL.)
 
 Client i reports in a share f_i of all steps with weight d_i, so that in the long run the server descends
 

@@ -1,4 +1,4 @@
-"""Over which cables do silos reach each other?
+"""Over which cables do silos reach each other?  (Underlay networks.)
 
 An underlay is a map: silos with names, perhaps coordinates, and links with a length in kilometres. Packets
 take the shortest way by kilometres, and among equally short ways the one over the fewest links. Designers of
