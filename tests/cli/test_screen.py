@@ -1,5 +1,6 @@
 """What does a person see?  (A short table, words instead of codes, and names as they are.)"""
 
+import json
 from importlib.metadata import version
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unalike.cli import app
+from unalike.privacy.accounting import gaussian_epsilon
 
 from .conftest import TINY
 
@@ -165,3 +167,15 @@ def test_a_metric_that_does_not_fit_is_one_sentence(unalike, tmp_path, metrics, 
     assert answer.code == 2
     assert words in answer.sentence
     assert not (tmp_path / "run").exists()
+
+
+def test_a_private_run_says_what_it_has_spent(tmp_path):
+    """Clients that weigh the same pay the same: two rounds of noise 2 are one of noise 2 / sqrt(2)."""
+    spent = gaussian_epsilon(2 / 2**0.5, 1e-5)
+    if spent is None:
+        pytest.skip("needs an accountant")
+    words = "run --data digits --clients 4 --samples 80 --model linear --rounds 2 --importance equal --quiet"
+    private = ["--aggregator", "central-dp:1,2", "--json", "--out", str(tmp_path / "run")]
+    told = CliRunner().invoke(app, [*words.split(), *private])
+    assert json.loads(told.stdout)["epsilon"] == pytest.approx(spent, rel=1e-6)
+    assert "Privacy spent" in (tmp_path / "run" / "report.html").read_text()

@@ -78,6 +78,7 @@ def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:
     yield "unseen_bottom_decile"
     yield from (f"mean_model_test_{name}" for name in metrics)
     yield "consensus_distance"
+    yield "epsilon"
 
 
 def show_summary(numbers: Mapping[str, Any], title: str) -> None:

@@ -121,6 +121,8 @@ def headline(
         elif name in metrics and np.isfinite(last(metrics[name])):
             cards[title(name)] = value(name, last(metrics[name]))
     cards.update(_client_cards(clients, federation, asked))
+    if "epsilon" in metrics:
+        cards["Privacy spent"] = f"epsilon {last(metrics['epsilon']):.3g}"
     cards["Rounds"] = float(metrics["round"][-1]) if len(metrics["round"]) else 0.0
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:

@@ -26,7 +26,7 @@ from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .program import Call, Kept, Samples, round_program, rounds_program, walk_program
+from .program import Call, Kept, Samples, Visit, round_program, rounds_program, walk_program
 from .rows import Gathered, Placed, Resident
 from .stale_block import in_order, power_of_two, stale_program
 
@@ -63,18 +63,9 @@ class LocalEngine(Engine):
 
     def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
         """Plan on the host, then start the compiled round; the answer may still be being computed."""
-        setting, server = self.setting, self.setting.server
         planned = self._prepare(step, messages, memories)
-        matrix = step.weights.ndim > 1
-        program = round_program(
-            server,
-            self.mesh,
-            self.rows.gathered,
-            self.capacity,
-            setting.watch,
-            messages.per_client,
-            matrix,
-        )
+        visit, matrix = self._visit(messages.per_client), step.weights.ndim > 1
+        program = round_program(visit, self.mesh, self.rows.gathered, matrix)
         call = self._call(step, planned.layout)
         state, memory, report, judgement = program(state, *planned.given, call)
         self._remember(memories, step.clients, planned.layout, memory)
@@ -83,17 +74,8 @@ class LocalEngine(Engine):
 
     def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""
-        setting = self.setting
         planned = self._prepare(step, messages, memories, room=power_of_two)
-        program = walk_program(
-            setting.server,
-            self.mesh,
-            self.rows.gathered,
-            self.capacity,
-            setting.watch,
-            messages.per_client,
-            keep,
-        )
+        program = walk_program(self._visit(messages.per_client), self.mesh, self.rows.gathered, keep)
         done = program(*planned.given, self.key)
         memory, kept, report = jax.tree.map(
             lambda leaf: planned.layout.collect(np.asarray(leaf)), (done.memory, done.kept, done.report)
@@ -105,11 +87,10 @@ class LocalEngine(Engine):
 
     def run_stale(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
         """All the steps' clients as one cohort; then the server takes its steps in order."""
-        setting = self.setting
         whole, ends = one_cohort(steps)
         numbers = whole.number + np.searchsorted(ends, np.arange(len(whole.clients)), side="right")
         planned = self._prepare(whole, messages.for_each(len(whole.clients)), memories, rounds=numbers)
-        program = stale_program(setting.server, self.mesh, self.rows.gathered, self.capacity, setting.watch)
+        program = stale_program(self._visit(per_client=True), self.mesh, self.rows.gathered)
         order = in_order(ends, numbers, planned.layout)
         state, broadcasts, memory, report = program(state, *planned.given, order, self.key)
         self._remember(memories, whole.clients, planned.layout, memory)
@@ -136,7 +117,7 @@ class LocalEngine(Engine):
     def run_rounds(self, block: Block, state: State, memories: Memories) -> Outcome:
         """Plan some rounds, then start them as one program; the answer may still be being computed."""
         plans, layouts, placed = zip(*self._plans(block.steps), strict=True)
-        program = rounds_program(self.setting.server, self.mesh, self.capacity)
+        program = rounds_program(self._visit(per_client=False), self.mesh)
         rows = Samples(placed[0].x, placed[0].y, None)
         count = np.array([len(block.steps)], np.int32)
         state, reports = program(state, rows, stack_plans(plans, block.rounds), count, self.key)
@@ -145,6 +126,10 @@ class LocalEngine(Engine):
             for k, layout in enumerate(layouts)
         ]
         return Outcome(state, each)
+
+    def _visit(self, per_client: bool) -> Visit:
+        """What one client does, in the compiled program."""
+        return Visit(self.setting.server, self.capacity, self.setting.watch, per_client)
 
     def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, Placed]]:
         """The plans of several rounds with as many slots each: slots are cut into equal parts for the

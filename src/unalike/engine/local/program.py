@@ -104,7 +104,7 @@ class Visit:
     capacity: int
     watch: tuple[str, ...] = ()
     per_client: bool = False
-    _shapes: dict[str, tuple[Message, Memory, Reply]] = field(default_factory=dict)
+    _shapes: dict[str, tuple[Message, Memory, Reply]] = field(default_factory=dict, compare=False)
 
     def __call__(
         self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Any, memory: Memory
@@ -217,47 +217,28 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
 
 
 @cached_program
-def round_program(
-    server: Server,
-    mesh: Mesh,
-    gathered: bool,
-    capacity: int,
-    watch: tuple[str, ...] = (),
-    per_client: bool = False,
-    matrix: bool = False,
-) -> Callable[..., Any]:
-    """Compile one round."""
-    visit = Visit(server, capacity, watch, per_client)
-    given = (REPLICATED, *_placed(per_client, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Callable[..., Any]:
+    """Compile one round; with `matrix`, receivers mix for themselves."""
+    given = (REPLICATED, *_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     return compiled(make_round(visit, matrix), mesh, given, (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED))
 
 
 @cached_program
-def walk_program(
-    server: Server,
-    mesh: Mesh,
-    gathered: bool,
-    capacity: int,
-    watch: tuple[str, ...] = (),
-    per_client: bool = False,
-    keep: bool = False,
-) -> Callable[..., Walk]:
+def walk_program(visit: Visit, mesh: Mesh, gathered: bool, keep: bool) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
-    visit = Visit(server, capacity, watch, per_client)
-    given = (*_placed(per_client, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    given = (*_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
     return compiled(make_walk(visit, keep), mesh, given, Walk(*made))
 
 
 @cached_program
-def rounds_program(server: Server, mesh: Mesh, capacity: int) -> Callable[..., Any]:
+def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
     """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
 
     Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
     clients remember nothing, so that the host has nothing to do between two rounds.
     """
-    algorithm, task, _ = server
-    visit = Visit(server, capacity)
+    algorithm, task, aggregator = visit.server
     one = make_round(visit)
 
     def rounds(state: State, rows: Samples, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
@@ -269,7 +250,7 @@ def rounds_program(server: Server, mesh: Mesh, capacity: int) -> Callable[..., A
         first = pytrees.row(plans, 0)
         message = algorithm.broadcast(task, state)
         _, _, reply = visit.shapes(message, rows, first, key, {})
-        shapes = jax.eval_shape(lambda r, m: receive_reply(server.aggregator, r, m).report, reply, message)
+        shapes = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
         reports = zeros(zeros(shapes, first.slots), plans.numbers.shape[0])
 
         def step(k: Any, carry: tuple[State, PyTree]) -> tuple[State, PyTree]:
@@ -282,9 +263,9 @@ def rounds_program(server: Server, mesh: Mesh, capacity: int) -> Callable[..., A
     return compiled(rounds, mesh, (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED), (REPLICATED, each))
 
 
-def _placed(per_client: bool, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
+def _placed(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
     """Where messages and rows lie."""
-    return PER_DEVICE if per_client else REPLICATED, PER_DEVICE if gathered else REPLICATED
+    return PER_DEVICE if visit.per_client else REPLICATED, PER_DEVICE if gathered else REPLICATED
 
 
 def compiled(

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from ...aggregation.server_step import Sent, Server, server_step
+from ...aggregation.server_step import Sent, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
 from ...typing import Int64s, Memory, Message, PyTree, State
@@ -96,21 +96,11 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
 
 
 @cached_program
-def stale_program(
-    server: Server, mesh: Mesh, gathered: bool, capacity: int, watch: tuple[str, ...]
-) -> Callable[..., Any]:
+def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any]:
     """Compile some steps in a row."""
-    given = (
-        REPLICATED,
-        PER_DEVICE,
-        PER_DEVICE if gathered else REPLICATED,
-        PER_DEVICE,
-        PER_DEVICE,
-        REPLICATED,
-        REPLICATED,
-    )
-    made = (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE)
-    return compiled(make_stale(Visit(server, capacity, watch, per_client=True)), mesh, given, made)
+    rows = PER_DEVICE if gathered else REPLICATED
+    given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)
+    return compiled(make_stale(visit), mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
 
 
 def power_of_two(n: int) -> int:
