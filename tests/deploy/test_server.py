@@ -1,11 +1,14 @@
 """Do clients who keep their data train as those of a simulation do, whatever goes wrong on the way?"""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import unalike
+from unalike.algorithms import FedAvg, algorithm_registry
 from unalike.core.pytrees import largest_difference
 from unalike.deploy.server import introductions, make_folder, train_nodes
 from unalike.deploy.transport.messages import WireMessage
@@ -45,6 +48,7 @@ def kinds(run):
     "values",
     [
         {"algorithm": "fedavg"},
+        {"algorithm": "fedavg", "aggregator": "norm-bound:0.05"},
         {"algorithm": "scaffold", "per_round": 2},
         {"algorithm": "fedem", "options": {"components": 2}},
     ],
@@ -59,6 +63,25 @@ def test_real_clients_and_simulated_ones_make_the_same_model(federation, village
     np.testing.assert_allclose(theirs["test_accuracy"], ours["test_accuracy"], rtol=1e-6)
     np.testing.assert_allclose(theirs["train_loss"], ours["train_loss"], rtol=1e-5)
     assert there.events() == []
+
+
+def test_what_real_clients_say_that_they_weigh_is_taken(federation, village, tmp_path):
+    @algorithm_registry.add("heavy-half")
+    @dataclass(frozen=True, kw_only=True)
+    class HeavyHalf(FedAvg):
+        name: ClassVar[str] = "heavy-half"
+
+        def client(self, task, message, memory, data, key):
+            reply = super().client(task, message, memory, data, key)
+            return reply._replace(weight=jnp.where(data.client < 2, 1.5, 0.25))
+
+    try:
+        here = simulated(federation, algorithm="heavy-half")
+        there = served(village, tmp_path / "run", algorithm="heavy-half")
+    finally:
+        del algorithm_registry._makers["heavy-half"]
+    assert largest_difference(here.state, there.state) < 1e-6
+    assert largest_difference(here.state, simulated(federation, algorithm="fedavg").state) > 1e-3
 
 
 def test_rows_never_leave_their_node(village, tmp_path):
