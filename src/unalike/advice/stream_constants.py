@@ -37,9 +37,12 @@ class FirstSteps:
     batch_size: int = 32
     part: float = 0.5
     """The part of a client's rows that it uses."""
+    most_rows: int | None = None
+    """And no more rows than these: what a client holds at a time, where no rows stay."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.batch_size < 1 or not self.learning_rate > 0 or not 0 < self.part <= 1:
+        counts = (self.steps, self.batch_size, 1 if self.most_rows is None else self.most_rows)
+        if min(counts) < 1 or not self.learning_rate > 0 or not 0 < self.part <= 1:
             raise ConfigError(
                 "first steps need at least one step and row, a learning rate, and a part of the rows."
             )
@@ -76,7 +79,7 @@ def _report(
     seed: int,
 ) -> LocalReport:
     x, y = federation.train.client(client)
-    count = max(1, int(first.part * len(y)))
+    count = max(1, min(int(first.part * len(y)), first.most_rows or len(y)))
     x, y = np.asarray(x[:count]), np.asarray(y[:count])
     loss = float(np.mean(np.asarray(task.losses(params, jnp.asarray(x), jnp.asarray(y)))))
     rng, now, largest = generator(seed, "first steps", client), params, 0.0
