@@ -231,8 +231,8 @@ def _reasons(
     start = f"historical clients hold {fraction:.1%} of the rows and should count {best.historical:.1%}"
     why = {
         "historical": "fresh rows bring more noise than they are worth, for c2/c1 times the root of the "
-        f"number of fresh clients, {kappa:.3g}, is {'not' if kappa <= root else 'hardly'} above the root of the "
-        f"historical share, {root:.3g}.",
+        f"number of fresh clients, {kappa:.3g}, is {'not' if kappa <= root else 'hardly'} above the root "
+        f"of the historical share, {root:.3g}.",
         "uniform": "noise from rows that pass costs little, rows that count too little would cost more.",
         "optimal": "theirs do not change from round to round, and yet "
         f"{best.effective:.1%} of all rows count that way.",

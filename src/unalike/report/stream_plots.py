@@ -23,9 +23,7 @@ def stream_costs(advice: StreamAdvice) -> Figure:
     picture = figure(7.6, 3.6)
     axes = picture.subplots()
     line(axes, *advice.curve, color=color(0))
-    shown = [
-        report for report in advice.strategies if report.cost is not None and report.historical is not None
-    ]
+    shown = [report for report in advice.strategies if report.cost is not None and np.isfinite(report.cost)]
     for index, report in enumerate(shown):
         assert report.historical is not None
         assert report.cost is not None
