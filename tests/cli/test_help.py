@@ -7,7 +7,8 @@ from unalike.cli.options import FIELDS
 
 COMMANDS = [
     ("run",), ("resume",), ("compare",), ("tune",), ("list",), ("inspect",), ("reproduce",), ("certs",),
-    ("serve",), ("join",), ("advise", "sampling"), ("advise", "timing"), ("network", "design"),
+    ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
+    ("network", "design"),
 ]  # fmt: skip
 
 

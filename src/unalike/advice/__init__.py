@@ -1,6 +1,7 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
 from .sampling import Advice, SchemeReport, advise_sampling
+from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
 from .timing_race import Goal
 
@@ -9,7 +10,10 @@ __all__ = [
     "Goal",
     "PolicyReport",
     "SchemeReport",
+    "StrategyReport",
+    "StreamAdvice",
     "TimingAdvice",
     "advise_sampling",
+    "advise_streams",
     "advise_timing",
 ]

@@ -1,0 +1,1 @@
+"""The published claims on data streams, as a study."""
