@@ -20,7 +20,7 @@ import numpy as np
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Array, Bools, ClientIds, Int64s
-from .arrivals import Arrivals, check_rounds
+from .arrivals import MOST_ROWS, Arrivals, check_rounds
 
 
 class Span(NamedTuple):
@@ -56,6 +56,8 @@ class MemoryRule:
     def __init__(self, capacity: int | None = None) -> None:
         if capacity is not None and (type(capacity) is not int or capacity < 1):
             raise ConfigError(f"a memory must have room for at least 1 row, but has it for {capacity}.")
+        if capacity is not None and capacity > MOST_ROWS:
+            raise ConfigError(f"a memory has room for at most {MOST_ROWS:,} rows; leave it out to keep all.")
         self.capacity = capacity
 
     def begin(self, seed: int) -> None:
