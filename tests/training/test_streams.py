@@ -177,6 +177,19 @@ def test_a_resumed_run_has_the_same_bytes(federation, task, tmp_path, words, opt
         np.testing.assert_array_equal(values, resumed.metrics()[name])
 
 
+@pytest.mark.exact
+def test_a_checkpoint_that_knows_of_no_stream_is_enough(federation, task, tmp_path, monkeypatch):
+    options = {"out": tmp_path / "run", "checkpoint_every": 3, "rounds": 9, "per_round": 3}
+    kept = MemoryStream.state
+    monkeypatch.setattr(MemoryStream, "state", lambda self: {})
+    with pytest.raises(ZeroDivisionError):
+        train(federation, task, MemoryStream(*MOVING), observer=lambda r, _: 1 / (8 - r.round), **options)
+    monkeypatch.setattr(MemoryStream, "state", kept)
+    resumed = train(federation, task, MemoryStream(*MOVING), resume=True, **options)
+    whole = train(federation, task, MemoryStream(*MOVING), rounds=9, per_round=3)
+    assert largest_difference(whole.state, resumed.state) == 0
+
+
 def test_an_engine_made_for_another_stream_is_refused(federation, task):
     from unalike.engine import LocalEngine, Setting
 

@@ -5,6 +5,7 @@ import pytest
 
 from unalike import ConfigError, MemoryStream, data
 from unalike.data.streams import GivenImportance
+from unalike.data.streams.weights import MemorySize
 
 from .test_memory import SIZES, federation
 
@@ -49,6 +50,24 @@ def test_by_memory_size_every_row_counts_the_same():
 def test_rows_that_do_not_arrive_during_the_run_do_not_count():
     stream = begun("constant:2,2", weights="uniform", rounds=4)
     np.testing.assert_allclose(stream.importance(0), shares(np.array([30, 7, 8, 1, 8]), True))
+
+
+class Newest(MemorySize):
+    """The newest row of a client has all of its weight."""
+
+    def of_rows(self, ages, held):
+        owner = np.repeat(np.arange(len(held)), held)
+        return np.where(ages == 0, held[owner], 0).astype(np.float32)
+
+
+def test_rows_of_a_client_may_weigh_differently():
+    clients = federation()
+    stream = MemoryStream("constant:2", "fifo:5", Newest(), ordered=True)
+    stream.begin(clients, 3)
+    found = stream.select(3, np.array([2, 0]))
+    newest = clients.train.offsets[[2, 0]] + 7
+    assert found.rows[found.weights > 0].tolist() == newest.tolist()
+    assert found.weights.sum() == len(found.rows)
 
 
 def test_given_shares():
