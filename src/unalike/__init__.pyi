@@ -34,7 +34,7 @@ from .algorithms import (
     local_sgd,
 )
 from .core import pytrees
-from .data import Federation, Selection, Stream, load
+from .data import Federation, MemoryStream, Selection, Stream, load
 from .engine import ClientError
 from .errors import ConfigError, DataError, RunError, UnalikeError
 from .models import Batch, Model, Task
@@ -64,6 +64,7 @@ __all__ = [
     "Full",
     "Local",
     "LocalWork",
+    "MemoryStream",
     "Model",
     "Optimizer",
     "Participation",

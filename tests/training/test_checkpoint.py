@@ -144,10 +144,18 @@ def stopped(stopped_once, tmp_path):
 
 @pytest.mark.exact
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
-def test_kill_9_at_any_moment_changes_nothing(program, tmp_path, algorithm):
-    values = {**LONG, "algorithm": algorithm}
-    path, sleeps = tmp_path / "killed", random.Random(algorithm)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"algorithm": "fedavg"},
+        {"algorithm": "scaffold"},
+        {"stream": "poisson:0.2,0.25", "memory": "reservoir:30", "stream_weights": "fixed:0.5"},
+    ],
+    ids=lambda changes: next(iter(changes.values())),
+)
+def test_kill_9_at_any_moment_changes_nothing(program, tmp_path, changes):
+    values = {**LONG, **changes}
+    path, sleeps = tmp_path / "killed", random.Random(str(changes))
     command = ["run", *options(values), "--out", path]
     for _ in range(2):
         process = program(*command, "--quiet")

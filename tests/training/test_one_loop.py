@@ -188,7 +188,7 @@ def test_decentralised_training_equals_the_matrix_recursion():
 # ------------------------------------------------------------------ clients: rows and weights that change
 
 
-class Growing:
+class Growing(unalike.Stream):
     """In round r a client holds its first r + 1 rows, weighted by their age."""
 
     def __init__(self, federation):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data import Federation
-from ..data.stream_importance import (
+from ..data.streams.optimal_importance import (
     fresh_norm,
     historical_share,
     imbalance,

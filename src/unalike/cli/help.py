@@ -26,6 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("data", "label", "partition", "clients", "samples", "skew"),
         *("test_fraction", "validation_fraction", "unseen"),
     ),
+    "Stream": ("stream", "memory", "stream_weights"),
     "Model": ("model", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),

@@ -37,6 +37,11 @@ KINDS = {
     "data": Kind("data set", "source_registry", "data.sources.source", ("data/sources",)),
     "partitions": Kind("partition", "partition_registry", "data.partitions", ("data/partitions.py",)),
     "skews": Kind("skew", "skew_registry", "data.skews", ("data/skews.py",)),
+    "arrivals": Kind("arrivals", "arrival_registry", "data.streams.arrivals", ("data/streams",)),
+    "memories": Kind("memory", "memory_registry", "data.streams.memory", ("data/streams",)),
+    "stream-weights": Kind(
+        "stream weights", "stream_weight_registry", "data.streams.weights", ("data/streams",)
+    ),
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
     "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),
     "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
@@ -68,6 +73,9 @@ KINDS = {
 SETTINGS = {
     "partition": "partitions",
     "skew": "skews",
+    "stream": "arrivals",
+    "memory": "memories",
+    "stream_weights": "stream-weights",
     "model": "models",
     "metrics": "metrics",
     "algorithm": "algorithms",

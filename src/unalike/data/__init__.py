@@ -7,11 +7,12 @@ from .partition_plot import draw_partition
 from .partitions import partition_registry
 from .skews import skew_registry
 from .sources import Source, source_registry
-from .streams import Selection, Stream
+from .streams import MemoryStream, Selection, Stream
 from .validation import validate
 
 __all__ = [
     "Federation",
+    "MemoryStream",
     "Selection",
     "Source",
     "Split",

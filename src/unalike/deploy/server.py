@@ -49,7 +49,8 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
-    for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal"))):
+    streams = (("stream", None), ("memory", None), ("stream_weights", None))
+    for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")), *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
             raise ConfigError(f"{name} = {value!r} is not possible with real clients.")

@@ -77,6 +77,14 @@ class Setting(NamedTuple):
     aggregator: Aggregator = WeightedSum()
     """What the server makes of single uploads before they are mixed."""
 
+    def importance(self, round: int) -> Float64s:
+        """How much each client counts in a round: as the stream says, if it does; zeros where nobody has
+        anything to learn from."""
+        streamed = None if self.stream is None else self.stream.importance(round)
+        if streamed is not None:
+            return streamed
+        return self.federation.importance if self.part is None else self.part.importance
+
     @property
     def server(self) -> Server:
         """Who steps on what clients send."""

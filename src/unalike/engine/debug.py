@@ -121,7 +121,7 @@ class DebugEngine(Engine):
         upload, factor, report = receive_reply(self.setting.aggregator, reply, message, good)
         weight = 1.0 if step.weights.ndim > 1 else step.weights[place]
         weight = jnp.asarray(weight, jnp.float32) * (1.0 if factor is None else factor)
-        importance = jnp.asarray(self.setting.federation.importance[client], jnp.float32)
+        importance = jnp.asarray(self.setting.importance(step.number)[client], jnp.float32)
         sent = Uploads(upload, weight, importance, report["accepted"], jnp.asarray(client), message)
         return sent, report
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms import LocalWork, Messages
+from ..data.streams import Stream, StreamPart
 from ..errors import ConfigError
 from ..timing import Step
 from ..typing import ClientIds, Float64s, Int64s, Memory, PyTree
@@ -49,11 +50,15 @@ def local_steps(work: LocalWork, sizes: Int64s) -> Int64s:
 def shard_setting(setting: Setting, clients: ClientIds, devices: int | None = None) -> Setting:
     """The setting of some of the clients, who still know who they are in the whole."""
     federation = setting.federation
-    if setting.stream is not None:
-        raise ConfigError("streams name rows of the whole federation and cannot be cut; use engine = local.")
     part = Part(clients, federation.importance[clients], int(federation.train.sizes.max()))
     alone = replace(federation, given_importance=None).subset(clients)  # the part knows who counts how much
-    return setting._replace(federation=alone, part=part, devices=devices)
+    stream = part_stream(setting.stream, clients, federation.train.offsets)
+    return setting._replace(federation=alone, part=part, devices=devices, stream=stream)
+
+
+def part_stream(stream: Stream | None, clients: ClientIds, offsets: Int64s) -> Stream | None:
+    """The stream of some of the clients; `offsets` are those of the whole federation."""
+    return None if stream is None else StreamPart(stream, clients, offsets)
 
 
 class Shard:

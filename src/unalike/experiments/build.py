@@ -14,7 +14,8 @@ from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
 from ..core.catalogue import separate
 from ..core.registry import Registry
 from ..core.spec import Spec
-from ..data import Federation, load
+from ..data import Federation, MemoryStream, Stream, load
+from ..data.streams import arrival_registry, memory_registry, stream_weight_registry
 from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, metric_registry, model_registry
@@ -36,6 +37,9 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (hardware_registry, "hardware"),
     (discount_registry, "staleness"),
     (aggregator_registry, "aggregator"),
+    (arrival_registry, "stream"),
+    (memory_registry, "memory"),
+    (stream_weight_registry, "stream_weights"),
 )
 """Settings that name something, and where it is looked up."""
 
@@ -101,6 +105,20 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
     return aggregator_registry.make(experiment.aggregator, clients=clients)
 
 
+def make_stream(experiment: Experiment) -> Stream | None:
+    """Which rows clients hold in a round, and how much they count; None where all are there all the time."""
+    if experiment.stream is None:
+        for name in ("memory", "stream_weights"):
+            if getattr(experiment, name) is not None:
+                raise ConfigError(
+                    f"{name} = {getattr(experiment, name)!r} is about rows that arrive while training; say "
+                    "how they arrive with stream, such as constant:20."
+                )
+        return None
+    usual = "memory-size" if experiment.importance == "data" else "importance"
+    return MemoryStream(experiment.stream, experiment.memory, experiment.stream_weights or usual)
+
+
 def make_timing(experiment: Experiment) -> Timing:
     """When results arrive: a policy with its hardware, network and weights."""
     if experiment.network is not None:
@@ -149,6 +167,7 @@ def check(experiment: Experiment) -> Method:
             registry[spec]
     for words in separate(experiment.metrics or ""):
         metric_registry[Spec.parse(words)]
+    make_stream(experiment)
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:

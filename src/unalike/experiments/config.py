@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..core.plain_files import check_plain_file
-from ..core.spec import Spec
+from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
 
 Number = int | float | str | bool
@@ -56,6 +56,22 @@ class Experiment(BaseModel):
 
     unseen: float = Field(
         0.0, ge=0, lt=1, description="Part of the clients that join only after training, and are tested then."
+    )
+
+    stream: str | None = Field(
+        None,
+        description="How rows arrive while training, such as constant:20 (`unalike list arrivals`); all are "
+        "there from the start when not given.",
+    )
+    memory: str | None = Field(
+        None,
+        description="Which rows of a stream clients keep, such as reservoir:100, or a number of the newest "
+        "(`unalike list memories`); all when not given.",
+    )
+    stream_weights: str | None = Field(
+        None,
+        description="How much clients of a stream count, such as fixed:0.5 (`unalike list stream-weights`); "
+        "by the rows that they hold when not given.",
     )
 
     importance: str = Field(
@@ -191,6 +207,13 @@ class Experiment(BaseModel):
         """On a network, FedAvg is called DPASGD, unless another method is named."""
         networked = isinstance(values, dict) and values.get("network") is not None
         return {"algorithm": "dpasgd", **values} if networked else values
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _newest(cls, value: Any) -> Any:
+        """A number is the capacity of a memory that keeps the newest rows."""
+        numeric = isinstance(value, str) and isinstance(number_or_word(value), int | float)
+        return f"fifo:{value}" if numeric or type(value) in (int, float) else value
 
     @overload
     def spec(

@@ -25,7 +25,7 @@ from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import Out, train
 from ..typing import PyTree
-from .build import Method, check, make_aggregator, make_federation, make_task
+from .build import Method, check, make_aggregator, make_federation, make_stream, make_task
 from .build_participation import make_participation
 from .config import Experiment
 from .local_minima import fit_participation
@@ -103,6 +103,7 @@ def _trainer(
         task,
         method.algorithm,
         aggregator=make_aggregator(experiment, len(federation)),
+        stream=make_stream(experiment),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=who,

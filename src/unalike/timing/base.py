@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.registry import Registry
 from ..participation import Cohort
-from ..typing import Array, ClientIds, Float64s, Int64s
+from ..typing import Array, Bools, ClientIds, Float64s, Int64s
 
 if TYPE_CHECKING:
     from .clock.jobs import Jobs
@@ -58,6 +58,15 @@ class Step(NamedTuple):
             plain["messages"] = float(arrays["messages"])
         return cls(**{**arrays, **plain})
 
+    def only(self, kept: Bools, factors: Float64s | None = None) -> Step:
+        """The same step with some of its clients, whose weights may be multiplied."""
+        weights = self.weights if factors is None else self.weights * factors
+        given = {"jobs": self.jobs, "started": self.started, "finished": self.finished}
+        some: dict[str, Any] = {name: values[kept] for name, values in given.items() if values is not None}
+        return self._replace(
+            clients=self.clients[kept], versions=self.versions[kept], weights=weights[kept], **some
+        )
+
     @property
     def fresh(self) -> bool:
         """Whether everyone started from the newest model."""
@@ -83,6 +92,9 @@ class Timing:
     done."""
     mixes_by_matrix: ClassVar[bool] = False
     """Whether the weights of steps are matrices: there is no server, and receivers mix for themselves."""
+
+    by_cohort: ClassVar[bool] = True
+    """Whether the weights of steps are those of drawn cohorts."""
 
     def begin(self, clients: Clients) -> None:
         """Get ready for a run, and forget earlier ones."""

@@ -1,8 +1,8 @@
 """What must be saved so that a run can go on as if nothing had happened?  (Checkpoints.)
 
-The server's state, the clients' memories, the participation's, the timing's and the aggregator's own states,
-and the messages of older versions that a later step may start from. Everything else is a function of the
-seed.
+The server's state, the clients' memories, the participation's, the timing's, the aggregator's and the
+stream's own states, and the messages of older versions that a later step may start from. Everything else is a
+function of the seed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Found(NamedTuple):
     participation: dict[str, Array]
     timing: dict[str, Array]
     aggregator: dict[str, Array]
+    stream: dict[str, Array]
     messages: dict[str, Message]
     late: dict[str, Array]
     """The step that came after the clock had run out, if it had."""
@@ -51,7 +52,7 @@ class Checkpointer:
     def save(self) -> None:
         """Save a checkpoint of the run as it is now."""
         if self._folder:
-            late, now = self._steps.late, self._now
+            late, now, stream = self._steps.late, self._now, self._engine.setting.stream
             tree = {
                 "state": now.state,
                 "memory": now.memories.tensors(),
@@ -59,6 +60,7 @@ class Checkpointer:
                 "timing": self._steps.timing.state(),
                 "late": late.arrays() if late else {},
                 "aggregator": self._engine.setting.aggregator.state(),
+                "stream": stream.state() if stream else {},
             }
             self._folder.save_checkpoint(now.done, {**tree, "messages": now.history.older(now.done)})
 
@@ -93,6 +95,8 @@ class Checkpointer:
         except (KeyError, ValueError, IndexError):
             raise RunError(f"{self._folder.path} was made with another timing.") from None  # type: ignore[union-attr]
         self._steps.late = Step.of(found.late) if found.late else None
+        if found.stream and self._engine.setting.stream:
+            self._engine.setting.stream.restore(found.stream)
         if found.aggregator:
             self._engine.setting.aggregator.restore(found.aggregator)
 
@@ -112,6 +116,7 @@ def load_checkpoint(folder: RunFolder, state: State, message: Message) -> Found 
         _below(tensors, "participation"),
         _below(tensors, "timing"),
         _below(tensors, "aggregator"),
+        _below(tensors, "stream"),
         {version: restore(message, _below(older, version)) for version in versions},
         _below(tensors, "late"),
         folder.checkpoints.damaged,

@@ -77,7 +77,8 @@ class Recorder:
         self._waiting: list[TakenStep] = []
         self._last = time.perf_counter()
         if now.done == 0:
-            self._write(RoundReport(0, {}), evaluate=True)
+            stream = engine.setting.stream
+            self._write(RoundReport(0, stream.facts() if stream else {}), evaluate=True)
 
     def add(self, block: Block, outcome: Outcome) -> None:
         """A block was taken; what was taken before it is written meanwhile."""
@@ -104,15 +105,17 @@ class Recorder:
             self._write(RoundReport(self._now.done, {}), evaluate=True)
 
     def _observe(self, block: Block, outcome: Outcome) -> list[tuple[dict[str, float], list[dict[str, Any]]]]:
-        """Let the participation and the aggregator see the steps; what is to be recorded of it for each. The
-        engine's events belong to the last step."""
+        """Let the participation and the aggregator see the steps; what is to be recorded of it and of the
+        stream for each. The engine's events belong to the last step."""
         who, aggregator = self._participation, self._engine.setting.aggregator
+        stream = self._engine.setting.stream
         observed: list[tuple[dict[str, float], list[dict[str, Any]]]] = []
         for step, report in zip(block.steps, outcome.reports, strict=True):
             if who.learns and report:
                 reports = {name: np.asarray(values) for name, values in report.items()}
                 who.observe(step.number, Cohort(step.clients, step.weights), reports)
-            observed.append(aggregator.observe(step, report) if aggregator.observes else ({}, []))
+            columns, events = aggregator.observe(step, report) if aggregator.observes else ({}, [])
+            observed.append(({**columns, **(stream.columns(step.number) if stream else {})}, events))
         observed[-1][1].extend(self._engine.events())
         return observed
 

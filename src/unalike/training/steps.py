@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from itertools import chain, islice
 
+import numpy as np
+
 from ..engine import Engine, Setting
 from ..participation import Cohort, Participation, RoundContext, check_cohort
 from ..timing import Step, Timing
@@ -18,14 +20,18 @@ class Cohorts:
     """Draws the cohorts of a run, and remembers what is to be recorded of each."""
 
     def __init__(self, setting: Setting, engine: Engine, participation: Participation, now: Progress) -> None:
-        self._setting, self._engine, self._participation, self._now = setting, engine, participation, now
+        self.setting, self._engine, self._participation, self._now = setting, engine, participation, now
         self.everyone = participation.everyone
+        """Whether cohorts need not be drawn, for all are alike."""
         self._notes: dict[int, dict[str, ClientIds]] = {}
 
     def __call__(self, number: int) -> Cohort:
-        setting = self._setting
+        setting = self.setting
         queries = ClientQueries(self._engine, number, self._now)
-        context = RoundContext(number, setting.federation.importance, setting.seed, queries)
+        importance = setting.importance(number)
+        # Where nobody holds a row, somebody is drawn all the same; the step is emptied below.
+        importance = importance if importance.any() else setting.federation.importance
+        context = RoundContext(number, importance, setting.seed, queries)
         cohort = check_cohort(self._participation.cohort(context), len(setting.federation))
         self._notes[number] = {**cohort.notes, **queries.asked}
         return cohort
@@ -35,11 +41,36 @@ class Cohorts:
         return self._notes.pop(number, {})
 
 
+class StreamedWeights:
+    """Gives steps the weights that follow a stream: p_i(t) in place of the federation's p_i.
+
+    Drawn cohorts have them already; other weights are multiplied by p_i(t) / p_i. Clients that count for
+    nothing, because they hold no rows, are left out. Mixing matrices stay as they are.
+    """
+
+    def __init__(self, setting: Setting, by_cohort: bool) -> None:
+        self._setting, self._by_cohort = setting, by_cohort
+        self._usual = setting.federation.importance
+
+    def __call__(self, step: Step) -> Step:
+        stream = self._setting.stream
+        now = None if stream is None else stream.importance(step.number)
+        if now is None or step.weights.ndim > 1:
+            return step
+        counts, usual = now[step.clients], self._usual[step.clients]
+        if self._by_cohort:
+            return step.only(counts > 0)
+        return step.only((counts > 0) & (usual > 0), counts / np.where(usual > 0, usual, 1.0))
+
+
 class Steps:
     """The steps of a timing up to a number of rounds, and until the clock runs out."""
 
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
+        self._weighted = StreamedWeights(cohorts.setting, timing.by_cohort)
+        if timing.by_cohort and cohorts.setting.stream is not None:
+            cohorts.everyone = False
         self.late: Step | None = None
         """The step that came after the clock had run out, kept for a run that goes on."""
 
@@ -47,7 +78,7 @@ class Steps:
         """Those after `done` steps, until there are `rounds` of them."""
         held = [] if self.late is None else [self.late]
         self.late = None
-        later = self.timing.steps(self.cohorts, done + len(held))
+        later = map(self._weighted, self.timing.steps(self.cohorts, done + len(held)))
         for step in islice(chain(held, later), rounds - done):
             if step.time > self.until:
                 self.late = step

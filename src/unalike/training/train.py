@@ -68,11 +68,11 @@ def train(
     `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who
     takes part; `timing` says when results arrive, and `until` stops the simulated clock; `aggregator` says
     what the server makes of single uploads before they are mixed (an `engine` that is an object has one of
-    its own). With `out`, the run is a folder that survives a crash, and `resume=True` goes on from its newest
-    checkpoint. `initial` starts from a given server state, such as `other_run.history.state(5)`;
-    `keep_history` keeps every version for that. `observer(report, rounds)` is called after every round with
-    what happened in it (`report.round`, `report.metrics`) and how many rounds are expected, for progress bars
-    and logs.
+    its own); `stream` says which rows clients hold in a round. With `out`, the run is a folder that survives
+    a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts from a given server state,
+    such as `other_run.history.state(5)`; `keep_history` keeps every version for that. `observer(report,
+    rounds)` is called after every round with what happened in it (`report.round`, `report.metrics`) and how
+    many rounds are expected, for progress bars and logs.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
@@ -94,6 +94,8 @@ def train(
     who.check(len(federation), rounds or 0)
     check_draw(who, federation.importance, seed)
     if isinstance(engine, str):
+        if stream is not None:
+            stream.begin(federation, seed, rounds)
         algorithm = algorithm.prepare(task, federation)
         mixer, watch = aggregator or WeightedSum(), watched_by(who)
         setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
@@ -101,6 +103,10 @@ def train(
     else:
         runs_on = engine
         _check_engine(engine.setting, federation, task, seed, who, aggregator)
+        if stream not in (None, engine.setting.stream):
+            raise ConfigError("the engine was made for another stream; let train make it, by its name.")
+        if engine.setting.stream is not None:
+            engine.setting.stream.begin(federation, seed, rounds)
     with _closed_on_error(runs_on if isinstance(engine, str) else None):
         ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
         cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)

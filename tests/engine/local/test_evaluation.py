@@ -8,7 +8,7 @@ import pytest
 
 from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork
 from unalike.core.pytrees import largest_difference
-from unalike.data import Selection
+from unalike.data import Selection, Stream
 from unalike.engine import DebugEngine, LocalEngine, Memories, Messages, Setting
 
 from .. import toys
@@ -143,7 +143,7 @@ def test_clients_that_train_alone_are_judged_by_their_own_models(federation, tas
     assert np.allclose(found["loss"][[0, 3, 4]], fresh["loss"][[0, 3, 4]], atol=1e-5)
 
 
-class LastRows:
+class LastRows(Stream):
     """A stream: in round r every client holds only its last rows, with weights of two."""
 
     def __init__(self, split):

@@ -194,9 +194,15 @@ def test_there_are_not_more_workers_than_clients():
     assert len(RayEngine(setting=setting).pool.shares) == 1
 
 
-def test_streams_are_refused(federation):
-    with pytest.raises(ConfigError, match="streams name rows of the whole federation"):
-        RayEngine(setting=Setting(federation, None, None, 0, stream=object()))
+def test_a_stream_is_the_same_on_a_cluster(federation):
+    """Workers hold some of the clients; which rows these have depends on what they are in the whole."""
+    one, other = (
+        train(
+            federation, Scaffold(**SETTINGS), where, stream=unalike.MemoryStream("poisson:1", "reservoir:2")
+        )
+        for where in ("ray:2", "local")
+    )
+    assert gap(one, other) < 1e-5
 
 
 def test_without_ray_the_extra_is_named(federation, monkeypatch):

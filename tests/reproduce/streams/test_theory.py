@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data import stream_importance
+from unalike.data.streams import optimal_importance
 from unalike.reproduce import run_study
 from unalike.reproduce.streams import theory
 from unalike.reproduce.streams.data import CELLS, FRACTIONS, SETTINGS
@@ -62,8 +62,8 @@ def test_roots_that_are_not_separate_are_caught(monkeypatch):
     """One root over both sums was a way to read the formula."""
 
     def one_root(importance, shares, fresh, ratio):
-        first = stream_importance.fresh_norm(importance, fresh)
-        return np.sqrt(first**2 + ratio * np.sqrt(stream_importance.imbalance(importance, shares)))
+        first = optimal_importance.fresh_norm(importance, fresh)
+        return np.sqrt(first**2 + ratio * np.sqrt(optimal_importance.imbalance(importance, shares)))
 
     monkeypatch.setattr(theory, "psi", one_root)
     assert any("SLSQP" in claim.claim for claim in broken(theory.solver_claims(10)))
@@ -79,7 +79,7 @@ def test_importances_that_forget_the_noise_are_caught(monkeypatch):
 
 
 def test_a_closed_form_with_a_wrong_number_of_fresh_clients_is_caught(monkeypatch):
-    honest = stream_importance.best_historical_share
+    honest = optimal_importance.best_historical_share
     monkeypatch.setattr(theory, "best_historical_share", lambda f, kappa: honest(f, kappa**2))
     (caught,) = broken(theory.solver_claims(10))
     assert "closed form" in caught.claim

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from unalike.data.stream_importance import optimal_importance, psi, share_out
-from unalike.data.stream_weights import client_totals, gradient_variability
+from unalike.data.streams.optimal_importance import optimal_importance, psi, share_out
+from unalike.data.streams.realized_weights import client_totals, gradient_variability
 from unalike.errors import ConfigError
 from unalike.theory.streams.bounds import (
     Problem,

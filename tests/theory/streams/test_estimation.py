@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from unalike.data.stream_importance import Terms
+from unalike.data.streams.optimal_importance import Terms
 from unalike.errors import ConfigError
 from unalike.theory.streams.bounds import Problem, coefficients
 from unalike.theory.streams.estimation import Constants, LocalReport

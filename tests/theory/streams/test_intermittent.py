@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.stream_weights import realized_importance
+from unalike.data.streams.realized_weights import realized_importance
 from unalike.errors import ConfigError
 from unalike.theory.streams.intermittent import active_places, presence, present_importance
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.stream_importance import imbalance, optimal_importance, psi, share_out
+from unalike.data.streams.optimal_importance import imbalance, optimal_importance, psi, share_out
 from unalike.theory.streams.tradeoff import (
     best_bound,
     bound_at,

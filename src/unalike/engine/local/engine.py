@@ -214,7 +214,7 @@ class LocalEngine(Engine):
             batches,
             round if rounds is None else rounds,
             weights,
-            self.importance[clients],
+            (self.importance if setting.stream is None else setting.importance(round))[clients],
             client=numbers,
             start=placed.start,
             size=sizes,

@@ -117,8 +117,6 @@ def _evaluate(sent: SentMessages, split: str, round: int, clients: ClientIds) ->
 
 def _cores(cores: int | None, setting: Setting) -> int:
     """Cores of each worker."""
-    if setting.stream is not None:
-        raise ConfigError("streams name rows of the whole federation and cannot be cut; use engine = local.")
     _check("the number of cores per worker", cores)
     _check("devices, the number of cores per worker,", setting.devices)
     if cores is not None and setting.devices not in (None, cores):

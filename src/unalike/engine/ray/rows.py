@@ -17,9 +17,10 @@ import numpy as np
 from ...data.federation import Federation, Split
 from ...data.splitting import PARTS
 from ...errors import DataError
-from ...typing import Array, ClientIds
+from ...typing import Array, ClientIds, Int64s
 from ..base import Part, Setting
 from ..local.rows import aligned
+from ..shards import part_stream
 
 
 class OnDisk(NamedTuple):
@@ -49,6 +50,8 @@ class ShardRows(NamedTuple):
     everyone: bool
     part: Part
     """Which clients are the worker's, and what they are in the whole."""
+    offsets: Int64s | None = None
+    """Where clients' rows begin in the whole federation, if a stream speaks of these."""
 
 
 def on_disk(array: Array) -> OnDisk | None:
@@ -71,19 +74,21 @@ def pack(setting: Setting, clients: ClientIds) -> ShardRows:
     whole = setting.federation
     part = Part(clients, whole.importance[clients], int(whole.train.sizes.max()))
     rows = replace(whole, given_importance=None)  # the part knows; a shard's shares would mean nothing
+    offsets = None if setting.stream is None else whole.train.offsets
     if on_disk(rows.train.x) is None:
-        return ShardRows(rows.subset(clients), False, part)
-    return ShardRows(_each_array(rows, lambda array: on_disk(array) or array), True, part)
+        return ShardRows(rows.subset(clients), False, part, offsets)
+    return ShardRows(_each_array(rows, lambda array: on_disk(array) or array), True, part, offsets)
 
 
 def unpack(setting: Setting, rows: ShardRows) -> Setting:
     """The setting of a worker's clients, with rows in its own memory; `setting` lacks only the federation."""
-    federation, everyone, (numbers, importance, largest) = rows
+    federation, everyone, (numbers, importance, largest), offsets = rows
     if everyone:
         opened = _each_array(federation, lambda a: a.open() if isinstance(a, OnDisk) else a)
         federation = opened.subset(numbers)
     part = Part(np.array(numbers), np.array(importance), largest)
-    return setting._replace(federation=_each_array(federation, owned), part=part)
+    stream = None if offsets is None else part_stream(setting.stream, part.numbers, np.array(offsets))
+    return setting._replace(federation=_each_array(federation, owned), part=part, stream=stream)
 
 
 def owned(array: Array) -> Array:

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 import scipy
 
-from ...data.stream_importance import (
+from ...data.streams.optimal_importance import (
     best_historical_share,
     historical_share,
     imbalance,
@@ -25,8 +25,7 @@ from ...data.stream_importance import (
     psi,
     share_out,
 )
-from ...data.stream_solvers import fixed_point
-from ...data.stream_weights import (
+from ...data.streams.realized_weights import (
     client_totals,
     constant_weights,
     effective_samples,
@@ -36,6 +35,7 @@ from ...data.stream_weights import (
     round_weights,
     row_importance,
 )
+from ...data.streams.solvers import fixed_point
 from ...models.catalogue import model_registry
 from ...theory.streams.bounds import variability_bound
 from ...theory.streams.lower_bound import lasting_gap, measured_gap

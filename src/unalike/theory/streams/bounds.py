@@ -20,8 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...data.stream_importance import fresh_norm, imbalance
-from ...data.stream_weights import check_weights, realized_importance, round_importance, round_weights
+from ...data.streams.optimal_importance import fresh_norm, imbalance
+from ...data.streams.realized_weights import (
+    check_weights,
+    realized_importance,
+    round_importance,
+    round_weights,
+)
 from ...errors import ConfigError
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from ...data.stream_importance import Terms
+from ...data.streams.optimal_importance import Terms
 from ...errors import ConfigError
 
 STILL = 1e-12

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...data.stream_importance import share_out
+from ...data.streams.optimal_importance import share_out
 from ...errors import ConfigError
 from ...typing import Bools, Float64s
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...data.stream_importance import best_historical_share
+from ...data.streams.optimal_importance import best_historical_share
 from ...typing import Float64s
 
 

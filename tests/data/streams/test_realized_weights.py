@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unalike.data.stream_importance import imbalance, share_out
-from unalike.data.stream_weights import (
+from unalike.data.streams.optimal_importance import imbalance, share_out
+from unalike.data.streams.realized_weights import (
     client_totals,
     constant_weights,
     effective_samples,

@@ -1,7 +1,7 @@
 """Do slower methods find the same importances?  (Majorisation and projected gradients for data streams.)
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), recommend projected gradients for
-their bounds psi and phi (:mod:`.stream_importance`). The steps here replace each root by the parabola that
+their bounds psi and phi (:mod:`.optimal_importance`). The steps here replace each root by the parabola that
 touches it,
 
     x <= x^2 / (2 a) + a / 2,     equal where x = a,
@@ -17,8 +17,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..typing import Bools, Float64s
-from .stream_importance import (
+from ...typing import Bools, Float64s
+from .optimal_importance import (
     Terms,
     check_shares,
     fresh_norm,

@@ -22,8 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ..errors import ConfigError
-from ..typing import Bools, Float64s
+from ...errors import ConfigError
+from ...typing import Bools, Float64s
 
 LARGEST = 1e15
 """An r beyond which fresh clients count nothing."""

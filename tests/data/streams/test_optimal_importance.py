@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from unalike.data.stream_importance import (
+from unalike.data.streams.optimal_importance import (
     Terms,
     best_historical_share,
     historical_share,
@@ -17,7 +17,7 @@ from unalike.data.stream_importance import (
     psi,
     share_out,
 )
-from unalike.data.stream_solvers import fixed_point, general_importance, project, projected_gradient
+from unalike.data.streams.solvers import fixed_point, general_importance, project, projected_gradient
 from unalike.errors import ConfigError
 
 

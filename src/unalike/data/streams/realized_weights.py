@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConfigError
-from ..typing import Float64s
+from ...errors import ConfigError
+from ...typing import Float64s
 
 
 def client_totals(weights: ArrayLike, owners: ArrayLike, clients: int) -> Float64s:

@@ -1,0 +1,29 @@
+"""Which rows does a client hold now?  (Data streams: arrivals x memory x weights.)"""
+
+from .arrivals import Arrivals, arrival_registry
+from .base import Selection, Stream, StreamPart
+from .memory import MemoryRule, memory_registry
+from .random_arrivals import Bursts, Poisson
+from .ranked_memory import Balanced, Reservoir
+from .stream import MemoryStream
+from .trace import RecordedArrivals
+from .weights import GivenImportance, StreamWeights, stream_weight_registry
+
+__all__ = [
+    "Arrivals",
+    "Balanced",
+    "Bursts",
+    "GivenImportance",
+    "MemoryRule",
+    "MemoryStream",
+    "Poisson",
+    "RecordedArrivals",
+    "Reservoir",
+    "Selection",
+    "Stream",
+    "StreamPart",
+    "StreamWeights",
+    "arrival_registry",
+    "memory_registry",
+    "stream_weight_registry",
+]

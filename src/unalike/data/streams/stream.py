@@ -1,0 +1,158 @@
+"""What do clients hold, and how much do they count?  (A data stream: arrivals x memory x weights.)
+
+    arrived rows  ->  memory I_m(t)  ->  W_m(t) = sum_{j in I_m(t)} lambda_m(t, j)  ->  p_m(t) = W_m(t) / W(t)
+
+(Marfoq, Neglia, Kameni and Vidal, "Federated Learning for Data Streams", 2023, algorithm 1). A client's rows
+arrive in an order that the seed shuffles, or, when `ordered`, in their order in the federation. All of it is
+a function of (seed, round); what is saved only spares counting again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...core.random import bits
+from ...errors import ConfigError
+from ...typing import Array, ClientIds, Float64s, Int64s
+from ..federation import Federation, Split
+from .arrivals import Arrivals, arrival_registry
+from .base import Selection, Stream
+from .memory import Candidates, MemoryRule, Span, make_memory
+from .ranked_memory import ranks
+from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
+
+
+class MemoryStream(Stream):
+    """Rows that arrive, of which clients keep some.
+
+    >>> stream = MemoryStream("constant:2", memory=3)
+    >>> x, owners = np.zeros((8, 1)), np.repeat([0, 1], 4)
+    >>> stream.begin(Federation.from_owners(x, np.zeros(8), owners, classes=None), seed=0)
+    >>> [len(stream.select(round, np.array([0])).rows) for round in range(3)]
+    [2, 3, 3]
+    """
+
+    def __init__(
+        self,
+        arrivals: str | Arrivals,
+        memory: str | int | MemoryRule | None = None,
+        weights: str | StreamWeights = "memory-size",
+        *,
+        ordered: bool = False,
+    ) -> None:
+        self.arrivals = arrival_registry.make(arrivals) if isinstance(arrivals, str) else arrivals
+        self.memory = memory if isinstance(memory, MemoryRule) else make_memory(memory)
+        self.weights = stream_weight_registry.make(weights) if isinstance(weights, str) else weights
+        self.ordered = ordered
+
+    def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
+        train = federation.train
+        self._offsets, self._sizes, self._horizon = train.offsets, train.sizes, rounds
+        self._row_bytes = (train.x.nbytes + train.y.nbytes) // max(len(train.y), 1)
+        self._labels = train.y if self.memory.needs_labels else None
+        if self.memory.needs_labels and federation.classes is None:
+            raise ConfigError("a balanced memory needs one class per row; use reservoir instead.")
+        self._order = np.arange(len(train.y)) if self.ordered else shuffled_rows(train, seed)
+        self.arrivals.begin(train.sizes, seed)
+        self.memory.begin(seed)
+        self._own = federation.importance
+        self._weigh()
+        self._last: tuple[int, Int64s, Float64s] | None = None
+
+    def _weigh(self) -> None:
+        known = self._horizon is not None and self._horizon > 0
+        totals = self.arrivals.arrived((self._horizon or 1) - 1) if known else self._sizes
+        self.weights.begin(Collected(totals, self.arrivals.historical, self._own))
+
+    def select(self, round: int, clients: ClientIds) -> Selection:
+        span = self._span(round)
+        first, last = span.first[clients], span.last[clients]
+        sizes = np.maximum(last - first, 0)
+        owner = np.repeat(np.arange(len(clients)), sizes)
+        index = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
+        rows = self._order[np.repeat(self._offsets[clients], sizes) + index]
+        labels = None if self._labels is None else self._labels[rows]
+        kept = self.memory.keeps(Candidates(owner, clients[owner], index, labels))
+        if kept is not None:
+            kept |= self.arrivals.exempt[clients[owner]]
+            owner, index, rows = owner[kept], index[kept], rows[kept]
+        held = np.bincount(owner, minlength=len(clients))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(held)])
+        weights = self.weights.of_rows(last[owner] - 1 - index, held)
+        # In the federation's order: whoever holds all of its rows trains as without a stream.
+        place = np.lexsort((rows, owner))
+        return Selection(rows[place], offsets, None if weights is None else weights[place])
+
+    def held(self, round: int) -> Int64s:
+        """How many rows each client holds in a round."""
+        return self._now(round)[0]
+
+    def importance(self, round: int) -> Float64s:
+        return self._now(round)[1]
+
+    def columns(self, round: int) -> dict[str, float]:
+        held, importance = self._now(round)
+        arrived = self.arrivals.arrived(round).sum() - self.arrivals.arrived(round - 1).sum()
+        squares = float((importance**2 / np.maximum(held, 1)).sum())
+        effective = {"effective_samples": 1 / squares} if squares else {}
+        return {"arrived": float(arrived), "held": float(held.sum()), **effective}
+
+    def facts(self) -> dict[str, float]:
+        room = self._sizes if self.memory.capacity is None else np.minimum(self._sizes, self.memory.capacity)
+        most = np.where(self.arrivals.exempt, self._sizes, room)
+        return {"memory_bytes": float(most.sum() * self._row_bytes)}
+
+    def state(self) -> dict[str, Array]:
+        parts = {"arrivals": self.arrivals.state(), "memory": self.memory.state()}
+        inside = {f"{part}/{name}": value for part, of in parts.items() for name, value in of.items()}
+        return {**inside, "horizon": np.array(-1 if self._horizon is None else self._horizon)}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        if "horizon" in state:  # a run that goes on for longer keeps the weights that it began with
+            horizon = int(state["horizon"])
+            self._horizon = None if horizon < 0 else horizon
+            self._weigh()
+        self.arrivals.restore(_below(state, "arrivals/"))
+        self.memory.restore(_below(state, "memory/"))
+        self._last = None
+
+    def _span(self, round: int) -> Span:
+        span = self.memory.span(self.arrivals, round)
+        if not self.arrivals.exempt.any():
+            return span
+        free = self.arrivals.exempt
+        return Span(
+            np.where(free, self.arrivals.gone(round), span.first),
+            np.where(free, self.arrivals.arrived(round), span.last),
+        )
+
+    def _now(self, round: int) -> tuple[Int64s, Float64s]:
+        """Rows held and shares of all clients; those of the last round that was asked for are kept."""
+        if self._last is None or self._last[0] != round:
+            span = self._span(round)
+            held = np.where(self.arrivals.exempt, span.sizes, self.memory.held(span))
+            self._last = (round, held, shares_of(self.weights.totals(held)))
+        return self._last[1:]
+
+
+def shares_of(totals: Float64s) -> Float64s:
+    """Weights that sum to one, without those that are next to nothing; zeros where there is no weight."""
+    whole = totals.sum()
+    shares = totals / whole if whole > 0 else np.zeros(len(totals))
+    return shares if shares.min(initial=1.0) >= NOTHING else np.where(shares < NOTHING, 0.0, shares)
+
+
+def shuffled_rows(train: Split, seed: int) -> Int64s:
+    """All rows, each client's in an order of its own that depends on the seed, the client and the row."""
+    owners = train.owners.astype(np.int64)
+    inside = np.arange(len(owners)) - train.offsets[owners]
+    rows = np.empty(len(owners), np.int64)
+    place = ranks(owners, bits(seed, "arrival order", owners, inside))
+    rows[train.offsets[owners] + place] = np.arange(len(owners))
+    return rows
+
+
+def _below(state: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -1,0 +1,163 @@
+"""How much does each client count while rows come and go?  (Weights of rows and clients in a stream.)
+
+For a vector p of shares, every row of client m weighs lambda_m(t, j) = p_m / |I_m(t)|, so that the client
+counts W_m(t) = p_m in every round in which it holds rows, and
+
+    p_m(t) = p_m / sum of p_k over the clients k that hold rows
+
+(Marfoq, Neglia, Kameni and Vidal, "Federated Learning for Data Streams", 2023, section 5). A strategy is a
+choice of p: N_m are the rows that client m receives in the whole run, "historical" clients have all of theirs
+from the start, "fresh" ones receive theirs while training.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core.registry import Registry
+from ...errors import ConfigError
+from ...typing import Bools, Float32s, Float64s, Int64s
+from ..importance import check_importance, importance_of
+from .optimal_importance import optimal_importance
+
+NOTHING = 1e-12
+"""A client that counts less than this is not trained."""
+
+
+class Collected(NamedTuple):
+    """What is known of the clients before a run."""
+
+    totals: Int64s
+    """Rows that each receives in the whole run."""
+    historical: Bools
+    importance: Float64s
+    """How much each counts in the federation, without a stream."""
+
+
+class StreamWeights:
+    """How much clients count; a strategy says :meth:`shares`, once for a run."""
+
+    def begin(self, clients: Collected) -> None:
+        """Get ready for a run, and forget earlier ones."""
+        self.given = self.shares(clients)
+
+    def shares(self, clients: Collected) -> Float64s:
+        """p: how much each client counts, not necessarily with sum one."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how much clients count.")
+
+    def totals(self, held: Int64s) -> Float64s:
+        """W_m(t): the weight of all rows of each client together, when it holds so many."""
+        return np.where(held > 0, self.given, 0.0)
+
+    def of_rows(self, ages: Int64s, held: Int64s) -> Float32s | None:
+        """The weights of some clients' rows, with mean one in each client, by how many rows have arrived
+        after each; None means that all are equal."""
+        return None
+
+
+stream_weight_registry: Registry[StreamWeights] = Registry("stream weights")
+
+
+@stream_weight_registry.add("memory-size")
+class MemorySize(StreamWeights):
+    """Clients count by the rows that they hold now; every row in memory counts the same."""
+
+    def shares(self, clients: Collected) -> Float64s:
+        return np.ones(len(clients.totals))
+
+    def totals(self, held: Int64s) -> Float64s:
+        return held.astype(np.float64)
+
+
+@stream_weight_registry.add("uniform")
+class Uniform(StreamWeights):
+    """Clients count by the rows that they receive in the whole run, n_m = N_m / N."""
+
+    def shares(self, clients: Collected) -> Float64s:
+        return clients.totals / max(int(clients.totals.sum()), 1)
+
+
+@stream_weight_registry.add("fixed")
+class Fixed(StreamWeights):
+    """`fixed:0.8` gives historical clients 0.8 together and fresh ones the rest, each by its rows."""
+
+    def __init__(self, historical: float) -> None:
+        if not 0 <= historical <= 1:
+            raise ConfigError(f"the share of historical clients must be from 0 to 1, but is {historical}.")
+        self.historical = historical
+
+    def shares(self, clients: Collected) -> Float64s:
+        old = np.where(clients.historical, clients.totals, 0)
+        new = clients.totals - old
+        if self.historical > 0 and not old.any():
+            raise ConfigError(
+                "no client has historical data to weigh; say how many have, such as --stream constant:20,0.5."
+            )
+        if self.historical < 1 and not new.any():
+            raise ConfigError(
+                "no client receives fresh data to weigh; choose other stream weights, such as uniform."
+            )
+        shares = self.historical * old / max(int(old.sum()), 1)
+        return shares + (1 - self.historical) * new / max(int(new.sum()), 1)
+
+
+@stream_weight_registry.add("historical")
+class HistoricalOnly(Fixed):
+    """Only clients with historical data count, by their rows."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+
+
+@stream_weight_registry.add("fresh")
+class FreshOnly(Fixed):
+    """Only clients that receive data while training count, by their rows."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+
+
+@stream_weight_registry.add("importance")
+class OwnImportance(StreamWeights):
+    """Clients count as they do without a stream, while they hold rows."""
+
+    def shares(self, clients: Collected) -> Float64s:
+        return clients.importance
+
+
+@stream_weight_registry.add("optimal")
+class Optimal(StreamWeights):
+    """`optimal:0.15` minimises the published bound, with c2/c1 = 0.15 (`unalike advise stream` estimates it)."""
+
+    def __init__(self, ratio: float) -> None:
+        if not ratio >= 0:
+            raise ConfigError(f"the ratio c2/c1 must not be negative, but is {ratio}.")
+        self.ratio = ratio
+
+    def shares(self, clients: Collected) -> Float64s:
+        rows = clients.totals / max(int(clients.totals.sum()), 1)
+        return optimal_importance(rows, ~clients.historical, self.ratio)
+
+
+class GivenImportance(StreamWeights):
+    """Shares p_m that somebody has computed, one for each client."""
+
+    def __init__(self, importance: ArrayLike) -> None:
+        self.importance = check_importance(np.asarray(importance, np.float64))
+
+    def shares(self, clients: Collected) -> Float64s:
+        return check_importance(self.importance, len(clients.totals))
+
+
+@stream_weight_registry.add("given")
+class ImportanceFile(StreamWeights):
+    """`given:FILE` reads one share per client, which sum to one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = str(path)
+
+    def shares(self, clients: Collected) -> Float64s:
+        return importance_of(self.path, clients.totals)
