@@ -130,7 +130,7 @@ class OwnImportance(StreamWeights):
 
 @stream_weight_registry.add("optimal")
 class Optimal(StreamWeights):
-    """`optimal:0.15` minimises the published bound, with c2/c1 = 0.15 (`unalike advise stream` estimates it)."""
+    """`optimal:0.15` minimises the published bound for c2/c1 = 0.15 (see `unalike advise stream`)."""
 
     def __init__(self, ratio: float) -> None:
         if not ratio >= 0:
