@@ -5,6 +5,8 @@ from .base import Selection, Stream, StreamPart
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
 from .ranked_memory import Balanced, Reservoir
+from .realized_weights import effective_samples
+from .row_importances import row_importance
 from .stream import MemoryStream
 from .trace import RecordedArrivals
 from .weights import GivenImportance, StreamWeights, stream_weight_registry
@@ -24,6 +26,8 @@ __all__ = [
     "StreamPart",
     "StreamWeights",
     "arrival_registry",
+    "effective_samples",
     "memory_registry",
+    "row_importance",
     "stream_weight_registry",
 ]

@@ -64,13 +64,13 @@ def row_importance(weights: ArrayLike) -> Float64s:
 
 
 def effective_samples(rows: ArrayLike) -> float:
-    """N_eff = 1 / sum_j p_j^2, from what every row counts.
+    """N_eff = 1 / sum_j p_j^2, from what every row counts; 0 where nothing does.
 
     >>> effective_samples([0.25, 0.25, 0.25, 0.25]), effective_samples([1.0, 0.0])
     (4.0, 1.0)
     """
     p = np.asarray(rows, np.float64)
-    return float(p.sum() ** 2 / (p @ p))
+    return float(p.sum() ** 2 / (p @ p)) if p.any() else 0.0
 
 
 def constant_weights(importance: ArrayLike, held: ArrayLike) -> Float64s:

@@ -89,6 +89,10 @@ class MemoryStream(Stream):
         """How many rows each client holds in a round."""
         return self._now(round)[0]
 
+    def totals(self, round: int) -> Float64s:
+        """W_m(t): the weight of all rows that each client holds in a round."""
+        return self.weights.totals(self.held(round))
+
     def importance(self, round: int) -> Float64s:
         return self._now(round)[1]
 
