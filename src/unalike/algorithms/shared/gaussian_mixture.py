@@ -3,7 +3,8 @@
 Components are N(mu_j, I). A client's rows enter only by sums, so that what the server makes of all clients'
 sums is the M-step of the pooled rows, with mixture weights of each client's own (as in FEM-OMD):
 
-    f_j(x)   =  (2 pi)^(-d/2) exp(-|x - mu_j|^2 / 2),   r[i, j]  =  weight_j f_j(x_i) / sum_l weight_l f_l(x_i)
+    f_j(x)   =  (2 pi)^(-d/2) exp(-|x - mu_j|^2 / 2)
+    r[i, j]  =  weight_j f_j(x_i) / sum_l weight_l f_l(x_i)
     S0_j     =  sum_i r[i, j],      S1_j  =  sum_i r[i, j] x_i;      mu_j  <-  sum_c S1_cj / sum_c S0_cj
 """
 
