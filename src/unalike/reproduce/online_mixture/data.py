@@ -117,8 +117,7 @@ def _game(
 ) -> tuple[State, Memory, tuple[jax.Array, jax.Array]]:
     task, (means, weights) = gaussian_task(world.dimension), truth
     usual = weights.mean(axis=0)
-    memory = algorithm.init_client(task, algorithm.broadcast(task, state), key)
-    memories = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (world.clients, *leaf.shape)), memory)
+    memories = fresh_memories(task, algorithm, state, world.clients)
 
     def step(
         carry: tuple[State, Memory], t: jax.Array
@@ -135,6 +134,12 @@ def _game(
 
     (state, memories), losses = lax.scan(step, (state, memories), jnp.arange(world.steps))
     return state, memories, losses
+
+
+def fresh_memories(task: Task, algorithm: Algorithm, state: State, clients: int) -> Memory:
+    """What clients remember before they have played."""
+    memory = algorithm.init_client(task, algorithm.broadcast(task, state), jax.random.key(0))
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (clients, *leaf.shape)), memory)
 
 
 def time_step(

@@ -1,4 +1,4 @@
-"""In which changing worlds do labels tell components apart?  (Discriminative games, and real digits.)
+"""In which changing worlds do labels tell components apart?  (Discriminative games.)
 
 Classes are Gaussians around means of one length. Either every component has its own names for them (a random
 permutation of labels: one model must fail), or every component is a group of classes (as published).
@@ -19,7 +19,7 @@ from ...algorithms import Algorithm, FedOMD, FemOMD, LocalWork, Optimizer
 from ...core.random import generator
 from ...models import Model, Task
 from ...typing import Float64s, Memory, Params, State
-from .data import ALPHA, as_client, time_step
+from .data import ALPHA, as_client, fresh_memories, time_step
 
 CLASSES = 10
 GROUPS = (3, 3, 2, 2)
@@ -91,7 +91,7 @@ def softmax_regression(dimension: int) -> Task:
     return Task.classification(Model(init, apply), CLASSES)
 
 
-def mixture_player(outer: str = "last", rate: float = RATE) -> FemOMD:
+def mixture_player(outer: str = "last", rate: float = RATE, rows: int = ROWS) -> FemOMD:
     """FEM-OMD with one step of descent; its loss is a mean over rows, so the rate is that of a sum times
     them."""
     return FemOMD(
@@ -100,7 +100,7 @@ def mixture_player(outer: str = "last", rate: float = RATE) -> FemOMD:
         inner_start="played",
         weight_rate=0.05,
         work=LocalWork(steps=1, batch_size=0),
-        optimizer=Optimizer("sgd", ROWS * rate),
+        optimizer=Optimizer("sgd", rows * rate),
     )
 
 
@@ -118,13 +118,7 @@ def accuracies(world: Labels, algorithm: Algorithm, seed: int) -> Float64s:
 def _game(world: Labels, algorithm: Algorithm, drawn: Drawn, key: jax.Array) -> jax.Array:
     task = softmax_regression(world.dimension)
     state = algorithm.init(task, jax.random.fold_in(key, world.steps))
-    memory = algorithm.init_client(task, algorithm.broadcast(task, state), key)
-    memories = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (world.clients, *leaf.shape)), memory)
-
-    def tested(state: State, memory: Memory, x: jax.Array, y: jax.Array) -> jax.Array:
-        message = algorithm.broadcast(task, state)
-        predictor = algorithm.predictor(task, message, memory, as_client(x, y, key), key)
-        return jnp.mean(jnp.argmax(algorithm.predict(task, predictor, x), axis=-1) == y)
+    memories = fresh_memories(task, algorithm, state, world.clients)
 
     def step(carry: tuple[State, Memory], t: jax.Array) -> tuple[tuple[State, Memory], jax.Array]:
         state, memories = carry
@@ -133,10 +127,23 @@ def _game(world: Labels, algorithm: Algorithm, drawn: Drawn, key: jax.Array) -> 
             jax.vmap(partial(drawn.rows, count=count))(jax.random.split(k, world.clients), drawn.weights[t])
             for k, count in ((test, TESTED), (received, ROWS))
         ]
-        right = jax.vmap(partial(tested, state))(memories, *lots[0]).mean()
+        right = played_accuracy(task, algorithm, state, memories, *lots[0])
         return time_step(task, algorithm, state, memories, lots[1][0], own, lots[1][1]), right
 
     return lax.scan(step, (state, memories), jnp.arange(world.steps))[1]
+
+
+def played_accuracy(
+    task: Task, algorithm: Algorithm, state: State, memories: Memory, x: jax.Array, y: jax.Array
+) -> jax.Array:
+    """Of what all clients play, on rows (clients, rows, ...) of their own."""
+    message, key = algorithm.broadcast(task, state), jax.random.key(0)
+
+    def tested(memory: Memory, x: jax.Array, y: jax.Array) -> jax.Array:
+        predictor = algorithm.predictor(task, message, memory, as_client(x, y, key), key)
+        return jnp.mean(jnp.argmax(algorithm.predict(task, predictor, x), axis=-1) == y)
+
+    return jax.vmap(tested)(memories, x, y).mean()
 
 
 def best_accuracy(world: Labels, seed: int, rows: int = 20_000) -> float:
