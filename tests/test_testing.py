@@ -17,12 +17,14 @@ WEIGHTS_MOVE, NUMBERED = "no step no change", "order of clients"
 NOT_PROMISED = {
     "fedem": WEIGHTS_MOVE,  # mixture weights are fitted even when models stand still
     "d-fedem": WEIGHTS_MOVE,
+    "fem-omd": WEIGHTS_MOVE,
     "clustered-fl": NUMBERED,  # clusters and models are numbered by clients
     "mocha": NUMBERED,
 }
 SETTINGS = {
     "fedem": {"components": 2},
     "d-fedem": {"components": 2},
+    "fem-omd": {"components": 2},
     "fedrep": {"head_epochs": 2},  # ten passes are slow in the engine that does not compile
     "knnper": {"k": 3},
 }

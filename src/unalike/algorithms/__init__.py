@@ -6,6 +6,7 @@ from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
 from .dpasgd import DPASGD
+from .fed_omd import FedOMD
 from .fedavg import FedAvg
 from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
@@ -14,6 +15,7 @@ from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
+from .fem_omd import FemOMD, GaussianFemOMD
 from .ifca import IFCA
 from .knnper import KNNPer
 from .l2sgd import L2SGD
@@ -48,10 +50,13 @@ __all__ = [
     "FedAvgPlus",
     "FedBN",
     "FedEM",
+    "FedOMD",
     "FedPer",
     "FedProx",
     "FedRep",
     "FedYogi",
+    "FemOMD",
+    "GaussianFemOMD",
     "KNNPer",
     "Local",
     "LocalWork",

@@ -6,6 +6,7 @@ from .engines import study as _engines  # noqa: F401
 from .fedem import study as _fedem  # noqa: F401
 from .foundation import study as _foundation  # noqa: F401
 from .knnper import study as _knnper  # noqa: F401
+from .online_mixture import study as _online_mixture  # noqa: F401
 from .sampling import study as _sampling  # noqa: F401
 from .streams import study as _streams  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, study_registry

@@ -1,0 +1,1 @@
+"""The published claims on FEM-OMD, as a study."""
