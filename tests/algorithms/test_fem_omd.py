@@ -12,7 +12,8 @@ from unalike import LocalWork, Optimizer
 from unalike.algorithms import FedOMD, FemOMD, GaussianFemOMD
 from unalike.algorithms.shared.federated_kmeans import client_sums, federated_kmeans, lloyd
 from unalike.algorithms.shared.gaussian_mixture import gaussian_task, mixture_log_density
-from unalike.algorithms.shared.online_mixture import HeldSteps, OnlineMixture, outer_share
+from unalike.algorithms.shared.online_mixture import OnlineMixture, outer_share
+from unalike.data.streams import HeldSteps
 from unalike.testing import check_algorithm
 from unalike.typing import Float64s
 
@@ -22,7 +23,7 @@ CLIENTS, STEPS, ROWS, DIMENSION, COMPONENTS = 4, 6, 7, 3, 3
 TRUTH = 4 * np.eye(COMPONENTS, DIMENSION)
 
 
-class Fresh:
+class Fresh(unalike.Stream):
     """In time step t every client has its t-th lot of rows."""
 
     def __init__(self, federation, rows=ROWS):

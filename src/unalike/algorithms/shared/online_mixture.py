@@ -13,7 +13,7 @@ doctoral thesis, 2023, section 4.4 and appendix H):
 `a` is 1 (`last`), 1 / (steps of component j + 1) (`running-mean`) or a constant (`average:0.1`). A component
 whose rows of all clients come to less than `min_mass` stays, and its own counter with it: else a component
 that nobody has rows of jumps to foreign points. pi_tc never leaves the client; pt_c does. A stream so shows
-the same rows for K + 1 rounds (:class:`HeldSteps`).
+the same rows for K + 1 rounds (`data.streams.HeldSteps`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from jax import lax
 
 from ...core.pytrees import nbytes, where, zeros_like
 from ...core.spec import Spec
-from ...data.streams import Selection, Stream
 from ...errors import ConfigError, unknown
 from ...models import Task
-from ...typing import ClientIds, Memory, Message, Params, Predictor, PyTree, State, Upload
+from ...typing import Memory, Message, Params, Predictor, PyTree, State, Upload
 from ..base import Aggregate, Algorithm, Reply
 from .client_data import ClientData
 from .mirror_descent import mirror_rate, mirror_step, mixture_gradient
@@ -57,26 +56,6 @@ class Rows(NamedTuple):
     data: ClientData
     weights: jax.Array
     """Of every row up to the capacity; zero for those of other batches."""
-
-
-@dataclass(frozen=True)
-class HeldSteps:
-    """A stream whose rows of each time step are shown for several rounds.
-
-    >>> HeldSteps(None, 3).step_of(7)
-    2
-    """
-
-    stream: Stream
-    rounds: int
-
-    def step_of(self, round: int) -> int:
-        """The time step, from 0, that a round belongs to."""
-        return round // self.rounds
-
-    def select(self, round: int, clients: ClientIds) -> Selection:
-        """The rows of the round's time step."""
-        return self.stream.select(self.step_of(round), clients)
 
 
 @dataclass(frozen=True, kw_only=True)

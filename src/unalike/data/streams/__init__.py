@@ -2,6 +2,7 @@
 
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
+from .held_steps import HeldSteps
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
 from .ranked_memory import Balanced, Reservoir
@@ -16,6 +17,7 @@ __all__ = [
     "Balanced",
     "Bursts",
     "GivenImportance",
+    "HeldSteps",
     "MemoryRule",
     "MemoryStream",
     "Poisson",

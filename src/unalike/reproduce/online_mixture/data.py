@@ -20,10 +20,9 @@ from jax import lax
 
 from ...algorithms import Aggregate, Algorithm, ClientData, GaussianFemOMD
 from ...algorithms.shared.gaussian_mixture import draw_mixture_rows, gaussian_task, mixture_log_density
-from ...algorithms.shared.online_mixture import HeldSteps
 from ...core.random import generator
 from ...data import Federation
-from ...data.streams import Selection
+from ...data.streams import HeldSteps, Selection, Stream
 from ...models import Task
 from ...theory.mixtures.online_regret import regret_curve, regret_slope
 from ...training.run import Run
@@ -206,7 +205,7 @@ def _mean_loss(means: jax.Array, weights: jax.Array, rows: jax.Array) -> jax.Arr
 
 
 @dataclass(frozen=True)
-class Lots:
+class Lots(Stream):
     """A stream: in step t every client has its t-th lot of rows, and nothing else."""
 
     federation: Federation

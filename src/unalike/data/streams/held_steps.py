@@ -1,0 +1,47 @@
+"""What if a time step of a stream takes several rounds?  (Online learning with inner iterations.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...typing import Array, ClientIds, Float64s
+from ..federation import Federation
+from .base import Selection, Stream
+
+
+@dataclass(frozen=True)
+class HeldSteps(Stream):
+    """A stream whose rows of each time step are shown for several rounds.
+
+    >>> HeldSteps(Stream(), 3).step_of(7)
+    2
+    """
+
+    stream: Stream
+    rounds: int
+
+    def step_of(self, round: int) -> int:
+        """The time step, from 0, that a round belongs to."""
+        return round // self.rounds
+
+    def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
+        self.stream.begin(federation, seed, None if rounds is None else -(-rounds // self.rounds))
+
+    def select(self, round: int, clients: ClientIds) -> Selection:
+        return self.stream.select(self.step_of(round), clients)
+
+    def importance(self, round: int) -> Float64s | None:
+        return self.stream.importance(self.step_of(round))
+
+    def columns(self, round: int) -> dict[str, float]:
+        return self.stream.columns(self.step_of(round))
+
+    def facts(self) -> dict[str, float]:
+        return self.stream.facts()
+
+    def state(self) -> dict[str, Array]:
+        return self.stream.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        self.stream.restore(state)
