@@ -30,6 +30,7 @@ from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, tol
 from .engine import FlowerEngine
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
+from .streaming_nodes import check_own_weights, streaming_nodes
 from .transport.mailbox import Mailbox, MessageGrid, meet
 from .transport.messages import MessageError, WireMessage
 
@@ -132,6 +133,7 @@ def train_nodes(
     observer: Observer | None = None,
     refused_nodes: Doorman = list,
     protection: Protection = Protection(),
+    streaming: bool = False,
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves."""
     federation = gathered(told, experiment).with_importance(experiment.importance)
@@ -143,6 +145,7 @@ def train_nodes(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
         )
     protection.check(experiment, len(told), who)
+    changing = streaming_nodes(told, streaming, experiment, protection)
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
     if experiment.aggregator is not None and protection.central is not None:
@@ -151,12 +154,20 @@ def train_nodes(
     ready = algorithm.prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting)
+    if changing:
+        check_own_weights(experiment.algorithm, setting)
     check_same_nodes(folder, list(told))
     client_configs = make_contracts(experiment, federation, run_name(folder), watch)
     mailbox = Mailbox(post, list(told))
-    engine = protection.engine(setting, mailbox, client_configs, patience, refused_nodes, folder.record)
+    engine = protection.engine(
+        setting, mailbox, client_configs, patience, refused_nodes, folder.record, changing
+    )
     for name in keep_their_own(told):
         mailbox.note("own split", list(told).index(name), reason="it cut its rows by itself")
+    for i, (name, rows) in enumerate(told.items()):
+        if i in changing:
+            room = f"{name} has room for {rows.train} rows that come and go"
+            mailbox.note("streaming node", i, reason=room)
     run = train(
         federation,
         task,
