@@ -11,6 +11,7 @@ from unalike.data import Federation
 from unalike.data.files.growing_folder import GrowingFolder
 from unalike.data.streams import MemoryStream, RecordedArrivals
 from unalike.deploy.client.app import ClientWorker
+from unalike.deploy.client.join_stream import open_stream
 from unalike.deploy.client.row_stream import RowStream
 from unalike.deploy.protection import Protection
 from unalike.deploy.server import introductions, make_folder, train_nodes
@@ -316,3 +317,50 @@ def test_nodes_that_keep_their_rows_say_and_send_what_they_did(tmp_path):
 def test_a_memory_without_a_bound_is_refused(tmp_path, words):
     with pytest.raises(unalike.ConfigError, match="for how many rows it has room"):
         Streams(tmp_path, words)
+
+
+# How a node begins ------------------------------------------------------------------------------------------
+
+
+def begin(folder, first=None, looks=5, **values):
+    """Open a stream; somebody stops the node after so many looks."""
+    lines, left = [], iter([False] * looks)
+    described = experiment(**values)
+    opened = open_stream(folder, "50", described, first, lines.append, lambda seconds: next(left, True))
+    return opened, lines
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(GrowingFolder.__init__, "__defaults__", (0.0, GrowingFolder.__init__.__defaults__[1]))
+
+
+def test_without_data_the_first_file_says_what_columns_and_labels_are(tmp_path, at_once):
+    write_csv(tmp_path / "a.csv", *some_rows(10, 0))
+    (first, stream), lines = begin(tmp_path)
+    assert (first.columns, first.target, first.classes) == (tuple(NAMES), "label", CLASSES)
+    assert (len(stream), len(first.test.y)) == (8, 2)
+    assert "waiting for rows" in lines[0]
+    for round in range(3):
+        stream.look("run", round)
+    assert len(stream) == 8  # the first file is not taken twice
+
+
+def test_a_node_without_a_file_waits_until_it_is_stopped(tmp_path, at_once):
+    (tmp_path / "a.csv").write_text("f0,label\n")
+    opened, lines = begin(tmp_path)
+    assert opened is None
+    assert len(lines) == 2
+    assert "a.csv cannot be read yet" in lines[1]
+
+
+def test_with_data_the_folder_may_be_empty(tmp_path, at_once):
+    (_, stream), lines = begin(tmp_path, client("a", *some_rows(10, 0)))
+    assert (len(stream), lines) == (10, [])
+
+
+def test_time_never_turns_back_and_goes_on_from_run_to_run(tmp_path):
+    here = Streams(tmp_path, "window:2,100", first=6)
+    for run, round, held in [("a", 7, 6), ("a", 8, 6), ("a", 9, 0), ("a", 7, 0), ("b", 0, 0)]:
+        here.stream.look(run, round)
+        assert len(here.stream) == held

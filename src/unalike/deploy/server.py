@@ -54,7 +54,8 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")), *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
-            raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
+            own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""
+            raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
     sampling = experiment.spec("sampling")
     if sampling is not None and sampling.name in ("target", "optimal"):
         raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")

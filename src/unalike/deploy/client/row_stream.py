@@ -102,25 +102,3 @@ class RowStream:
         """The rows of this file are here already."""
         self._taken.add(path)
         self._files.settle(path)
-
-
-def first_file(
-    folder: GrowingFolder,
-    read: Callable[[Path], Federation],
-    log: Log,
-    stopped: Callable[[float], bool],
-    every: float = 0.5,
-) -> tuple[Path, Federation] | None:
-    """Wait for the first file that can be read; None if somebody asks to stop (`stopped` waits so long)."""
-    said: set[str] = set()
-    log(f"waiting for rows in {folder.folder}; the first file says what columns and labels are called.")
-    while True:
-        for path in folder.look():
-            try:
-                return path, read(path)
-            except DataError as error:
-                if str(error) not in said:
-                    log(f"{path.name} cannot be read yet: {error}")
-                said.add(str(error))
-        if stopped(every):
-            return None
