@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import DataError, unknown
+from ..errors import ConfigError, DataError, unknown
 from .spec import Spec
 
 PACKAGE = Path(__file__).parent.parent
@@ -119,6 +119,8 @@ def check_name(kind: str, spec: str | Spec) -> None:
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Raise for a setting of an experiment that names something which does not exist."""
+    if settings.get("stream") is not None:
+        check_no_folder(settings["stream"])
     for setting, kind in SETTINGS.items():
         given = settings.get(setting)
         for spec in [] if given is None else separate(given) if setting in SEVERAL else [given]:
@@ -146,6 +148,18 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def check_no_folder(stream: str) -> None:
+    """Raise if simulated rows should arrive in a folder: only a node of a deployment has one that grows."""
+    name, colon, _ = stream.partition(":")
+    if name != "folder" and os.sep not in name and (colon or not Path(name).is_dir()):
+        return
+    if name.strip() not in explain("arrivals"):
+        raise ConfigError(
+            f"stream = {stream!r} is a folder that grows, which only real clients have (`unalike join "
+            "--stream FOLDER --memory 200`); a simulation says how rows arrive, such as constant:20."
+        )
 
 
 def check_data(name: str) -> None:

@@ -58,9 +58,11 @@ class NodeRows:
     target_name: str | None = None
     uncut: bool = False
     """Whether all rows are counted as training rows, for the server to say how they are cut."""
+    streaming: bool = False
+    """Whether rows come and go; `train` is then how many there is room for."""
 
     @classmethod
-    def of(cls, federation: Federation, uncut: bool = False) -> NodeRows:
+    def of(cls, federation: Federation, uncut: bool = False, streaming: bool = False) -> NodeRows:
         """Of a node's own federation, which has one client."""
         train = federation.train
         sizes = len(train.y), len(federation.validation.y), len(federation.test.y)
@@ -68,7 +70,7 @@ class NodeRows:
         shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
         labels, columns = federation.label_names, federation.columns
         counts = (*sizes, len(labels or ()) or federation.classes or 0)
-        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut)
+        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut, streaming)
 
     @classmethod
     def read(cls, words: str) -> NodeRows:
@@ -80,6 +82,7 @@ class NodeRows:
             x, y = (str(name) for name in given["types"])
             labels, columns = read_names(given["label_names"], "labels"), _read_columns(given["columns"])
             name, uncut = given["target_name"], given["uncut"] is True
+            streaming = given.get("streaming") is True
             predicted = None if name is None else read_name(name, "target")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MessageError(f"what the node says of its rows cannot be read ({error}).") from None
@@ -96,11 +99,15 @@ class NodeRows:
             raise MessageError(f"rows of shape {shape} cannot have {len(columns)} names of columns.")
         if uncut and (validation or test):
             raise MessageError("rows that are not cut cannot be for validation or for testing.")
-        return cls(train, validation, test, classes, shape, target, (x, y), labels, columns, predicted, uncut)
+        if uncut and streaming:
+            raise MessageError("rows that come and go cannot be cut by the server.")
+        counts = (train, validation, test, classes)
+        return cls(*counts, shape, target, (x, y), labels, columns, predicted, uncut, streaming)
 
     def write(self) -> str:
-        """As JSON, for the wire."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        """As JSON, for the wire; nodes that keep all of their rows say nothing of streams."""
+        told = {name: value for name, value in asdict(self).items() if name != "streaming" or value}
+        return json.dumps(told, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ crash, leaves no trace.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -28,6 +28,7 @@ from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
 from .client.app import NEVER, below, prefixed
 from .client_config import ClientConfig
 from .jobs import RemoteJobs
+from .streaming_weights import read_weight, with_same_sum
 from .transport.mailbox import Answer, Mailbox
 from .transport.messages import MessageError, WireMessage, arrays_to_tree
 
@@ -85,6 +86,7 @@ class FlowerEngine(Distributed):
         client_configs: list[ClientConfig] | None = None,
         patience: float = 600.0,
         refused_nodes: Callable[[], list[str]] = list,
+        streaming: Collection[int] = (),
     ) -> None:
         if mailbox is None or client_configs is None:
             raise ConfigError("the engine flower needs real clients; start it with `unalike serve`.")
@@ -95,6 +97,8 @@ class FlowerEngine(Distributed):
             refused_nodes,
         )
         self.client_configs = [client_config.write() for client_config in client_configs]
+        self.streaming = frozenset(streaming)
+        """Clients whose rows come and go, and who say how many they hold."""
         self.happened: list[dict[str, Any]] = []
         """What the record should say beside what happened to single clients."""
         self._uploads: dict[int, Arrived] = {}
@@ -173,6 +177,8 @@ class FlowerEngine(Distributed):
             for place, (answer, good) in enumerate(zip(found, accepted, strict=True))
         ]
         weights = step.weights * [1.0 if one.factor is None else float(one.factor) for one in taken]
+        if self.streaming:
+            weights = with_same_sum(weights, step.weights)
         uploads = Uploads(
             _stacked([one.upload for one in taken]),
             weights.astype(np.float32),
@@ -206,16 +212,18 @@ class FlowerEngine(Distributed):
         if answer.wire_message is None:
             return False
         try:
-            self._uploads[answer.client] = self._opened(answer.wire_message)
+            self._uploads[answer.client] = self._opened(answer.client, answer.wire_message)
         except MessageError as error:
             self._uploads[answer.client] = Arrived(UnreadableUpload(str(error)))
         return True
 
-    def _opened(self, message: WireMessage) -> Arrived:
+    def _opened(self, client: int, message: WireMessage) -> Arrived:
         if message.kind != "upload":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         upload = arrays_to_tree(self._expected, below(message.arrays, "upload"))
         report = _asked_for(below(message.arrays, "report"), self._said)
+        if client in self.streaming:
+            return Arrived(upload, report, read_weight(message.arrays))
         if self._reply.weight is None:
             return Arrived(upload, report)
         return Arrived(upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight")))
@@ -227,7 +235,7 @@ class FlowerEngine(Distributed):
         return (
             fault(answer.upload, self._expected)
             or fault({k: v for k, v in answer.report.items() if k in watched}, watched)
-            or fault(answer.weight, self._reply.weight)
+            or (None if self.streaming else fault(answer.weight, self._reply.weight))
         )
 
     def _reports_asked_for(self, message: Message, reply: Reply) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ..engine import Setting
@@ -46,6 +46,7 @@ class Protection(NamedTuple):
         patience: float,
         refused_nodes: Callable[[], list[str]],
         record: Record,
+        streaming: Collection[int] = (),
     ) -> FlowerEngine:
         """The engine that keeps the promise; a run that goes on must have been promised the same."""
         self._remember(record)
@@ -53,7 +54,7 @@ class Protection(NamedTuple):
         if privacy is not None:
             setting = setting._replace(aggregator=privacy)
         if not self.secure:
-            return FlowerEngine(setting, mailbox, client_configs, patience, refused_nodes)
+            return FlowerEngine(setting, mailbox, client_configs, patience, refused_nodes, streaming)
         from .secure_aggregation.engine import SecureEngine
 
         return SecureEngine(setting, mailbox, client_configs, patience, refused_nodes)

@@ -30,6 +30,7 @@ from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, tol
 from .engine import FlowerEngine
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
+from .streaming_nodes import check_own_weights, streaming_nodes
 from .transport.mailbox import Mailbox, MessageGrid, meet
 from .transport.messages import MessageError, WireMessage
 
@@ -53,7 +54,8 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")), *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
-            raise ConfigError(f"{name} = {value!r} is not possible with real clients.")
+            own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""
+            raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
     sampling = experiment.spec("sampling")
     if sampling is not None and sampling.name in ("target", "optimal"):
         raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")
@@ -132,6 +134,7 @@ def train_nodes(
     observer: Observer | None = None,
     refused_nodes: Doorman = list,
     protection: Protection = Protection(),
+    streaming: bool = False,
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves."""
     federation = gathered(told, experiment).with_importance(experiment.importance)
@@ -143,6 +146,7 @@ def train_nodes(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
         )
     protection.check(experiment, len(told), who)
+    changing = streaming_nodes(told, streaming, experiment, protection)
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
     if experiment.aggregator is not None and protection.central is not None:
@@ -151,12 +155,20 @@ def train_nodes(
     ready = algorithm.prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting)
+    if changing:
+        check_own_weights(experiment.algorithm, setting)
     check_same_nodes(folder, list(told))
     client_configs = make_contracts(experiment, federation, run_name(folder), watch)
     mailbox = Mailbox(post, list(told))
-    engine = protection.engine(setting, mailbox, client_configs, patience, refused_nodes, folder.record)
+    engine = protection.engine(
+        setting, mailbox, client_configs, patience, refused_nodes, folder.record, changing
+    )
     for name in keep_their_own(told):
         mailbox.note("own split", list(told).index(name), reason="it cut its rows by itself")
+    for i, (name, rows) in enumerate(told.items()):
+        if i in changing:
+            room = f"{name} has room for {rows.train} rows that come and go"
+            mailbox.note("streaming node", i, reason=room)
     run = train(
         federation,
         task,

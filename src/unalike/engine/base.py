@@ -59,6 +59,8 @@ class Part(NamedTuple):
     importance: Float64s
     largest: int
     """Rows of the largest client of the whole."""
+    steady: bool = False
+    """Whether the number of rows changes from round to round: plans are then as long as the longest."""
 
 
 class Setting(NamedTuple):

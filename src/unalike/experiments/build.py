@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..aggregation.base import Aggregator, WeightedSum, aggregator_registry
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
-from ..core.catalogue import separate
+from ..core.catalogue import check_no_folder, separate
 from ..core.registry import Registry
 from ..core.spec import Spec
 from ..data import Federation, MemoryStream, Stream, load
@@ -161,6 +161,8 @@ class Method(NamedTuple):
 def check(experiment: Experiment) -> Method:
     """The algorithm and the timing; raises for words that do not exist or do not go together, before any data
     are read."""
+    if experiment.stream is not None:
+        check_no_folder(experiment.stream)
     for registry, setting in _NAMED:
         spec = experiment.spec(setting)
         if spec is not None:

@@ -75,6 +75,9 @@ SERVER_MISTAKES = [
     (("--sampling", "md"), "give per_round"),
     (("--per-round", "3"), "per_round must be between 1 and the number of clients (2), but is 3"),
     (("--timing", "fedbuff:3"), "the number of clients (2)"),
+    (("--streaming", "--central-dp", "1,0.8"), "--central-dp fixes weights before clients answer"),
+    (("--streaming", "--importance", "equal"), "--streaming weighs nodes by the rows that they hold"),
+    (("--stream", "constant:5"), "a node has its own (`unalike join --stream FOLDER`)"),
     (("--unseen", "0.5"), "unseen = 0.5 is not possible with real clients"),
     (("--restarts", "2"), "restarts = 2 is not possible with real clients"),
     (("--importance", "file.csv"), "importance = 'file.csv' is not possible with real clients"),
@@ -127,6 +130,13 @@ NODE_MISTAKES = [
     (("--key", "certs/nodes/ann.key", "--folder", "file"), "cannot use folder"),
     (("--insecure", "--server", "here"), "'here' is not an address"),
     (("--insecure", "--rounds", "3"), "No such option"),
+    (("--insecure", "--memory", "200"), "say where with --stream FOLDER"),
+    (("--insecure", "--stream", "."), "say how many rows are kept beside --stream, such as --memory 200"),
+    (("--insecure", "--stream", "nowhere", "--memory", "9"), "there is no folder 'nowhere'"),
+    (("--insecure", "--stream", ".", "--memory", "window:5"), "write --memory window:5,200"),
+    (("--insecure", "--stream", ".", "--memory", "resrvoir:5"), "did you mean 'reservoir'?"),
+    (("--insecure", "--stream", ".", "--memory", "9", "--local-dp", "1,0.5,1e-5"), "--local-dp does not"),
+    (("--insecure", "--stream", ".", "--memory", "9", "--secure-only"), "--secure-only does not"),
 ]
 
 
@@ -160,6 +170,12 @@ def deployed(tmp_path):
 
 def test_a_deployed_run_goes_on_with_its_nodes(unalike, deployed):
     refused(unalike("resume", deployed), f"go on with `unalike serve --resume {deployed}`")
+
+
+@pytest.mark.parametrize("words", ["arrivals", "./arrivals", "folder:arrivals"])
+def test_a_folder_that_grows_is_for_real_clients(unalike, tmp_path, words):
+    (tmp_path / "arrivals").mkdir()
+    refused(unalike("run", "--stream", words), "is a folder that grows, which only real clients have")
 
 
 def test_a_simulated_run_does_not_go_on_with_real_clients(unalike, tmp_path, keys):

@@ -90,6 +90,9 @@ def serve(
     central_dp: str | None = typer.Option(
         None, metavar="CLIP,NOISE[,DELTA]", help="Clip uploads and add noise to their sum, such as 1,0.8."
     ),
+    streaming: bool = typer.Option(
+        False, "--streaming", help="Let nodes whose rows come and go say how many they hold, and count so."
+    ),
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
     ),
@@ -106,6 +109,7 @@ def serve(
     from ...deploy import SuperLink, check_flower, read_allowed
     from ...deploy.protection import Protection
     from ...deploy.server import check_servable, ignored, introductions, make_folder, train_nodes
+    from ...deploy.streaming_nodes import check_streaming
     from ...experiments.build import check
 
     check_flower()
@@ -121,6 +125,8 @@ def serve(
         raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
     check_servable(experiment, clients)
     protection.check(experiment, clients)
+    if streaming:
+        check_streaming(experiment, protection)
     log = _silence if json else _say
     for name in ignored(experiment):
         log(f"{name} is of simulations; real clients have their own.")
@@ -161,6 +167,7 @@ def serve(
                         refused_nodes, _silence if json else lambda line: progress.say(_dated(line))
                     ),
                     protection=protection,
+                    streaming=streaming,
                 )
             log(f"{engine.hand_over_model(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
@@ -185,6 +192,12 @@ def join(
     local_dp: str | None = typer.Option(
         None, metavar="CLIP,EPSILON,DELTA", help="Clip and add noise to every upload, such as 1,0.5,1e-5."
     ),
+    stream: Path | None = typer.Option(
+        None, help="Folder in which files with new rows appear while training; with --memory."
+    ),
+    memory: str | None = typer.Option(
+        None, help="Which rows of the stream are kept: a number of the newest, or such as reservoir:200."
+    ),
 ) -> None:
     """Take part in a training with your own data, until Ctrl-C.
 
@@ -197,6 +210,7 @@ def join(
 
     check_flower()
     from ...deploy.client.app import ClientWorker
+    from ...deploy.client.join_stream import check_stream, open_stream
     from ...deploy.client.local_privacy import private_answers
     from ...deploy.client.rows import is_uncut, without_cut
     from ...deploy.secure_aggregation.node import secure_app
@@ -208,21 +222,39 @@ def join(
         raise ConfigError(
             "a node needs its key, such as --key certs/nodes/ann.key (made by `unalike certs`)."
         )
-    uncut = is_uncut(experiment, client)
-    own = own_rows(make_federation(without_cut(experiment) if uncut else experiment), client)
+    check_stream(stream, memory, privacy is not None, secure_only)
+    stop = threading.Event()
+    uncut = stream is None and is_uncut(experiment, client)
+    given = stream is None or "data" in experiment.model_fields_set
+    first = (
+        own_rows(make_federation(without_cut(experiment) if uncut else experiment), client) if given else None
+    )
+    _stop_by_signals(stop)
+    opened = None
+    if stream is not None and memory is not None:
+        opened = open_stream(stream, memory, experiment, first, _say, stop.wait)
+    own = first if opened is None else opened[0]
+    if own is None:
+        _say("left.")
+        return
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
-    worker = ClientWorker(own, place, _say, uncut=uncut)
-    stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    say_data(experiment, own, silent=False)
+    worker = ClientWorker(own, place, _say, uncut=uncut, stream=None if opened is None else opened[1])
+    if given:
+        say_data(experiment, own, silent=False)
     rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
+    if opened is not None:
+        rows = f"{len(opened[1])} training rows now, room for {opened[1].capacity}"
     _say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
     app = secure_app(answers, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
     _say("left.")
+
+
+def _stop_by_signals(stop: threading.Event) -> None:
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
 
 def _same_experiment(given: Experiment, folder: Path) -> Experiment:

@@ -28,6 +28,7 @@ from ...typing import Array, Memory, Message, PyTree
 from ..client_config import PROTOCOL, ClientConfig, NodeRows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
+from .row_stream import RowStream
 from .rows import as_agreed
 
 ME = np.array([0])
@@ -46,11 +47,12 @@ class ClientWorker:
         log: Callable[[str], None] = lambda line: None,
         devices: int | None = None,
         uncut: bool = False,
+        stream: RowStream | None = None,
     ) -> None:
         if len(federation) != 1:
             raise MessageError(f"a node is one client, but there are {len(federation)}.")
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
-        self.uncut = uncut
+        self.uncut, self.stream = uncut, stream
         self._open_session: tuple[str, Session] | None = None
 
     def answer(self, request: WireMessage) -> WireMessage:
@@ -75,7 +77,7 @@ class ClientWorker:
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
 
     def _introduce(self, request: WireMessage) -> WireMessage:
-        rows = NodeRows.of(self.federation, self.uncut)
+        rows = NodeRows.of(self._rows_now(), self.uncut, self.stream is not None)
         named = rows.label_names is not None or rows.columns is not None
         more = ", and what labels and columns are called" if named else ""
         self.log(f"told the server how many rows there are{more}")
@@ -84,12 +86,16 @@ class ClientWorker:
     def _train(self, request: WireMessage) -> WireMessage:
         session, began = self._session_for(request), perf_counter()
         job, last = whole(request, "job"), whole(request, "last")
+        if self.stream is not None:
+            self._look_for_rows(self.stream, session, whole(request, "round"))
         reply = session.train(whole(request, "round"), job, last, below(request.arrays, "message"))
         session.files.forget_before(whole(request, "keep"))
         self.log(f"trained in round {whole(request, 'round') + 1} ({perf_counter() - began:.1f} s)")
         arrays = {**prefixed("upload", reply.upload), **prefixed("report", dict(reply.report))}
         if reply.weight is not None:
             arrays |= prefixed("weight", reply.weight)
+        if self.stream is not None:
+            arrays |= prefixed("weight", np.asarray(self.stream.weight, np.float32))
         return WireMessage("upload", {"job": job, "seconds": perf_counter() - began}, arrays)
 
     def _evaluate(self, request: WireMessage) -> WireMessage:
@@ -113,9 +119,20 @@ class ClientWorker:
         words = str(request.numbers.get("contract"))
         if self._open_session is None or self._open_session[0] != words:
             client_config = ClientConfig.read(words)
-            rows = as_agreed(self.federation, client_config, self.uncut)
-            self._open_session = (words, Session(client_config, rows, self.folder, self.devices))
+            rows = as_agreed(self._rows_now(), client_config, self.uncut)
+            changing = self.stream is not None
+            self._open_session = (words, Session(client_config, rows, self.folder, self.devices, changing))
         return self._open_session[1]
+
+    def _rows_now(self) -> Federation:
+        return self.federation if self.stream is None else self.stream.federation()
+
+    def _look_for_rows(self, stream: RowStream, session: Session, round: int) -> None:
+        """Train on what is there in this round; a node with nothing cannot take part."""
+        stream.look(session.client_config.run, round)
+        if not len(stream):
+            raise MessageError("this node holds no rows now.")
+        session.hold(as_agreed(stream.federation(), session.client_config, self.uncut))
 
 
 class Shapes(NamedTuple):
@@ -131,19 +148,32 @@ class Session:
     """The local engine made ready for one contract."""
 
     def __init__(
-        self, client_config: ClientConfig, federation: Federation, folder: Path, devices: int | None = None
+        self,
+        client_config: ClientConfig,
+        federation: Federation,
+        folder: Path,
+        devices: int | None = None,
+        changing: bool = False,
     ) -> None:
         self.client_config = client_config
         task, algorithm, seed = client_config.made(federation)
         if not algorithm.has_server:
             raise MessageError(f"{client_config.experiment['algorithm']} has no server.")
         place = Part(
-            np.array([client_config.number]), np.array([client_config.importance]), client_config.largest
+            np.array([client_config.number]),
+            np.array([client_config.importance]),
+            client_config.largest,
+            changing,
         )
         setting = Setting(federation, task, algorithm, seed, None, devices, client_config.watch, place)
-        self.engine = LocalEngine(setting)
+        self.setting, self.engine = setting, LocalEngine(setting)
         self.files = MemoryFiles(folder, client_config.run)
         self.shapes = _shapes(setting)
+
+    def hold(self, federation: Federation) -> None:
+        """Go on with other rows, in arrays of the same shapes."""
+        self.setting = self.setting._replace(federation=federation)
+        self.engine = LocalEngine(self.setting)
 
     def message(self, arrays: Mapping[str, Array]) -> Message:
         """What was sent, as the algorithm takes it."""

@@ -54,6 +54,18 @@ def plan_batches(
     return Batches(positions, steps.astype(np.int32))
 
 
+def lengthened(batches: Batches, work: LocalWork, most: int, widest: int) -> Batches:
+    """The same mini-batches with room for those of a client with `most` rows, so that a client whose rows
+    come and go has plans of one shape."""
+    clients, length, width = batches.positions.shape
+    longest = int(_steps(work, np.array([-(-most // max(1, min(work.batch_size or widest, widest)))]))[0])
+    room = max(rounded_up(longest) - length, 0)
+    _check_room(clients, length + room, width, 0)
+    return batches._replace(
+        positions=np.pad(batches.positions, ((0, 0), (0, room), (0, 0)), constant_values=-1)
+    )
+
+
 def _check_room(clients: int, steps: int, width: int, drawn: int) -> None:
     """Raise for a plan that would take more than a few gigabytes."""
     planned = max(clients * steps * width, drawn)

@@ -20,7 +20,7 @@ from ..base import Engine, Outcome, Report, Setting, engine_registry, root_key
 from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
-from .batches import plan_batches, rounded_up
+from .batches import lengthened, plan_batches, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, assign_to_cores
@@ -205,6 +205,8 @@ class LocalEngine(Engine):
         jobs = round if step is None or step.jobs is None else step.jobs
         numbers = self.numbers[clients]
         batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
+        if setting.part is not None and setting.part.steady:
+            batches = lengthened(batches, work, setting.part.largest, self.capacity)
         room = room or (rounded_up if rounds is None else power_of_two)
         layout = assign_to_cores(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)

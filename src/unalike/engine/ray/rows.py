@@ -82,7 +82,7 @@ def pack(setting: Setting, clients: ClientIds) -> ShardRows:
 
 def unpack(setting: Setting, rows: ShardRows) -> Setting:
     """The setting of a worker's clients, with rows in its own memory; `setting` lacks only the federation."""
-    federation, everyone, (numbers, importance, largest), offsets = rows
+    federation, everyone, (numbers, importance, largest, _), offsets = rows
     if everyone:
         opened = _each_array(federation, lambda a: a.open() if isinstance(a, OnDisk) else a)
         federation = opened.subset(numbers)
