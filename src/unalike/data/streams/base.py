@@ -38,6 +38,10 @@ class Stream:
         """The rows of these clients in this round."""
         raise NotImplementedError(f"{type(self).__name__} does not say which rows clients hold.")
 
+    def arriving(self, round: int, clients: ClientIds) -> Selection | None:
+        """The rows that these clients receive in this round, kept or not; None where nobody knows."""
+        return None
+
     def importance(self, round: int) -> Float64s | None:
         """How much each client counts in this round: shares that sum to one, or zeros where nobody counts;
         None where that is what the federation says."""

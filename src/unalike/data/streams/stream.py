@@ -68,11 +68,8 @@ class MemoryStream(Stream):
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         span = self._span(round)
-        first, last = span.first[clients], span.last[clients]
-        sizes = np.maximum(last - first, 0)
-        owner = np.repeat(np.arange(len(clients)), sizes)
-        index = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
-        rows = self._order[np.repeat(self._offsets[clients], sizes) + index]
+        last = span.last[clients]
+        owner, index, rows = self._between(span.first[clients], last, clients)
         labels = None if self._labels is None else self._labels[rows]
         kept = self.memory.keeps(Candidates(owner, clients[owner], index, labels))
         if kept is not None:
@@ -84,6 +81,18 @@ class MemoryStream(Stream):
         # In the federation's order: whoever holds all of its rows trains as without a stream.
         place = np.lexsort((rows, owner))
         return Selection(rows[place], offsets, None if weights is None else weights[place])
+
+    def arriving(self, round: int, clients: ClientIds) -> Selection:
+        first, last = (self.arrivals.arrived(r)[clients] for r in (round - 1, round))
+        _, _, rows = self._between(first, last, clients)
+        return Selection(rows, np.concatenate([np.zeros(1, np.int64), np.cumsum(last - first)]))
+
+    def _between(self, first: Int64s, last: Int64s, clients: ClientIds) -> tuple[Int64s, Int64s, Int64s]:
+        """Rows by their places in the order of arrival: whose each is, its place, and the row itself."""
+        sizes = np.maximum(last - first, 0)
+        owner = np.repeat(np.arange(len(clients)), sizes)
+        index = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
+        return owner, index, self._order[np.repeat(self._offsets[clients], sizes) + index]
 
     def held(self, round: int) -> Int64s:
         """How many rows each client holds in a round."""

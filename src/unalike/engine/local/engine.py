@@ -181,9 +181,17 @@ class LocalEngine(Engine):
         setting = self.setting
         chosen = np.arange(len(setting.federation)) if clients is None else clients
         if setting.algorithm.personalized or messages.per_client:
-            part: Split = getattr(setting.federation, split)
-            return evaluate_everyone(self, messages, memories, part, round, chosen)
+            return self.evaluate_rows(messages, memories, getattr(setting.federation, split), round, chosen)
         return evaluate_shared(setting, self.mesh, messages.tree, self._judged(split, chosen))
+
+    def evaluate_rows(
+        self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
+    ) -> dict[str, Float64s]:
+        """The same on any rows; nothing of them is kept on the devices."""
+        setting = self.setting
+        if setting.algorithm.personalized or messages.per_client:
+            return evaluate_everyone(self, messages, memories, part, round, clients)
+        return evaluate_shared(setting, self.mesh, messages.tree, judged_rows(part, clients, self.mesh))
 
     def plan(
         self,
