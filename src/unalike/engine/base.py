@@ -85,6 +85,11 @@ class Setting(NamedTuple):
             return streamed
         return self.federation.importance if self.part is None else self.part.importance
 
+    def split(self, name: str, done: int) -> Split:
+        """The rows of a split after so many rounds: test and validation rows follow a stream that drifts."""
+        part: Split = getattr(self.federation, name)
+        return part if self.stream is None or name == "train" else self.stream.holdout(part, done)
+
     @property
     def server(self) -> Server:
         """Who steps on what clients send."""

@@ -93,7 +93,7 @@ class DebugEngine(Engine):
         """Visit each client in turn."""
         federation = self.setting.federation
         chosen = np.arange(len(federation)) if clients is None else clients
-        return self.evaluate_rows(messages, memories, getattr(federation, split), round, chosen)
+        return self.evaluate_rows(messages, memories, self.setting.split(split, round), round, chosen)
 
     def evaluate_rows(
         self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds

@@ -49,4 +49,4 @@ def chosen_rows(split: Split, chosen: Selection, clients: ClientIds) -> Split:
     sizes = np.zeros(len(split.offsets) - 1, np.int64)
     sizes[clients] = np.diff(chosen.offsets)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Split(split.x[chosen.rows], split.y[chosen.rows], offsets)
+    return Split(*chosen.read(split), offsets)

@@ -2,6 +2,8 @@
 
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
+from .changes import Change, change_registry
+from .drift import Drift, drift_registry
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
 from .ranked_memory import Balanced, Reservoir
@@ -13,6 +15,8 @@ __all__ = [
     "Arrivals",
     "Balanced",
     "Bursts",
+    "Change",
+    "Drift",
     "GivenImportance",
     "MemoryRule",
     "MemoryStream",
@@ -24,6 +28,8 @@ __all__ = [
     "StreamPart",
     "StreamWeights",
     "arrival_registry",
+    "change_registry",
+    "drift_registry",
     "memory_registry",
     "stream_weight_registry",
 ]
