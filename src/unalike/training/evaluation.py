@@ -12,6 +12,7 @@ from ..engine import Engine
 from ..runs import Record
 from .consensus import consensus_columns
 from .divergence import Divergence
+from .forgetting import forgetting_columns
 from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
 from .round_report import RoundReport, evaluation_columns
@@ -36,6 +37,9 @@ class Evaluation:
         report.metrics.update(metrics)
         if engine.setting.stream is not None:
             clients = self._predict_arrivals(report, now, clients)
+            report.metrics.update(
+                forgetting_columns(engine, self._record, now, report.round, self._clients, metrics)
+            )
         astray = self.divergence.look(report.round, report.metrics, messages.tree)
         report.events.extend([*astray, *self._notices(now), *engine.events()])
         return clients
