@@ -5,7 +5,13 @@ import pytest
 
 from unalike import ConfigError
 from unalike.core.catalogue import explain
-from unalike.data.streams import arrival_registry, memory_registry, stream_weight_registry
+from unalike.data.streams import (
+    arrival_registry,
+    change_registry,
+    drift_registry,
+    memory_registry,
+    stream_weight_registry,
+)
 from unalike.deploy.server import check_servable
 from unalike.experiments.build import check, make_stream
 from unalike.experiments.config import make_experiment
@@ -32,11 +38,21 @@ def test_without_words_importances_are_those_of_the_experiment():
     np.testing.assert_allclose(run.setting.importance(0), np.full(4, 0.25))
 
 
+def test_a_drift_after_the_last_round_is_refused():
+    words = {**TINY, "stream": "constant:5", "drift": "abrupt:3,label-swap"}
+    with pytest.raises(ConfigError, match="would begin in round 3, but there are 3"):
+        run_experiment(make_experiment(words))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ({"memory": 100}, "say how they arrive"),
         ({"stream_weights": "uniform"}, "say how they arrive"),
+        ({"drift": "abrupt:2,label-swap"}, "say how they arrive"),
+        ({"stream": "constant:20", "drift": "abrupt:2,label-swop"}, "label-swap"),
+        ({"stream": "constant:20", "drift": "abrupt:label-swap"}, "abrupt:round,change"),
+        ({"stream": "constant:20", "drift": "abrupt:0,label-swap"}, "at least 1"),
         ({"stream": "constant:20", "memory": 0}, "room for at least 1 row"),
         ({"stream": "constant:20", "memory": 10**30}, "at most"),
         ({"stream": "constant:-1"}, "above 0"),
@@ -60,6 +76,8 @@ def test_real_clients_have_rows_of_their_own():
         ("arrivals", arrival_registry),
         ("memories", memory_registry),
         ("stream-weights", stream_weight_registry),
+        ("drifts", drift_registry),
+        ("changes", change_registry),
     ],
 )
 def test_lists_name_all_of_them(kind, registry):

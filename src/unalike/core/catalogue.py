@@ -42,6 +42,8 @@ KINDS = {
     "stream-weights": Kind(
         "stream weights", "stream_weight_registry", "data.streams.weights", ("data/streams",)
     ),
+    "drifts": Kind("drift", "drift_registry", "data.streams.drift", ("data/streams",)),
+    "changes": Kind("change", "change_registry", "data.streams.changes", ("data/streams",)),
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
     "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),
     "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
@@ -76,6 +78,7 @@ SETTINGS = {
     "stream": "arrivals",
     "memory": "memories",
     "stream_weights": "stream-weights",
+    "drift": "drifts",
     "model": "models",
     "metrics": "metrics",
     "algorithm": "algorithms",

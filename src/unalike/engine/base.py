@@ -24,7 +24,7 @@ from ..core import pytrees
 from ..core.pytrees import shapes, size
 from ..core.random import purpose_code
 from ..core.registry import Registry
-from ..data.federation import Federation
+from ..data.federation import Federation, Split
 from ..data.streams import Stream
 from ..errors import ConfigError
 from ..models import Task
@@ -86,6 +86,11 @@ class Setting(NamedTuple):
         if streamed is not None:
             return streamed
         return self.federation.importance if self.part is None else self.part.importance
+
+    def split(self, name: str, done: int) -> Split:
+        """The rows of a split after so many rounds: test and validation rows follow a stream that drifts."""
+        part: Split = getattr(self.federation, name)
+        return part if self.stream is None or name == "train" else self.stream.holdout(part, done)
 
     @property
     def server(self) -> Server:
@@ -174,6 +179,13 @@ class Engine(ABC):
     ) -> dict[str, Float64s]:
         """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
         there are none. `messages` are those of all clients."""
+
+    def evaluate_rows(
+        self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
+    ) -> dict[str, Float64s] | None:
+        """The same on rows that are no split of the federation, such as those that arrive; None where an
+        engine cannot."""
+        return None
 
     def place(self, state: State) -> State:
         """The server's state where the rounds will find it, so that the first is compiled as all others."""

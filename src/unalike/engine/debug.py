@@ -93,9 +93,14 @@ class DebugEngine(Engine):
         """Visit each client in turn."""
         federation = self.setting.federation
         chosen = np.arange(len(federation)) if clients is None else clients
-        part: Split = getattr(federation, split)
+        return self.evaluate_rows(messages, memories, self.setting.split(split, round), round, chosen)
+
+    def evaluate_rows(
+        self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
+    ) -> dict[str, Float64s]:
+        """Visit each client in turn, whatever the rows."""
         with jax.disable_jit():
-            rows = [self._judge(_as_jax(messages.of(int(c))), memories, part, round, int(c)) for c in chosen]
+            rows = [self._judge(_as_jax(messages.of(int(c))), memories, part, round, int(c)) for c in clients]
         return {name: stacked([row[name] for row in rows]) for name in rows[0]}
 
     @property

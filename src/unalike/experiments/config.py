@@ -74,6 +74,12 @@ class Experiment(BaseModel):
         "by the rows that they hold when not given.",
     )
 
+    drift: str | None = Field(
+        None,
+        description="When rows of a stream change and how, such as abrupt:50,label-swap (`unalike list "
+        "drifts`, `unalike list changes`); never when not given.",
+    )
+
     importance: str = Field(
         "data",
         description="How much clients count: data (their rows), equal, or a file with one number each.",

@@ -12,6 +12,8 @@ from ..engine import Engine
 from ..runs import Record
 from .consensus import consensus_columns
 from .divergence import Divergence
+from .forgetting import forgetting_columns
+from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
 from .round_report import RoundReport, evaluation_columns
 
@@ -33,9 +35,27 @@ class Evaluation:
         if messages.per_client:
             metrics |= consensus_columns(engine, messages, *place)
         report.metrics.update(metrics)
+        if engine.setting.stream is not None:
+            clients = self._predict_arrivals(report, now, clients)
+            report.metrics.update(
+                forgetting_columns(engine, self._record, now, report.round, self._clients, metrics)
+            )
         astray = self.divergence.look(report.round, report.metrics, messages.tree)
         report.events.extend([*astray, *self._notices(now), *engine.events()])
         return clients
+
+    def _predict_arrivals(
+        self, report: RoundReport, now: Progress, clients: dict[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Add what the model predicts of rows before they are learned, where there are any."""
+        found = prequential_columns(self._engine, now.messages, now.memories, report.round, self._clients)
+        if found is None:
+            if report.round == 0:
+                report.events.append({"kind": NOT_PREDICTED})
+            return clients
+        of_all, of_each = found
+        report.metrics.update(of_all)
+        return {"client": self._clients, **(clients or {}), **of_each} if of_each else clients
 
     def _notices(self, now: Progress) -> list[dict[str, Any]]:
         """What the algorithm finds unusual in its clients' memories, and was not recorded before."""

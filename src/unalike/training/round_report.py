@@ -10,6 +10,7 @@ import numpy as np
 
 from ..algorithms import Messages
 from ..engine import Engine, Memories, Report
+from ..models import Task
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
 from .queries import QUESTIONS
@@ -110,23 +111,34 @@ def evaluation_columns(
     federation = engine.setting.federation
     metrics: dict[str, float] = {}
     columns: dict[str, Any] = {}
-    asked = [metric for metric in engine.setting.task.metrics.values() if not metric.table]
     for split in ("test", "validation"):
         if not len(getattr(federation, split).y):
             continue
         values = engine.evaluate(messages, memories, split, round, clients)
-        samples = values["samples"]
-        columns |= {f"{split}_samples": samples, f"{split}_loss": values["loss"]}
-        metrics[f"{split}_loss"] = _mean(values["loss"], samples)
-        for metric in asked:
-            means = values[metric.statistic]
-            columns[f"{split}_{metric.name}"] = metric.of_clients(means)
-            metrics[f"{split}_{metric.name}"] = metric.of_all(means, samples)
+        of_all, of_each = named_columns(split, values, engine.setting.task)
+        metrics |= of_all
+        columns |= of_each
     if not metrics:
         return {}, None
     offsets = federation.train.offsets
     trained_on = offsets[clients + 1] - offsets[clients]
     return metrics, {"client": clients, "train_samples": trained_on, **columns}
+
+
+def named_columns(
+    prefix: str, values: Mapping[str, Float64s], task: Task
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """What an evaluation comes to, under names with this prefix: of all samples together, and of each
+    client."""
+    samples = values["samples"]
+    of_all = {f"{prefix}_loss": _mean(values["loss"], samples)}
+    of_each: dict[str, Any] = {f"{prefix}_samples": samples, f"{prefix}_loss": values["loss"]}
+    for metric in task.metrics.values():
+        if not metric.table:
+            means = values[metric.statistic]
+            of_each[f"{prefix}_{metric.name}"] = metric.of_clients(means)
+            of_all[f"{prefix}_{metric.name}"] = metric.of_all(means, samples)
+    return of_all, of_each
 
 
 def _mean(values: Float64s, weights: Float64s) -> float:

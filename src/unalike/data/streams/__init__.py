@@ -2,6 +2,8 @@
 
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
+from .changes import Change, change_registry
+from .drift import Drift, drift_registry
 from .held_steps import HeldSteps
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
@@ -16,6 +18,8 @@ __all__ = [
     "Arrivals",
     "Balanced",
     "Bursts",
+    "Change",
+    "Drift",
     "GivenImportance",
     "HeldSteps",
     "MemoryRule",
@@ -28,6 +32,8 @@ __all__ = [
     "StreamPart",
     "StreamWeights",
     "arrival_registry",
+    "change_registry",
+    "drift_registry",
     "effective_samples",
     "memory_registry",
     "row_importance",

@@ -10,13 +10,14 @@ The weights of rows go with the rows, p_m(t) takes the place of the federation's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from ...typing import Array, ClientIds, Float32s, Float64s, Int64s
-from ..federation import Federation
+from ...typing import Array, Bools, ClientIds, Float32s, Float64s, Int64s
+from ..federation import Federation, Split
+from .changes import Change
 
 
 class Selection(NamedTuple):
@@ -26,6 +27,22 @@ class Selection(NamedTuple):
     rows: Int64s
     offsets: Int64s
     weights: Float32s | None = None
+    drifted: Bools | None = None
+    """Which of the rows came changed, where there is a `change`."""
+    change: Change | None = None
+
+    def read(self, split: Split, index: Int64s | None = None) -> tuple[Array, Array]:
+        """Features and labels of the rows, or of some, by their places among `rows`, as clients received
+        them."""
+        if not len(self.rows):  # then whatever is asked for is padding
+            rows = np.zeros(0, np.int64) if index is None else index
+            return split.x[rows], split.y[rows]
+        rows = self.rows if index is None else self.rows[index]
+        if self.drifted is None or self.change is None:
+            return split.x[rows], split.y[rows]
+        return self.change.apply(
+            split.x[rows], split.y[rows], self.drifted if index is None else self.drifted[index]
+        )
 
 
 class Stream:
@@ -38,10 +55,24 @@ class Stream:
         """The rows of these clients in this round."""
         raise NotImplementedError(f"{type(self).__name__} does not say which rows clients hold.")
 
+    def arriving(self, round: int, clients: ClientIds) -> Selection | None:
+        """The rows that these clients receive in this round, kept or not; None where nobody knows."""
+        return None
+
     def importance(self, round: int) -> Float64s | None:
         """How much each client counts in this round: shares that sum to one, or zeros where nobody counts;
         None where that is what the federation says."""
         return None
+
+    def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
+        """Test or validation rows as they are after so many rounds; `numbers` are those of the clients in the
+        whole federation, where `part` is of some."""
+        return part
+
+    def concepts(self, part: Split, done: int) -> tuple[list[float], Callable[[float], Split]]:
+        """The times between drifts so far, each by the concept of its rows, the present last; and test rows
+        of a concept."""
+        return [0.0], lambda _: part
 
     def columns(self, round: int) -> dict[str, float]:
         """What is recorded of a round."""
@@ -77,3 +108,7 @@ class StreamPart(Stream):
         """Shares of the whole, so that they need not sum to one."""
         whole = self._whole.importance(round)
         return None if whole is None else whole[self._numbers]
+
+    def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
+        """The part's test rows change as they do in the whole."""
+        return self._whole.holdout(part, done, self._numbers if numbers is None else self._numbers[numbers])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...typing import Array, ClientIds, Float64s
-from ..federation import Federation
+from ..federation import Federation, Split
 from .base import Selection, Stream
 
 
@@ -30,6 +30,15 @@ class HeldSteps(Stream):
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         return self.stream.select(self.step_of(round), clients)
+
+    def arriving(self, round: int, clients: ClientIds) -> Selection | None:
+        return self.stream.arriving(self.step_of(round), clients) if round % self.rounds == 0 else None
+
+    def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
+        return self.stream.holdout(part, -(-done // self.rounds), numbers)
+
+    def concepts(self, part: Split, done: int) -> tuple[list[float], Callable[[float], Split]]:
+        return self.stream.concepts(part, -(-done // self.rounds))
 
     def importance(self, round: int) -> Float64s | None:
         return self.stream.importance(self.step_of(round))

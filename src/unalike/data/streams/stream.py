@@ -9,16 +9,18 @@ a function of (seed, round); what is saved only spares counting again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from ...core.random import bits
 from ...errors import ConfigError
-from ...typing import Array, ClientIds, Float64s, Int64s
+from ...typing import Array, Bools, ClientIds, Float32s, Float64s, Int64s
 from ..federation import Federation, Split
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream
+from .drift import Drift, drift_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
 from .ranked_memory import ranks
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
@@ -40,11 +42,13 @@ class MemoryStream(Stream):
         memory: str | int | MemoryRule | None = None,
         weights: str | StreamWeights = "memory-size",
         *,
+        drift: str | Drift | None = None,
         ordered: bool = False,
     ) -> None:
         self.arrivals = arrival_registry.make(arrivals) if isinstance(arrivals, str) else arrivals
         self.memory = memory if isinstance(memory, MemoryRule) else make_memory(memory)
         self.weights = stream_weight_registry.make(weights) if isinstance(weights, str) else weights
+        self.drift = drift_registry.make(drift) if isinstance(drift, str) else drift
         self.ordered = ordered
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
@@ -57,6 +61,8 @@ class MemoryStream(Stream):
         self._order = np.arange(len(train.y)) if self.ordered else shuffled_rows(train, seed)
         self.arrivals.begin(train.sizes, seed)
         self.memory.begin(seed)
+        if self.drift is not None:
+            self.drift.begin(federation, self.arrivals, seed, rounds)
         self._own = federation.importance
         self._weigh()
         self._last: tuple[int, Int64s, Float64s] | None = None
@@ -68,22 +74,56 @@ class MemoryStream(Stream):
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         span = self._span(round)
-        first, last = span.first[clients], span.last[clients]
-        sizes = np.maximum(last - first, 0)
-        owner = np.repeat(np.arange(len(clients)), sizes)
-        index = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
-        rows = self._order[np.repeat(self._offsets[clients], sizes) + index]
-        labels = None if self._labels is None else self._labels[rows]
-        kept = self.memory.keeps(Candidates(owner, clients[owner], index, labels))
+        last = span.last[clients]
+        owner, index, rows = self._between(span.first[clients], last, clients)
+        drifted = None if self.drift is None else self.drift.drifted(round, clients[owner], index)
+        kept = self.memory.keeps(Candidates(owner, clients[owner], index, self._labels_of(rows, drifted)))
         if kept is not None:
             kept |= self.arrivals.exempt[clients[owner]]
             owner, index, rows = owner[kept], index[kept], rows[kept]
+            drifted = None if drifted is None else drifted[kept]
         held = np.bincount(owner, minlength=len(clients))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(held)])
         weights = self.weights.of_rows(last[owner] - 1 - index, held)
         # In the federation's order: whoever holds all of its rows trains as without a stream.
         place = np.lexsort((rows, owner))
-        return Selection(rows[place], offsets, None if weights is None else weights[place])
+        weights = None if weights is None else weights[place]
+        return self._received(rows[place], offsets, weights, None if drifted is None else drifted[place])
+
+    def arriving(self, round: int, clients: ClientIds) -> Selection:
+        first, last = (self.arrivals.arrived(r)[clients] for r in (round - 1, round))
+        owner, index, rows = self._between(first, last, clients)
+        drifted = None if self.drift is None else self.drift.drifted(round, clients[owner], index)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(last - first)])
+        return self._received(rows, offsets, None, drifted)
+
+    def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
+        if self.drift is None or done < 1:
+            return part
+        return self.drift.holdout(part, self.drift.share(done - 1), numbers)
+
+    def concepts(self, part: Split, done: int) -> tuple[list[float], Callable[[float], Split]]:
+        if self.drift is None or done < 1:
+            return super().concepts(part, done)
+        return self.drift.segments(done - 1), partial(self.drift.holdout, part)
+
+    def _received(
+        self, rows: Int64s, offsets: Int64s, weights: Float32s | None, drifted: Bools | None
+    ) -> Selection:
+        return Selection(rows, offsets, weights, drifted, None if self.drift is None else self.drift.change)
+
+    def _labels_of(self, rows: Int64s, drifted: Bools | None) -> Array | None:
+        """The classes that a memory's rule sees, which are those that the rows came with."""
+        if self._labels is None or drifted is None or self.drift is None:
+            return None if self._labels is None else self._labels[rows]
+        return np.where(drifted, self.drift.change.labels(self._labels[rows]), self._labels[rows])
+
+    def _between(self, first: Int64s, last: Int64s, clients: ClientIds) -> tuple[Int64s, Int64s, Int64s]:
+        """Rows by their places in the order of arrival: whose each is, its place, and the row itself."""
+        sizes = np.maximum(last - first, 0)
+        owner = np.repeat(np.arange(len(clients)), sizes)
+        index = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
+        return owner, index, self._order[np.repeat(self._offsets[clients], sizes) + index]
 
     def held(self, round: int) -> Int64s:
         """How many rows each client holds in a round."""

@@ -55,7 +55,7 @@ class LocalEngine(Engine):
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
-        self._kept: dict[str, tuple[Int64s, Judged]] = {}
+        self._kept: dict[str, tuple[Split, Int64s, Judged]] = {}
 
     def place(self, state: State) -> State:
         """On every device: elsewhere its type would differ, and the program be compiled twice."""
@@ -181,9 +181,18 @@ class LocalEngine(Engine):
         setting = self.setting
         chosen = np.arange(len(setting.federation)) if clients is None else clients
         if setting.algorithm.personalized or messages.per_client:
-            part: Split = getattr(setting.federation, split)
-            return evaluate_everyone(self, messages, memories, part, round, chosen)
-        return evaluate_shared(setting, self.mesh, messages.tree, self._judged(split, chosen))
+            return self.evaluate_rows(messages, memories, setting.split(split, round), round, chosen)
+        judged = self._judged(split, setting.split(split, round), chosen)
+        return evaluate_shared(setting, self.mesh, messages.tree, judged)
+
+    def evaluate_rows(
+        self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
+    ) -> dict[str, Float64s]:
+        """The same on any rows; nothing of them is kept on the devices."""
+        setting = self.setting
+        if setting.algorithm.personalized or messages.per_client:
+            return evaluate_everyone(self, messages, memories, part, round, clients)
+        return evaluate_shared(setting, self.mesh, messages.tree, judged_rows(part, clients, self.mesh))
 
     def plan(
         self,
@@ -232,12 +241,12 @@ class LocalEngine(Engine):
         rows = layout.arrange(messages.rows)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], messages.tree)
 
-    def _judged(self, name: str, clients: ClientIds) -> Judged:
+    def _judged(self, name: str, part: Split, clients: ClientIds) -> Judged:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
-        if name not in self._kept or not np.array_equal(self._kept[name][0], clients):
-            part: Split = getattr(self.setting.federation, name)
-            self._kept[name] = (clients.copy(), judged_rows(part, clients, self.mesh))
-        return self._kept[name][1]
+        kept = self._kept.get(name)
+        if kept is None or kept[0] is not part or not np.array_equal(kept[1], clients):
+            kept = self._kept[name] = (part, clients.copy(), judged_rows(part, clients, self.mesh))
+        return kept[2]
 
 
 def fits_in_memory(split: Split) -> bool:

@@ -70,9 +70,8 @@ class Gathered:
             pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
         length = rounded_up(max(len(piece) for piece in pieces))
         index = np.concatenate([np.pad(piece, (0, length - len(piece))) for piece in pieces])
-        rows = chosen.rows[index] if len(chosen.rows) else index
         weights = None if chosen.weights is None else chosen.weights[index]
-        return Placed(self._split.x[rows], self._split.y[rows], weights, starts)
+        return Placed(*chosen.read(self._split, index), weights, starts)
 
 
 @dataclass(frozen=True, eq=False)
