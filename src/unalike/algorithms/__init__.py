@@ -7,6 +7,7 @@ from .dfedem import DFedEM
 from .ditto import Ditto
 from .dpasgd import DPASGD
 from .fedavg import FedAvg
+from .fedavg_averaged import FedAvgAveraged
 from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
@@ -44,6 +45,7 @@ __all__ = [
     "FedAdagrad",
     "FedAdam",
     "FedAvg",
+    "FedAvgAveraged",
     "FedAvgM",
     "FedAvgPlus",
     "FedBN",
