@@ -202,7 +202,7 @@ def real_claims(samples: int = 5_000, rounds: int = 100) -> Iterator[Claim]:
         yield from picture_claims(
             "CIFAR-10",
             cache(lambda key: pictures(encoded_pictures()[1], key[0], key[1], samples, rounds)),
-            f"{samples} images, fixed features under 64 hidden units, {rounds} rounds, rate 0.1; published with a CNN",
+            f"{samples} images as fixed features, 64 hidden units, {rounds} rounds, rate 0.1; published: CNN",
         )
 
 
