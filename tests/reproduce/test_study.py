@@ -18,7 +18,6 @@ FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", 
 FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path__) if found.ispkg]
 STUDIES = [name for name in FOLDERS if name != "shared"]
 WITH_THEORY = ("asynchrony", "availability", "fedem", "online_mixture", "sampling", "streams", "topology")
-WITHOUT_TRAINING = ("streams",)
 
 
 def module(study, part):
@@ -117,7 +116,7 @@ def test_a_study_only_registers_itself_and_its_files_have_the_same_names(study):
     assert len(own) == 1
     files = {found.name for found in pkgutil.iter_modules(folder.__path__)}
     assert files >= {"study", "data"}
-    assert ("training" in files) == (study not in WITHOUT_TRAINING)
+    assert "training" in files
     assert ("theory" in files) == (study in WITH_THEORY)
 
 

@@ -8,6 +8,7 @@ from .ditto import Ditto
 from .dpasgd import DPASGD
 from .fed_omd import FedOMD
 from .fedavg import FedAvg
+from .fedavg_averaged import FedAvgAveraged
 from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
@@ -46,6 +47,7 @@ __all__ = [
     "FedAdagrad",
     "FedAdam",
     "FedAvg",
+    "FedAvgAveraged",
     "FedAvgM",
     "FedAvgPlus",
     "FedBN",

@@ -155,10 +155,10 @@ def _is_number(word: str) -> bool:
 
 def check_no_folder(stream: str) -> None:
     """Raise if simulated rows should arrive in a folder: only a node of a deployment has one that grows."""
-    name, colon, _ = stream.partition(":")
-    if name != "folder" and os.sep not in name and (colon or not Path(name).is_dir()):
+    name = Spec.parse(stream).name
+    if name != "folder" and os.sep not in name and (":" in stream or not Path(name).is_dir()):
         return
-    if name.strip() not in explain("arrivals"):
+    if name not in explain("arrivals"):
         raise ConfigError(
             f"stream = {stream!r} is a folder that grows, which only real clients have (`unalike join "
             "--stream FOLDER --memory 200`); a simulation says how rows arrive, such as constant:20."
