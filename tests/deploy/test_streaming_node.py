@@ -237,9 +237,10 @@ def test_a_file_that_means_something_else_is_refused_by_name(tmp_path, names, la
     assert np.allclose(here.stream.federation().train.x[20:23], some_rows(3, 4)[0])
 
 
-def test_a_node_that_holds_nothing_is_left_out_and_named(tmp_path):
+@pytest.mark.parametrize("values", [{}, {"algorithm": "fedem", "options": {"components": 2}}], ids=str)
+def test_a_node_that_holds_nothing_is_left_out_and_named(tmp_path, values):
     here = Streams(tmp_path, "replace:30")
-    run = here.serve(tmp_path / "run", rounds=2)
+    run = here.serve(tmp_path / "run", rounds=2, **values)
     assert run.metrics()["participants"][1:].tolist() == [2, 1]
     (event,) = [event for event in run.events() if event["kind"] == "refused errand"]
     assert (event["name"], event["reason"]) == ("node-0", "this node holds no rows now.")
