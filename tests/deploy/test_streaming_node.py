@@ -246,22 +246,22 @@ def test_a_node_that_holds_nothing_is_left_out_and_named(tmp_path, values):
     assert (event["name"], event["reason"]) == ("node-0", "this node holds no rows now.")
 
 
-def test_nothing_is_compiled_again_when_rows_come(tmp_path):
+def test_plans_and_rows_have_one_shape_however_many_rows_are_held(tmp_path):
     here = Streams(tmp_path, "100")
-    for round in (1, 2):
-        write_csv(here.folder / f"{round}.csv", *some_rows(30, round))
     run = here.serve(tmp_path / "run", rounds=1, steps=None, epochs=1)
     session = here.village.workers["node-0"]._open_session[1]
-    shapes = []
+    shapes, held = set(), []
     for round in range(3):
+        held.append(len(here.stream))
+        work, me = session.setting.algorithm.work, np.array([0])
+        plan, _, placed = session.engine.plan(work, round, me, run.memories)
+        shapes.add((plan.positions.shape, placed.x.shape))
+        write_csv(here.folder / f"{round}.csv", *some_rows(30, round))
+        here.look_twice()
         here.stream.look("another", round)
         session.hold(here.stream.federation())
-        plan, _, placed = session.engine.plan(
-            session.setting.algorithm.work, round, np.array([0]), run.memories, None
-        )
-        shapes.append((plan.positions.shape, placed.x.shape))
-    assert len(set(shapes)) == 1
-    assert len(here.stream) == 80
+    assert held == [20, 50, 80]
+    assert len(shapes) == 1
 
 
 def test_the_server_says_that_rows_come_and_go_and_takes_no_weight_unasked(tmp_path):
