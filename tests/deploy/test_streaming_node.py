@@ -237,30 +237,31 @@ def test_a_file_that_means_something_else_is_refused_by_name(tmp_path, names, la
     assert np.allclose(here.stream.federation().train.x[20:23], some_rows(3, 4)[0])
 
 
-def test_a_node_that_holds_nothing_is_left_out_and_named(tmp_path):
+@pytest.mark.parametrize("values", [{}, {"algorithm": "fedem", "options": {"components": 2}}], ids=str)
+def test_a_node_that_holds_nothing_is_left_out_and_named(tmp_path, values):
     here = Streams(tmp_path, "replace:30")
-    run = here.serve(tmp_path / "run", rounds=2)
+    run = here.serve(tmp_path / "run", rounds=2, **values)
     assert run.metrics()["participants"][1:].tolist() == [2, 1]
     (event,) = [event for event in run.events() if event["kind"] == "refused errand"]
     assert (event["name"], event["reason"]) == ("node-0", "this node holds no rows now.")
 
 
-def test_nothing_is_compiled_again_when_rows_come(tmp_path):
+def test_plans_and_rows_have_one_shape_however_many_rows_are_held(tmp_path):
     here = Streams(tmp_path, "100")
-    for round in (1, 2):
-        write_csv(here.folder / f"{round}.csv", *some_rows(30, round))
     run = here.serve(tmp_path / "run", rounds=1, steps=None, epochs=1)
     session = here.village.workers["node-0"]._open_session[1]
-    shapes = []
+    shapes, held = set(), []
     for round in range(3):
+        held.append(len(here.stream))
+        work, me = session.setting.algorithm.work, np.array([0])
+        plan, _, placed = session.engine.plan(work, round, me, run.memories)
+        shapes.add((plan.positions.shape, placed.x.shape))
+        write_csv(here.folder / f"{round}.csv", *some_rows(30, round))
+        here.look_twice()
         here.stream.look("another", round)
         session.hold(here.stream.federation())
-        plan, _, placed = session.engine.plan(
-            session.setting.algorithm.work, round, np.array([0]), run.memories, None
-        )
-        shapes.append((plan.positions.shape, placed.x.shape))
-    assert len(set(shapes)) == 1
-    assert len(here.stream) == 80
+    assert held == [20, 50, 80]
+    assert len(shapes) == 1
 
 
 def test_the_server_says_that_rows_come_and_go_and_takes_no_weight_unasked(tmp_path):
