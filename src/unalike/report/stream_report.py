@@ -93,11 +93,13 @@ def mark_drifts(axes: Axes, rounds: Int64s) -> None:
         axes.axvline(number, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0.9)
         if index == 0:
             axes.annotate(
-                " drift",
+                "drift",
                 (number, 1.0),
                 xycoords=("data", "axes fraction"),
-                va="top",
+                va="bottom",
+                ha="center",
                 color=MUTED,
+                fontsize=8,
             )
 
 
