@@ -23,9 +23,9 @@ def task():
     return unalike.Task.classification(linear(input_shape=(8, 8, 1), outputs=10), classes=10)
 
 
-def train(federation, task, drift, rounds=9, **options):
+def train(federation, task, drift, rounds=9, arrivals="constant:9", **options):
     options = {"seed": 1, "evaluate_every": 1, "keep_history": True, **options}
-    stream = MemoryStream("constant:9", "replace", drift=drift)
+    stream = MemoryStream(arrivals, "replace", drift=drift)
     return unalike.train(federation, task, FedAvg(**WORK), rounds=rounds, stream=stream, **options)
 
 
@@ -74,7 +74,7 @@ def test_where_lower_is_better_forgetting_is_what_was_added():
     federation = unalike.load("quadratic:4,1,30,2", clients=3, seed=2)
     federation = federation.with_split(0.3)
     task = unalike.Task.regression(linear(0, input_shape=(4,), outputs=1))
-    metrics = train(federation, task, "abrupt:2,feature-rotation", 4).metrics()
+    metrics = train(federation, task, "abrupt:2,feature-rotation", 4, "spread:4").metrics()
     first = np.concatenate([metrics["test_rmse"][:3], metrics["concept_0_rmse"][3:]])
     np.testing.assert_allclose(
         metrics["forgetting"][3:], [first[r] - first[:r].min() for r in (3, 4)], atol=1e-6

@@ -16,6 +16,7 @@ from ..typing import Array
 from .html import write_report
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
+from .stream_report import stream_figures
 from .timing_report import timing_cards, timing_figures
 from .words import asked_metrics, bytes_text, cell, scores, seconds_text, split_and_quantity, title, value
 
@@ -28,6 +29,10 @@ _CAPTIONS = {
     "Confusion": "Which classes are taken for which: rows by label and by what is predicted.",
     "Traffic": "Everything sent since the first round, and how many clients each round heard.",
     "Data": "Which client has what.",
+    "Stream": "Rows that arrived in each round and rows in memory, and how many equally weighted rows a "
+    "round is worth.",
+    "Prequential": "Rows that arrive, predicted before they are learned, beside the hold-out, which has the "
+    "concept of the rows that arrived last. After a drift, earlier concepts are measured too.",
     "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
     "Classes": "How many classes the clients of each round have between them.",
     "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated. Empty "
@@ -61,6 +66,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
     asked = asked_metrics(folder.config)
     figures = run_figures(metrics, clients, None if real else federation, asked)
+    figures |= stream_figures(metrics, asked)
     figures |= participation_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
     for name, drawn in figures.items():

@@ -103,8 +103,16 @@ def test_clients_with_historical_data_see_no_drift(federation):
 def test_a_drift_after_the_last_round_is_refused(federation):
     with pytest.raises(ConfigError, match="begin in round 8, but there are 8"):
         begun(federation, "abrupt:8,label-swap")
-    begun(federation, "abrupt:8,label-swap", rounds=None)
-    begun(federation, "abrupt:8,label-swap", rounds=9)
+    begun(federation, "abrupt:8,label-swap", "constant:1", rounds=None)
+    begun(federation, "abrupt:8,label-swap", "constant:1", rounds=9)
+
+
+@pytest.mark.parametrize(("arrivals", "rounds"), [("historical", 8), ("spread:3", 8), ("spread:3", None)])
+def test_a_drift_that_no_row_would_see_is_refused(federation, arrivals, rounds):
+    with pytest.raises(ConfigError, match="no row arrives from then on"):
+        begun(federation, "abrupt:3,label-swap", arrivals, rounds=rounds)
+    if arrivals != "historical":
+        begun(federation, "abrupt:2,label-swap", arrivals, rounds=rounds)
 
 
 # How ------------------------------------------------------------------------------------------------------

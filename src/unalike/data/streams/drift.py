@@ -44,6 +44,12 @@ class Drift:
                 f"the drift would begin in round {self.first}, but there are {rounds}, numbered from 0."
             )
         self.change.begin(federation)
+        last = arrivals.sizes if rounds is None else arrivals.arrived(rounds - 1)
+        if not (arrivals.arrived(self.first - 1) < last).any():
+            raise ConfigError(
+                f"the drift would begin in round {self.first}, but no row arrives from then on; let rows "
+                f"arrive for longer, such as --stream spread:{rounds or 2 * self.first}."
+            )
         self._arrivals, self._seed = arrivals, seed
         self._before: dict[int, Int64s] = {}
         self._copies: dict[tuple[int, float], tuple[Split, Split]] = {}

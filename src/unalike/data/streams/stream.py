@@ -141,7 +141,8 @@ class MemoryStream(Stream):
         arrived = self.arrivals.arrived(round).sum() - self.arrivals.arrived(round - 1).sum()
         squares = float((importance**2 / np.maximum(held, 1)).sum())
         effective = {"effective_samples": 1 / squares} if squares else {}
-        return {"arrived": float(arrived), "held": float(held.sum()), **effective}
+        drift = {} if self.drift is None else {"drift": self.drift.share(round)}
+        return {"arrived": float(arrived), "held": float(held.sum()), **effective, **drift}
 
     def facts(self) -> dict[str, float]:
         room = self._sizes if self.memory.capacity is None else np.minimum(self._sizes, self.memory.capacity)
