@@ -106,7 +106,8 @@ def gaussians(
 
 def pictures(source: Source, historical: float, seed: int, samples: int, rounds: int) -> Problem:
     """25 historical clients share `historical` of the training rows, 25 fresh ones the others, each part by
-    Dirichlet(0.4) over labels; a fifth of each client's rows tests, and 64 hidden units learn."""
+    Dirichlet(0.4) over labels; a fifth of each client's rows tests, and 64 hidden units learn. Work is one
+    pass, so that who holds more than 32 rows takes more steps."""
     x, y = source.pooled()
     order = generator(seed, "pictures").permutation(len(y))[:samples]
     cut = round(historical * samples)
