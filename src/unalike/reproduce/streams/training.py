@@ -1,8 +1,9 @@
 """What are historical and fresh data worth in training?  (Claims on data streams that need training.)
 
-Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). What was chosen before any result
-was seen: problems and limits as the specification of each claim has them, learning rates by seeds that are
-not judged, and the accuracy of the last model. Strategies are weights of a real stream, by name.
+Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Problems and limits
+are those of the specification, rates are fixed or chosen on a seed that is not judged, and the last model is
+judged. Two hard claims do not hold here: Ours at f = 0.05 (DS-8, -1.6 points where -1 is asked) and the lead
+over uniform (DS-9, 0.5 points where 1 is asked).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TUNING_SEED = 100
 GRID = ("fixed:0.2", "fixed:0.5", "fixed:0.8")
 """What historical clients count inside; `fresh` is 0 and `historical` is 1."""
 PICTURE_RATE = 0.1
-"""Chosen before any picture was trained on; tuning it for every strategy takes too long on two cores."""
+"""Chosen before any result on pictures was seen; tuning it for every strategy takes too long on two cores."""
 
 
 def training_claims(quick: bool) -> Iterator[Claim]:
@@ -122,8 +123,8 @@ def synthetic_claims(quick: bool) -> Iterator[Claim]:
         values = apart(marks[ours], marks[best])
         theirs = round(cell.ours - max(cell.fresh, cell.only_historical, cell.uniform), 4)
         claim = f"{words} Ours above the best of the three ({best}), points"
-        note = "soft: rates chosen on one seed that is not judged, and not on the test rows of those that are"
-        yield average("DS-8", claim, values, -1.0, published=theirs, hard=False, note=note)
+        note = "rates chosen on one seed that is not judged, and not on the test rows of those that are"
+        yield average("DS-8", claim, values, -1.0, published=theirs, hard=not quick, note=note)
 
 
 def interior_claims(quick: bool) -> Iterator[Claim]:
@@ -143,7 +144,7 @@ def interior_claims(quick: bool) -> Iterator[Claim]:
             apart(marks[best], marks[other]),
             least,
             published=round(cell.best - theirs, 4),
-            hard=not quick and other == "historical",
+            hard=not quick,
             note=note if other == "uniform" else "",
         )
 
