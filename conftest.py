@@ -36,7 +36,7 @@ collect_ignore_glob = [
 ]
 
 
-ROOM = 1_200
+ROOM = 1_000
 """Megabytes that a test process may take before it forgets what it has compiled."""
 
 

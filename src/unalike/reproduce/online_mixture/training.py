@@ -2,8 +2,8 @@
 
 Marfoq's doctoral thesis (2023), section 4.4. Only figures and words were published. Orderings are hard; the
 numbers of a pilot with the same choices are soft, to be met within 30 %. The slope of a regret is about 0.5
-for sqrt(T) and 1 for a linear one. The limits of slopes, of the guard, of the rate and of the k-means start are
-ours, set when first runs had been seen.
+for sqrt(T) and 1 for a linear one. The limits of slopes, of the guard, of the rate and of the k-means start
+are ours, set when first runs had been seen.
 """
 
 from __future__ import annotations
