@@ -19,9 +19,17 @@ from .queries import ClientQueries
 class Cohorts:
     """Draws the cohorts of a run, and remembers what is to be recorded of each."""
 
-    def __init__(self, setting: Setting, engine: Engine, participation: Participation, now: Progress) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        engine: Engine,
+        participation: Participation,
+        timing: Timing,
+        now: Progress,
+    ) -> None:
         self.setting, self._engine, self._participation, self._now = setting, engine, participation, now
-        self.everyone = participation.everyone
+        streamed = timing.by_cohort and setting.stream is not None  # then weights differ from draw to draw
+        self.everyone = participation.everyone and not streamed
         """Whether cohorts need not be drawn, for all are alike."""
         self._notes: dict[int, dict[str, ClientIds]] = {}
 
@@ -69,8 +77,6 @@ class Steps:
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
         self._weighted = StreamedWeights(cohorts.setting, timing.by_cohort)
-        if timing.by_cohort and cohorts.setting.stream is not None:
-            cohorts.everyone = False
         self.late: Step | None = None
         """The step that came after the clock had run out, kept for a run that goes on."""
 

@@ -208,7 +208,7 @@ def _ready(
     traffic, jobs = algorithm.traffic(message, reply.upload), engine.jobs(history.tree)
     clients = Clients(setting.federation.importance, setting.seed, *traffic, jobs)
     timing.begin(clients)
-    return _Ready(engine, who, Steps(timing, Cohorts(setting, engine, who, now), until), now, clients)
+    return _Ready(engine, who, Steps(timing, Cohorts(setting, engine, who, timing, now), until), now, clients)
 
 
 def _train(

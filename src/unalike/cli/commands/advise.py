@@ -38,6 +38,12 @@ _LEGEND = (
 )
 
 
+DATA = typer.Option("digits", help="Data set, or path of a folder of clients (`unalike list data`).")
+PARTITION = typer.Option(None, help="How rows are dealt to clients.", show_default="the data's own, or iid")
+CLIENTS = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100")
+SAMPLES = typer.Option(None, min=1, help="Use only that many rows.", show_default="all")
+
+
 @advise.callback()
 def start() -> None:
     """Advice for these clients, with its reasons."""
@@ -45,14 +51,10 @@ def start() -> None:
 
 @advise.command("sampling")
 def sampling(
-    data: str = typer.Option(
-        "digits", help="Data set, or path of a folder of clients (`unalike list data`)."
-    ),
-    partition: str | None = typer.Option(
-        None, help="How rows are dealt to clients.", show_default="the data's own, or iid"
-    ),
-    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
-    samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
+    data: str = DATA,
+    partition: str | None = PARTITION,
+    clients: int | None = CLIENTS,
+    samples: int | None = SAMPLES,
     per_round: int = typer.Option(10, min=1, help="Clients drawn each round."),
     importance: str = typer.Option(
         "data", help="How much clients count: data (their rows), equal, or a file with one number per client."

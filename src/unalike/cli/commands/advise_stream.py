@@ -14,7 +14,7 @@ from ...errors import ConfigError
 from ...typing import Int64s
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows
-from .advise import advise
+from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
 
 if TYPE_CHECKING:
     from ...advice.streams import StrategyReport, StreamAdvice
@@ -28,14 +28,10 @@ _LEGEND = (
 
 @advise.command("stream")
 def stream(
-    data: str = typer.Option(
-        "digits", help="Data set, or path of a folder of clients (`unalike list data`)."
-    ),
-    partition: str | None = typer.Option(
-        None, help="How rows are dealt to clients.", show_default="the data's own, or iid"
-    ),
-    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
-    samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
+    data: str = DATA,
+    partition: str | None = PARTITION,
+    clients: int | None = CLIENTS,
+    samples: int | None = SAMPLES,
     historical: str | None = typer.Option(
         None,
         help="Clients whose rows stay: how many (the first ones), or a file with their numbers.",
