@@ -47,8 +47,8 @@ class Drift:
         last = arrivals.sizes if rounds is None else arrivals.arrived(rounds - 1)
         if not (arrivals.arrived(self.first - 1) < last).any():
             raise ConfigError(
-                f"the drift would begin in round {self.first}, but no row arrives from then on; let rows "
-                f"arrive for longer, such as --stream spread:{rounds or 2 * self.first}."
+                f"the drift would begin in round {self.first}, but no row arrives from then on; let it drift "
+                "earlier, or let rows arrive for longer, such as fewer in a round or fewer clients with more."
             )
         self._arrivals, self._seed = arrivals, seed
         self._before: dict[int, Int64s] = {}
