@@ -18,7 +18,17 @@ import unalike
 SOURCE = Path(unalike.__file__).parent
 ORDER = (
     *("errors", "typing", "core", "data", "models", "runs", "memorization", "algorithms", "participation"),
-    *("timing", "topology", "aggregation", "privacy", "engine", "training", "experiments", "testing"),
+    *(
+        "timing",
+        "topology",
+        "aggregation",
+        "privacy",
+        "trust",
+        "engine",
+        "training",
+        "experiments",
+        "testing",
+    ),
     *("theory", "advice", "report", "deploy", "reproduce", "cli", "__main__"),
 )
 KNOWN: set[tuple[str, str]] = set()

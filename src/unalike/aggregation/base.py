@@ -1,9 +1,9 @@
 """What does the server make of single uploads before they are mixed?  (Aggregators.)
 
-    receive(upload, start)    each upload by itself, as it comes in:            clip it, let it count less
-    combine(uploads)          all uploads of a step together:             give them other weights, or one
-    update finish(tally, key)        the sum of all of them:                     add noise observe(step,
-    report)     on the server's host, after the step:       keep account, say what is unusual
+    receive(upload, start)      each upload by itself, as it comes in:     clip it, let it count less
+    combine(uploads)            all uploads of a step together:            other weights, or one update
+    finish(tally, key)          the sum of all of them:                    add noise
+    observe(step, report)       on the server's host, after the step:      keep account, say what is unusual
 
 The default changes nothing and costs nothing. The three functions of uploads are pure JAX code, so that an
 aggregator runs in every engine; what it sees of clients is what a server sees.

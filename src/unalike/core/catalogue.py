@@ -47,7 +47,9 @@ KINDS = {
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
     "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),
     "algorithms": Kind("algorithm", "algorithm_registry", "algorithms.base", ("algorithms",)),
-    "aggregators": Kind("aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy")),
+    "aggregators": Kind(
+        "aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy", "trust")
+    ),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
         "availability",

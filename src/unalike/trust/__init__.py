@@ -1,0 +1,1 @@
+"""Trust: who is honest, which rules bear those who are not, and how a client is taken back."""

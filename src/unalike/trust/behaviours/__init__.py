@@ -1,0 +1,1 @@
+"""Behaviours: what clients do that are not honest, for tests of servers. Off unless asked for."""

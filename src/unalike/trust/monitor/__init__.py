@@ -1,0 +1,1 @@
+"""Monitor: what an upload says about whether its sender has trained."""

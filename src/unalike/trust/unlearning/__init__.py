@@ -1,0 +1,1 @@
+"""Unlearning: a client is taken back, with a certificate of what that means."""
