@@ -58,7 +58,7 @@ class Part(NamedTuple):
     """What the clients are in the whole: their draws depend on it."""
     importance: Float64s
     largest: int
-    """Rows of the largest client of the whole."""
+    """Rows of the client of the whole that works on most."""
     steady: bool = False
     """Whether the number of rows changes from round to round: plans are then as long as the longest."""
 
@@ -86,6 +86,13 @@ class Setting(NamedTuple):
         if streamed is not None:
             return streamed
         return self.federation.importance if self.part is None else self.part.importance
+
+    def most_rows(self) -> int:
+        """The most training rows that any client of the whole federation works on in a round."""
+        if self.part is not None:
+            return self.part.largest
+        held = None if self.stream is None else self.stream.most_held()
+        return int(self.federation.train.sizes.max()) if held is None else held
 
     def split(self, name: str, done: int) -> Split:
         """The rows of a split after so many rounds: test and validation rows follow a stream that drifts."""

@@ -47,7 +47,7 @@ class DebugEngine(Engine):
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.sizes = setting.federation.train.sizes
-        self.capacity = rounded_up(int(self.sizes.max()))
+        self.capacity = rounded_up(setting.most_rows())
         self.key = root_key(setting.seed, "client")
         self._expected: Upload = None
 
@@ -186,7 +186,7 @@ class DebugEngine(Engine):
 
     def _longest(self, work: LocalWork) -> int:
         """Mini-batches of whoever has most of them."""
-        largest = np.array([self.sizes.max()])
+        largest = np.array([self.setting.most_rows()])
         return plan_batches(work, largest, np.zeros(1, np.int64), 0, 0, self.capacity).positions.shape[1]
 
     def _memory(self, client: int, memories: Memories, first: Callable[[], PyTree]) -> PyTree:

@@ -50,7 +50,7 @@ def local_steps(work: LocalWork, sizes: Int64s) -> Int64s:
 def shard_setting(setting: Setting, clients: ClientIds, devices: int | None = None) -> Setting:
     """The setting of some of the clients, who still know who they are in the whole."""
     federation = setting.federation
-    part = Part(clients, federation.importance[clients], int(federation.train.sizes.max()))
+    part = Part(clients, federation.importance[clients], setting.most_rows())
     alone = replace(federation, given_importance=None).subset(clients)  # the part knows who counts how much
     stream = part_stream(setting.stream, clients, federation.train.offsets)
     return setting._replace(federation=alone, part=part, devices=devices, stream=stream)

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.algorithms import ClientData, FedAvg, LocalWork
+from unalike import train
+from unalike.algorithms import ClientData, FedAvg, FedEM, LocalWork
 from unalike.core.pytrees import largest_difference
-from unalike.data import Selection
+from unalike.data import MemoryStream, Selection
 from unalike.engine import LocalEngine, Setting
 from unalike.engine.local.batches import plan_batches
 from unalike.engine.local.devices import mesh
@@ -71,6 +72,19 @@ def test_a_selection_chooses_rows_and_weights_and_may_be_empty(split, cores):
     assert sorted(real.tolist()) == [1, 2, 3, 4]
 
 
+def test_a_selection_of_resident_rows_lists_them_and_moves_nothing(split):
+    rows = np.array([4, 4, 9, 16, 15])
+    selection = Selection(rows, np.array([0, 3, 3, 5]), np.arange(5, dtype=np.float32))
+    layout = assign_to_cores(np.diff(selection.offsets), 2)
+    placed = Resident(split, mesh()).place(np.array([1, 3, 4]), layout, selection)
+    assert np.array_equal(placed.x, split.x)
+    for index in range(3):
+        low, high = selection.offsets[index : index + 2]
+        place = layout.slot_of_client[index]
+        assert placed.held[place, : high - low].tolist() == rows[low:high].tolist()
+        assert placed.held_weights[place, : high - low].tolist() == list(range(low, high))
+
+
 def test_nobody_has_rows(split):
     selection = Selection(np.zeros(0, np.int64), np.zeros(3, np.int64))
     placed = Gathered(split, 2).place(np.array([0, 1]), assign_to_cores(np.zeros(2, np.int64), 2), selection)
@@ -130,6 +144,41 @@ def test_training_on_gathered_rows_is_training_on_resident_rows():
         answers.append(toys.advance(engine, setting, steps, state, memories)[0][-1]["params"])
     assert largest_difference(*answers) < 1e-6
     assert np.abs(answers[0]["w"]).max() > 1e-3
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(work=LocalWork(epochs=2, batch_size=4)), FedEM()])
+def test_a_stream_of_resident_rows_trains_as_one_of_gathered_rows(algorithm):
+    federation, task = toys.federation([30, 20, 10, 25, 5]), toys.logistic_task()
+    answers = []
+    for resident in (True, False):
+        stream = MemoryStream("poisson:4", 6)
+        stream.begin(federation, 0)
+        setting = Setting(federation, task, algorithm, 3, stream)
+        engine = LocalEngine(setting, resident=resident)
+        assert engine.rows.gathered is not resident
+        answers.append(train(federation, task, algorithm, engine=engine, rounds=5, seed=3, stream=stream))
+    resident, gathered = (run.state for run in answers)
+    assert largest_difference(resident, gathered) < 1e-6
+
+
+def test_rounds_of_a_stream_go_together_and_are_what_they_are_alone():
+    federation, task = toys.federation([30, 20, 10, 25, 5]), toys.logistic_task()
+    algorithm = FedAvg(work=LocalWork(epochs=1, batch_size=4))
+    runs = [
+        train(
+            federation, task, algorithm, rounds=8, stream=MemoryStream("poisson:4", 6), evaluate_every=every
+        )
+        for every in (1, 8)  # what is evaluated after every round is computed round by round
+    ]
+    assert largest_difference(*(run.state for run in runs)) < 1e-6
+
+
+def test_a_stream_that_changes_rows_has_them_gathered():
+    federation = toys.federation([30, 20])
+    stream = MemoryStream("constant:4", 6, drift="abrupt:2,label-swap")
+    stream.begin(federation, 0)
+    setting = Setting(federation, toys.logistic_task(), FedAvg(), 0, stream)
+    assert LocalEngine(setting, resident=True).rows.gathered
 
 
 def test_more_devices_than_there_are_is_refused_in_words():

@@ -8,8 +8,9 @@ from unalike.algorithms import FedAvg, LocalWork, Optimizer, Scaffold
 from unalike.core.pytrees import largest_difference
 from unalike.engine import DebugEngine, LocalEngine, Setting
 from unalike.engine.blocks import one_cohort
+from unalike.engine.local.batches import power_of_two
 from unalike.engine.local.layout import assign_to_cores
-from unalike.engine.local.stale_block import in_order, power_of_two
+from unalike.engine.local.stale_block import in_order
 
 from .. import toys
 

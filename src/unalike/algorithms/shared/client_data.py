@@ -39,6 +39,7 @@ BLOCK = 256
         "round",
         "key",
         "client",
+        "held",
     ],
     meta_fields=["capacity"],
 )
@@ -46,7 +47,8 @@ BLOCK = 256
 class ClientData:
     """One client's rows in this round.
 
-    `x`, `y` and `weights` hold the rows of many clients; this one's are `start ... start + size - 1`.
+    `x`, `y` and `weights` hold the rows of many clients; this one's are `start ... start + size - 1`, or,
+    where they are not next to each other, the first `size` of `held`, to which `weights` then belong.
     `positions[s, b]` is the row (counted from `start`) of sample b in mini-batch s, or -1 for padding. Use
     the methods: they cannot reach another client's rows.
     """
@@ -66,6 +68,8 @@ class ClientData:
     it."""
     client: jax.Array | int = 0
     """This client's number in the federation."""
+    held: jax.Array | None = None
+    """The rows that this client holds, by their numbers in `x`."""
 
     def fold(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
         """Apply `step` to each planned mini-batch in turn."""
@@ -140,11 +144,11 @@ class ClientData:
         """Row numbers, weights (0 for padding) and, along the last axis, the number of real rows."""
         real = positions >= 0
         place = jnp.where(real, positions, 0)
-        rows = self.start + place
+        rows = self.start + place if self.held is None else self.held[place]
         weights = real.astype(jnp.float32)
         if self.own_weights is not None:
             chosen = self.own_weights[place]
             weights = weights.reshape(*weights.shape, *(1,) * (chosen.ndim - weights.ndim)) * chosen
         elif self.weights is not None:
-            weights = weights * self.weights[rows]
+            weights = weights * self.weights[rows if self.held is None else place]
         return rows, weights, jnp.sum(real, axis=-1, dtype=jnp.float32)

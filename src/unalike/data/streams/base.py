@@ -48,12 +48,19 @@ class Selection(NamedTuple):
 class Stream:
     """Data that change with time: which training rows each client holds in a round, and their weights."""
 
+    changes_rows = False
+    """Whether rows may arrive changed, so that they are not those of the federation."""
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         """Get ready for a run of so many rounds, if that is known, and forget earlier ones."""
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         """The rows of these clients in this round."""
         raise NotImplementedError(f"{type(self).__name__} does not say which rows clients hold.")
+
+    def most_held(self) -> int | None:
+        """The most rows that any client ever holds at once; None where that may be all of them."""
+        return None
 
     def arriving(self, round: int, clients: ClientIds) -> Selection | None:
         """The rows that these clients receive in this round, kept or not; None where nobody knows."""
@@ -94,7 +101,7 @@ class StreamPart(Stream):
     """The stream of some clients of a federation, whose rows are numbered anew."""
 
     def __init__(self, whole: Stream, numbers: ClientIds, whole_offsets: Int64s) -> None:
-        self._whole, self._numbers = whole, numbers
+        self._whole, self._numbers, self.changes_rows = whole, numbers, whole.changes_rows
         starts = whole_offsets[numbers]
         here = np.cumsum(whole_offsets[numbers + 1] - starts)
         self._shift = starts - np.concatenate([np.zeros(1, np.int64), here[:-1]])

@@ -25,6 +25,11 @@ class HeldSteps(Stream):
         """The time step, from 0, that a round belongs to."""
         return round // self.rounds
 
+    @property
+    def changes_rows(self) -> bool:  # type: ignore[override]
+        """Whether rows may arrive changed."""
+        return self.stream.changes_rows
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         self.stream.begin(federation, seed, None if rounds is None else -(-rounds // self.rounds))
 
@@ -33,6 +38,9 @@ class HeldSteps(Stream):
 
     def arriving(self, round: int, clients: ClientIds) -> Selection | None:
         return self.stream.arriving(self.step_of(round), clients) if round % self.rounds == 0 else None
+
+    def most_held(self) -> int | None:
+        return self.stream.most_held()
 
     def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
         return self.stream.holdout(part, -(-done // self.rounds), numbers)

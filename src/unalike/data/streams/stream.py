@@ -49,7 +49,8 @@ class MemoryStream(Stream):
         self.memory = memory if isinstance(memory, MemoryRule) else make_memory(memory)
         self.weights = stream_weight_registry.make(weights) if isinstance(weights, str) else weights
         self.drift = drift_registry.make(drift) if isinstance(drift, str) else drift
-        self.ordered = ordered
+        self.ordered, self.changes_rows = ordered, self.drift is not None
+        self._sizes: Int64s = np.zeros(0, np.int64)
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         train = federation.train
@@ -145,9 +146,15 @@ class MemoryStream(Stream):
         return {"arrived": float(arrived), "held": float(held.sum()), **effective, **drift}
 
     def facts(self) -> dict[str, float]:
+        return {"memory_bytes": float(self._room().sum() * self._row_bytes)}
+
+    def most_held(self) -> int | None:
+        return int(self._room().max()) if len(self._sizes) else None  # before it has begun, nobody knows
+
+    def _room(self) -> Int64s:
+        """How many rows each client has room for."""
         room = self._sizes if self.memory.capacity is None else np.minimum(self._sizes, self.memory.capacity)
-        most = np.where(self.arrivals.exempt, self._sizes, room)
-        return {"memory_bytes": float(most.sum() * self._row_bytes)}
+        return np.where(self.arrivals.exempt, self._sizes, room)
 
     def state(self) -> dict[str, Array]:
         parts = {"arrivals": self.arrivals.state(), "memory": self.memory.state()}

@@ -89,6 +89,15 @@ def rounded_up(n: int) -> int:
     return -(-n // unit) * unit
 
 
+def power_of_two(n: int) -> int:
+    """The next power of two.
+
+    >>> [power_of_two(n) for n in (1, 3, 8, 9)]
+    [1, 4, 8, 16]
+    """
+    return 1 << max(n - 1, 0).bit_length()
+
+
 def _steps(work: LocalWork, per_pass: Int64s) -> Int64s:
     if work.steps is not None:
         return np.where(per_pass > 0, work.steps, 0)

@@ -20,7 +20,7 @@ from ..base import Engine, Outcome, Report, Setting, engine_registry, root_key
 from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
-from .batches import lengthened, plan_batches, rounded_up
+from .batches import lengthened, plan_batches, power_of_two, rounded_up
 from .devices import everywhere, mesh
 from .evaluation import Judged, evaluate_shared, judged_rows
 from .layout import Layout, assign_to_cores
@@ -28,7 +28,7 @@ from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
 from .program import Call, Kept, Samples, Visit, round_program, rounds_program, walk_program
 from .rows import Gathered, Placed, Resident
-from .stale_block import in_order, power_of_two, stale_program
+from .stale_block import in_order, stale_program
 
 MOST_AT_ONCE = 16
 """Rounds handed over together, at most."""
@@ -45,13 +45,12 @@ class LocalEngine(Engine):
         self.mesh = mesh(setting.devices)
         train = setting.federation.train
         fits = fits_in_memory(train) if resident is None else resident
+        as_stored = setting.stream is None or not setting.stream.changes_rows
         self.rows: Resident | Gathered
-        self.rows = (
-            Resident(train, self.mesh) if fits and not setting.stream else Gathered(train, self.mesh.size)
-        )
+        self.rows = Resident(train, self.mesh) if fits and as_stored else Gathered(train, self.mesh.size)
         self.sizes = train.sizes
         part = setting.part
-        self.capacity = rounded_up(int(self.sizes.max()) if part is None else part.largest)
+        self.capacity = rounded_up(setting.most_rows())
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
@@ -109,7 +108,8 @@ class LocalEngine(Engine):
         stepwise = setting.algorithm.keeps_uploads or setting.aggregator.stepwise
         if stepwise or self.rows.gathered or setting.watch or not len(cohort):
             return BlockLimits(1, stale)
-        batches = plan_batches(work, self.sizes[cohort], cohort, 0, setting.seed, self.capacity)
+        most = np.minimum(self.sizes[cohort], setting.most_rows())
+        batches = plan_batches(work, most, cohort, 0, setting.seed, self.capacity)
         samples = int(batches.steps.sum()) * batches.positions.shape[-1]
         seconds = 6 * samples * size(message) / (ASSUMED_SPEED * self.mesh.size)
         return BlockLimits(int(np.clip(0.1 / max(seconds, 1e-9), 1, MOST_AT_ONCE)), stale)
@@ -226,8 +226,8 @@ class LocalEngine(Engine):
             round if rounds is None else rounds,
             weights,
             (self.importance if setting.stream is None else setting.importance(round))[clients],
+            placed,
             client=numbers,
-            start=placed.start,
             size=sizes,
             job=np.broadcast_to(jobs, len(clients)),
             fresh=memories.fresh(clients),

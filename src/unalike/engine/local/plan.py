@@ -1,7 +1,7 @@
 """What does every place of the layout have to do in a round?  (The plan of a round.)
 
-The host writes a round's plan into two integer arrays, so that one hand-over is enough; the compiled
-program reads it by name.
+The host writes a round's plan into a few arrays, so that one hand-over is enough; the compiled program reads
+it by name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from jax import lax
 from ...typing import Array, Float64s, Int64s
 from .batches import Batches
 from .layout import Layout
+from .rows import Placed
 
 INT_COLUMNS = ("client", "start", "size", "steps", "job", "fresh", "taken", "round")
 """Whole numbers of each place; `taken` (places in use on this device) is the same for all of a device's
@@ -31,6 +32,10 @@ class Plan(NamedTuple):
 
     numbers: Any
     positions: Any
+    held: Any = None
+    """`held[place, position]`: the rows of each place's client, where these are not next to each other."""
+    row_weights: Any = None
+    """What each of them weighs; 1 when None."""
 
     @property
     def slots(self) -> int:
@@ -49,19 +54,21 @@ def write_plan(
     rounds: int | Int64s,
     weights: Float64s,
     importance: Float64s,
+    placed: Placed,
     **whole: Array,
 ) -> Plan:
-    """The plan of a cohort, in the order of the layout; `start` is in that order already."""
+    """The plan of a cohort, in the order of the layout."""
     slots = len(layout.place)
     numbers = np.empty((slots, len(_COLUMN)), np.int32)
     columns = {"steps": batches.steps, **whole}
     for name, values in columns.items():
-        numbers[:, _COLUMN[name]] = values if name == "start" else layout.arrange(values)
+        numbers[:, _COLUMN[name]] = layout.arrange(values)
+    numbers[:, _COLUMN["start"]] = placed.start
     for name, values in (("weight", weights), ("importance", importance)):
         numbers[:, _COLUMN[name]] = layout.arrange(values).astype(np.float32).view(np.int32)
     numbers[:, _COLUMN["taken"]] = np.repeat(layout.taken, slots // len(layout.taken))
     numbers[:, _COLUMN["round"]] = rounds if isinstance(rounds, int) else layout.arrange(rounds)
-    return Plan(numbers, layout.arrange(batches.positions))
+    return Plan(numbers, layout.arrange(batches.positions), placed.held, placed.held_weights)
 
 
 def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
@@ -72,4 +79,17 @@ def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
     for k, plan in enumerate(plans):
         numbers[k] = plan.numbers
         positions[k, :, : plan.positions.shape[1]] = plan.positions
-    return Plan(numbers, positions)
+    held = _stack_rows([plan.held for plan in plans], rounds)
+    weights = _stack_rows([plan.row_weights for plan in plans], rounds)
+    return Plan(numbers, positions, held, weights)
+
+
+def _stack_rows(parts: list[Any], rounds: int) -> Array | None:
+    """What places hold in several rounds, with room for the longest."""
+    if parts[0] is None:
+        return None
+    wide = max(part.shape[1] for part in parts)
+    whole = np.zeros((rounds, len(parts[0]), wide), parts[0].dtype)
+    for k, part in enumerate(parts):
+        whole[k, :, : part.shape[1]] = part
+    return whole

@@ -78,7 +78,7 @@ def client_data(rows: Samples, plan: Plan, i: Any, key: jax.Array, capacity: int
     return ClientData(
         x=rows.x,
         y=rows.y,
-        weights=rows.weights,
+        weights=rows.weights if plan.row_weights is None else plan.row_weights[i],
         own_weights=None,
         start=plan.read("start", i),
         size=plan.read("size", i),
@@ -88,6 +88,7 @@ def client_data(rows: Samples, plan: Plan, i: Any, key: jax.Array, capacity: int
         key=jax.random.fold_in(jax.random.fold_in(key, plan.read("job", i)), plan.read("client", i)),
         capacity=capacity,
         client=plan.read("client", i),
+        held=None if plan.held is None else plan.held[i],
     )
 
 

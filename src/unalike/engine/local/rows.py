@@ -1,8 +1,8 @@
 """Where do a cohort's rows lie?  (Data placement on devices.)
 
-Either all rows of the federation stay on every device (`Resident`), or the rows of the round's clients are
-gathered for it (`Gathered`), which is what a federation that does not fit, or a stream whose rows change
-from round to round, needs. In both, a client's rows are contiguous.
+Either all rows of the federation stay on every device (`Resident`), and where a stream says which of them a
+client holds, the plan lists these; or the rows of the round's clients are gathered for it (`Gathered`), which
+is what a federation that does not fit, or a stream that changes the rows themselves, needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...data.arrays import ALIGNMENT, aligned_empty
 from ...data.federation import Split
 from ...data.streams import Selection
 from ...typing import Array, ClientIds, Int64s
-from .batches import rounded_up
+from .batches import power_of_two, rounded_up
 from .devices import everywhere
 from .layout import Layout
 
@@ -32,6 +32,10 @@ class Placed(NamedTuple):
     y: Any
     weights: Any
     start: NDArray[np.int32]
+    held: NDArray[np.int32] | None = None
+    """The rows of each place's client (zeros past its last one), where they are not next to each other."""
+    held_weights: NDArray[np.float32] | None = None
+    """What each of them weighs; 1 when None."""
 
 
 class Resident:
@@ -44,9 +48,14 @@ class Resident:
         self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
 
     def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
-        """Nothing moves: only the starts are looked up. (A selection is served by `Gathered`.)"""
+        """Nothing moves: only the starts, or the numbers of the rows that are held, are looked up."""
         x, y = (rows.placed for rows in self._rows)
-        return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+        if selection is None:
+            return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+        held = layout.arrange(side_by_side(selection.rows.astype(np.int32), selection.offsets))
+        chosen = selection.weights
+        weights = None if chosen is None else layout.arrange(side_by_side(chosen, selection.offsets))
+        return Placed(x, y, None, np.zeros(len(layout.place), np.int32), held, weights)
 
 
 class Gathered:
@@ -103,6 +112,19 @@ def aligned(array: Array) -> Array:
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def side_by_side(values: Array, offsets: Int64s) -> Array:
+    """Each client's values in a line of their own, filled up with zeros to one of a few lengths.
+
+    >>> side_by_side(np.array([5, 6, 7]), np.array([0, 1, 3]))
+    array([[5, 0],
+           [6, 7]])
+    """
+    sizes = np.diff(offsets)
+    lines = np.zeros((len(sizes), power_of_two(int(sizes.max(initial=1)))), values.dtype)
+    lines[np.arange(lines.shape[1]) < sizes[:, None]] = values
+    return lines
 
 
 def whole(split: Split, clients: ClientIds) -> Selection:

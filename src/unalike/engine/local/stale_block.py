@@ -21,6 +21,7 @@ from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
 from ...typing import Int64s, Memory, Message, PyTree, State
 from ..programs import cached_program
+from .batches import power_of_two
 from .layout import Layout
 from .plan import Plan
 from .program import (
@@ -101,15 +102,6 @@ def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any
     rows = PER_DEVICE if gathered else REPLICATED
     given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)
     return compiled(make_stale(visit), mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
-
-
-def power_of_two(n: int) -> int:
-    """The next power of two.
-
-    >>> [power_of_two(n) for n in (1, 3, 8, 9)]
-    [1, 4, 8, 16]
-    """
-    return 1 << max(n - 1, 0).bit_length()
 
 
 def in_order(ends: Int64s, numbers: Int64s, layout: Layout) -> Order:

@@ -72,7 +72,7 @@ def on_disk(array: Array) -> OnDisk | None:
 def pack(setting: Setting, clients: ClientIds) -> ShardRows:
     """What the worker of some clients is sent."""
     whole = setting.federation
-    part = Part(clients, whole.importance[clients], int(whole.train.sizes.max()))
+    part = Part(clients, whole.importance[clients], setting.most_rows())
     rows = replace(whole, given_importance=None)  # the part knows; a shard's shares would mean nothing
     offsets = None if setting.stream is None else whole.train.offsets
     if on_disk(rows.train.x) is None:
