@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from unalike.advice import advise_streams
-from unalike.advice.stream_constants import FirstSteps, measure_constants
 from unalike.advice.streams import STRATEGIES
-from unalike.data import load
+from unalike.data import MemoryStream, load
+from unalike.data.streams.bound_constants import Constants
 from unalike.errors import ConfigError
+from unalike.experiments.stream_constants import FirstSteps, fit_stream, measure_constants
 from unalike.models import Task, linear
-from unalike.theory.streams.estimation import Constants
 
 HALF = np.arange(25)
 
@@ -141,3 +141,28 @@ def test_nobody_to_ask_and_no_steps_are_refused(digits):
         measure_constants(*digits, [])
     with pytest.raises(ConfigError, match="at least one step"):
         FirstSteps(steps=0)
+
+
+def test_optimal_weights_without_a_ratio_are_those_of_the_estimated_one(digits):
+    federation, task = digits
+    fitted = fit_stream(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task, seed=0)
+    kept = np.arange(len(federation) // 2)
+    ratio = measure_constants(federation, task, kept).ratio(len(federation) - len(kept))
+    assert fitted.weights.ratio == ratio
+    same = MemoryStream("constant:4,0.5", 10, f"optimal:{ratio}")
+    for stream in (fitted, same):
+        stream.begin(federation, 0)
+    assert fitted.importance(3) == pytest.approx(same.importance(3))
+    assert fitted.facts()["tradeoff_ratio"] == ratio
+
+
+def test_a_given_ratio_and_other_weights_are_left_alone(digits):
+    for words in ("optimal:0.15", "uniform"):
+        stream = MemoryStream("constant:4", 10, words)
+        assert fit_stream(stream, *digits, seed=0) is stream
+    assert fit_stream(None, *digits, seed=0) is None
+
+
+def test_optimal_weights_that_nobody_has_fitted_are_refused(digits):
+    with pytest.raises(ConfigError, match="such as optimal"):
+        MemoryStream("constant:4", 10, "optimal").begin(digits[0], 0)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data import Federation
+from ..data.streams.bound_constants import Constants
 from ..data.streams.optimal_importance import (
     fresh_norm,
     historical_share,
@@ -26,7 +27,6 @@ from ..data.streams.optimal_importance import (
     share_out,
 )
 from ..errors import ConfigError
-from ..theory.streams.estimation import Constants
 from ..typing import Bools, Float64s
 
 STRATEGIES = ("fresh", "historical", "uniform", "memory-size", "fixed", "optimal")

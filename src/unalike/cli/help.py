@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("data", "label", "partition", "clients", "samples", "skew"),
         *("test_fraction", "validation_fraction", "unseen"),
     ),
-    "Stream": ("stream", "memory", "stream_weights", "drift"),
+    "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),
     "Model": ("model", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),

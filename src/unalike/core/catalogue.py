@@ -43,6 +43,9 @@ KINDS = {
         "stream weights", "stream_weight_registry", "data.streams.weights", ("data/streams",)
     ),
     "drifts": Kind("drift", "drift_registry", "data.streams.drift", ("data/streams",)),
+    "drift-detectors": Kind(
+        "drift detector", "detector_registry", "data.streams.drift_detectors", ("data/streams",)
+    ),
     "changes": Kind("change", "change_registry", "data.streams.changes", ("data/streams",)),
     "models": Kind("model", "model_registry", "models.catalogue", ("models",)),
     "metrics": Kind("metric", "metric_registry", "models.metrics.base", ("models/metrics",)),

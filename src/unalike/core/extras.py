@@ -20,6 +20,7 @@ LIBRARIES = {
     "parquet": "PyArrow",
     "flax": "Flax",
     "equinox": "Equinox",
+    "drift": "river",
 }
 """What each extra installs, by the name that people know."""
 

@@ -50,7 +50,7 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
-    streams = (("stream", None), ("memory", None), ("stream_weights", None), ("drift", None))
+    streams = [(f, None) for f in ("stream", "memory", "stream_weights", "drift", "drift_detector")]
     for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")), *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):

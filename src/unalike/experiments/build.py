@@ -15,7 +15,13 @@ from ..core.catalogue import check_no_folder, separate
 from ..core.registry import Registry
 from ..core.spec import Spec
 from ..data import Federation, MemoryStream, Stream, load
-from ..data.streams import arrival_registry, drift_registry, memory_registry, stream_weight_registry
+from ..data.streams import (
+    arrival_registry,
+    detector_registry,
+    drift_registry,
+    memory_registry,
+    stream_weight_registry,
+)
 from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, metric_registry, model_registry
@@ -41,6 +47,7 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (memory_registry, "memory"),
     (stream_weight_registry, "stream_weights"),
     (drift_registry, "drift"),
+    (detector_registry, "drift_detector"),
 )
 """Settings that name something, and where it is looked up."""
 
@@ -109,7 +116,7 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
 def make_stream(experiment: Experiment) -> Stream | None:
     """Which rows clients hold in a round, and how much they count; None where all are there all the time."""
     if experiment.stream is None:
-        for name in ("memory", "stream_weights", "drift"):
+        for name in ("memory", "stream_weights", "drift", "drift_detector"):
             if getattr(experiment, name) is not None:
                 raise ConfigError(
                     f"{name} = {getattr(experiment, name)!r} is about rows that arrive while training; say "
@@ -118,7 +125,13 @@ def make_stream(experiment: Experiment) -> Stream | None:
         return None
     usual = "memory-size" if experiment.importance == "data" else "importance"
     weights = experiment.stream_weights or usual
-    return MemoryStream(experiment.stream, experiment.memory, weights, drift=experiment.drift)
+    return MemoryStream(
+        experiment.stream,
+        experiment.memory,
+        weights,
+        drift=experiment.drift,
+        detector=experiment.drift_detector,
+    )
 
 
 def make_timing(experiment: Experiment) -> Timing:

@@ -80,6 +80,12 @@ class Experiment(BaseModel):
         "drifts`, `unalike list changes`); never when not given.",
     )
 
+    drift_detector: str | None = Field(
+        None,
+        description="What watches for drift while rows arrive, such as adwin (`unalike list "
+        "drift-detectors`); nothing when not given.",
+    )
+
     importance: str = Field(
         "data",
         description="How much clients count: data (their rows), equal, or a file with one number each.",

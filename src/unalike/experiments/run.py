@@ -2,7 +2,7 @@
 
 check                the algorithm and the timing, before any data are read
 make                 clients, model and participation; nothing is trained so far
-fit                  each client's least loss, where the participation needs it
+fit                  each client's least loss, where the participation needs it, and a stream's weights
 start                the best of several, where that is asked for
 train                into a run folder, which is made when nothing can be refused any more
 """
@@ -30,6 +30,7 @@ from .build_participation import make_participation
 from .config import Experiment
 from .local_minima import fit_participation
 from .restarts import best_start, starts
+from .stream_constants import fit_stream
 
 Train = Callable[..., Run]
 """Training with everything given but its length, its start and where it is written."""
@@ -103,7 +104,7 @@ def _trainer(
         task,
         method.algorithm,
         aggregator=make_aggregator(experiment, len(federation)),
-        stream=make_stream(experiment),
+        stream=fit_stream(make_stream(experiment), federation, task, experiment.seed),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=who,

@@ -64,6 +64,7 @@ def prequential_curves(metrics: Columns, name: str) -> Figure:
         ends.append(last(metrics[column]))
         texts.append(f"{word} {value(column, ends[-1])}")
     mark_drifts(axes, drift_rounds(metrics))
+    mark_detections(axes, metrics)
     axes.set_title(f"{title(quantity)}; prequential: mean of {WINDOW} evaluations")
     scale(axes, quantity)
     rounds_axis(axes)
@@ -101,6 +102,23 @@ def mark_drifts(axes: Axes, rounds: Int64s) -> None:
                 color=MUTED,
                 fontsize=8,
             )
+
+
+def mark_detections(axes: Axes, metrics: Columns) -> None:
+    """A triangle at the bottom where a detector was sure of a drift, with the delay in rounds where it is one
+    that was injected; an empty one for a false alarm."""
+    if not _measured(metrics, "drift_detected"):
+        return
+    bottom = axes.get_xaxis_transform()
+    delays = metrics.get("drift_delay", np.full(len(metrics["round"]), np.nan))
+    for index in np.flatnonzero(np.isfinite(metrics["drift_detected"])):
+        at, delay = float(metrics["round"][index]), float(delays[index])
+        real = np.isfinite(delay)
+        face = color(0) if real else "none"
+        axes.plot([at], [0.03], "^", color=color(0), markerfacecolor=face, transform=bottom, clip_on=False)
+        if real:
+            text = f"noticed after {delay:.0f}"
+            axes.annotate(text, (at, 0.03), (6, -3), bottom, textcoords="offset points", fontsize=8)
 
 
 def _lines(axes: Axes, metrics: Columns, names: Mapping[str, str]) -> None:

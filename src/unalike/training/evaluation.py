@@ -12,6 +12,7 @@ from ..engine import Engine
 from ..runs import Record
 from .consensus import consensus_columns
 from .divergence import Divergence
+from .drift_detection import DriftDetection
 from .forgetting import forgetting_columns
 from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
@@ -26,6 +27,8 @@ class Evaluation:
         everyone = len(engine.setting.federation)
         self._clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
         self.divergence = Divergence(record)
+        setting = engine.setting
+        self._drift = setting.stream and DriftDetection(setting.stream, record, setting.task.metrics)
 
     def add_to(self, report: RoundReport, now: Progress) -> dict[str, Any] | None:
         """Add metrics and events to a round's report; each client's own metrics are returned."""
@@ -55,6 +58,10 @@ class Evaluation:
             return clients
         of_all, of_each = found
         report.metrics.update(of_all)
+        if self._drift:
+            noticed, events = self._drift.look(report.round, of_each)
+            report.metrics.update(noticed)
+            report.events.extend(events)
         return {"client": self._clients, **(clients or {}), **of_each} if of_each else clients
 
     def _notices(self, now: Progress) -> list[dict[str, Any]]:

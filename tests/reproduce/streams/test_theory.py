@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from unalike.data.streams import optimal_importance
+from unalike.data.streams.bound_constants import Constants
 from unalike.reproduce.streams import theory
 from unalike.reproduce.streams.data import CELLS, FRACTIONS, SETTINGS
 from unalike.theory.streams import lower_bound, tradeoff
-from unalike.theory.streams.estimation import Constants
 
 
 def broken(claims):

@@ -18,7 +18,7 @@ from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
 
 if TYPE_CHECKING:
     from ...advice.streams import StrategyReport, StreamAdvice
-    from ...theory.streams.estimation import Constants
+    from ...data.streams.bound_constants import Constants
 
 _LEGEND = (
     "weight: what historical clients count together; bound: the error bound over the least one; noise: of "
@@ -60,9 +60,9 @@ def stream(
     experiment = experiment_of(
         data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model
     )
-    from ...advice.stream_constants import FirstSteps, measure_constants
     from ...advice.streams import advise_streams
     from ...experiments.build import make_federation, make_task
+    from ...experiments.stream_constants import FirstSteps, measure_constants
 
     federation = make_federation(experiment)
     kept = _historical(historical, len(federation))

@@ -4,6 +4,7 @@ from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
 from .changes import Change, change_registry
 from .drift import Drift, drift_registry
+from .drift_detectors import detector_registry
 from .held_steps import HeldSteps
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
@@ -33,6 +34,7 @@ __all__ = [
     "StreamWeights",
     "arrival_registry",
     "change_registry",
+    "detector_registry",
     "drift_registry",
     "effective_samples",
     "memory_registry",

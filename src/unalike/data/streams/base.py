@@ -48,6 +48,8 @@ class Selection(NamedTuple):
 class Stream:
     """Data that change with time: which training rows each client holds in a round, and their weights."""
 
+    detector: str | None = None
+    """The drift detector that watches how well arriving rows are predicted, if there is one."""
     changes_rows = False
     """Whether rows may arrive changed, so that they are not those of the federation."""
 
@@ -80,6 +82,10 @@ class Stream:
         """The times between drifts so far, each by the concept of its rows, the present last; and test rows
         of a concept."""
         return [0.0], lambda _: part
+
+    def drift_begins(self, round: int) -> list[int]:
+        """The rounds, up to this one, in which a drift has begun."""
+        return []
 
     def columns(self, round: int) -> dict[str, float]:
         """What is recorded of a round."""

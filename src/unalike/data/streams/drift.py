@@ -62,6 +62,10 @@ class Drift:
         """The rounds, up to this one, whose share is another than that of the round before."""
         raise NotImplementedError(f"{type(self).__name__} does not say when its share changes.")
 
+    def begins(self, round: int) -> list[int]:
+        """The rounds, up to this one, in which the world begins to change."""
+        return self.turns(round)
+
     def segments(self, round: int) -> list[float]:
         """The share of each time between drifts, in order, the present one last."""
         return [0.0, *(self.share(turn) for turn in self.turns(round))]
@@ -125,6 +129,9 @@ class Gradual(Drift):
 
     def turns(self, round: int) -> list[int]:
         return list(range(self.first, min(round + 1, self.first + self.rounds)))
+
+    def begins(self, round: int) -> list[int]:
+        return self.turns(round)[:1]
 
     def segments(self, round: int) -> list[float]:
         return [0.0, self.share(round)] if round >= self.first else [0.0]

@@ -30,6 +30,11 @@ class HeldSteps(Stream):
         """Whether rows may arrive changed."""
         return self.stream.changes_rows
 
+    @property
+    def detector(self) -> str | None:  # type: ignore[override]
+        """The drift detector that watches arriving rows."""
+        return self.stream.detector
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         self.stream.begin(federation, seed, None if rounds is None else -(-rounds // self.rounds))
 
@@ -47,6 +52,9 @@ class HeldSteps(Stream):
 
     def concepts(self, part: Split, done: int) -> tuple[list[float], Callable[[float], Split]]:
         return self.stream.concepts(part, -(-done // self.rounds))
+
+    def drift_begins(self, round: int) -> list[int]:
+        return [turn * self.rounds for turn in self.stream.drift_begins(self.step_of(round))]
 
     def importance(self, round: int) -> Float64s | None:
         return self.stream.importance(self.step_of(round))

@@ -21,6 +21,7 @@ from ..federation import Federation, Split
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream
 from .drift import Drift, drift_registry
+from .drift_detectors import detector_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
 from .ranked_memory import ranks
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
@@ -43,6 +44,7 @@ class MemoryStream(Stream):
         weights: str | StreamWeights = "memory-size",
         *,
         drift: str | Drift | None = None,
+        detector: str | None = None,
         ordered: bool = False,
     ) -> None:
         self.arrivals = arrival_registry.make(arrivals) if isinstance(arrivals, str) else arrivals
@@ -50,6 +52,9 @@ class MemoryStream(Stream):
         self.weights = stream_weight_registry.make(weights) if isinstance(weights, str) else weights
         self.drift = drift_registry.make(drift) if isinstance(drift, str) else drift
         self.ordered, self.changes_rows = ordered, self.drift is not None
+        if detector is not None:
+            detector_registry.make(detector)  # refused here rather than after the first rounds
+        self.detector = detector
         self._sizes: Int64s = np.zeros(0, np.int64)
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
@@ -108,6 +113,9 @@ class MemoryStream(Stream):
             return super().concepts(part, done)
         return self.drift.segments(done - 1), partial(self.drift.holdout, part)
 
+    def drift_begins(self, round: int) -> list[int]:
+        return [] if self.drift is None else self.drift.begins(round)
+
     def _received(
         self, rows: Int64s, offsets: Int64s, weights: Float32s | None, drifted: Bools | None
     ) -> Selection:
@@ -146,7 +154,7 @@ class MemoryStream(Stream):
         return {"arrived": float(arrived), "held": float(held.sum()), **effective, **drift}
 
     def facts(self) -> dict[str, float]:
-        return {"memory_bytes": float(self._room().sum() * self._row_bytes)}
+        return {"memory_bytes": float(self._room().sum() * self._row_bytes), **self.weights.facts()}
 
     def most_held(self) -> int | None:
         return int(self._room().max()) if len(self._sizes) else None  # before it has begun, nobody knows

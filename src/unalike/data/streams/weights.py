@@ -57,6 +57,10 @@ class StreamWeights:
         after each; None means that all are equal."""
         return None
 
+    def facts(self) -> dict[str, float]:
+        """What is recorded once, before the first round."""
+        return {}
+
 
 stream_weight_registry: Registry[StreamWeights] = Registry("stream weights")
 
@@ -130,16 +134,23 @@ class OwnImportance(StreamWeights):
 
 @stream_weight_registry.add("optimal")
 class Optimal(StreamWeights):
-    """`optimal:0.15` minimises the published bound for c2/c1 = 0.15 (see `unalike advise stream`)."""
+    """`optimal:0.15` minimises the published bound for c2/c1 = 0.15; `optimal` estimates c2/c1 from first
+    local steps (see `unalike advise stream`)."""
 
-    def __init__(self, ratio: float) -> None:
-        if not ratio >= 0:
+    def __init__(self, ratio: float | None = None) -> None:
+        if ratio is not None and not ratio >= 0:
             raise ConfigError(f"the ratio c2/c1 must not be negative, but is {ratio}.")
         self.ratio = ratio
+        """None until it is estimated."""
 
     def shares(self, clients: Collected) -> Float64s:
+        if self.ratio is None:
+            raise ConfigError("optimal weights need c2/c1, such as optimal:0.15; fit_stream estimates it.")
         rows = clients.totals / max(int(clients.totals.sum()), 1)
         return optimal_importance(rows, ~clients.historical, self.ratio)
+
+    def facts(self) -> dict[str, float]:
+        return {} if self.ratio is None else {"tradeoff_ratio": self.ratio}
 
 
 class GivenImportance(StreamWeights):

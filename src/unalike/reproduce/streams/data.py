@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...theory.streams.estimation import Constants
+from ...data.streams.bound_constants import Constants
 
 FRACTIONS = (0.05, 0.20, 0.50)
 

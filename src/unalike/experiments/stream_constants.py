@@ -10,6 +10,7 @@ Three numbers per client leave it. How many steps, how long and on how many rows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.random import generator
-from ..data import Federation
+from ..data import Federation, MemoryStream, Stream
+from ..data.streams.bound_constants import Constants, LocalReport
+from ..data.streams.weights import Optimal
 from ..errors import ConfigError
 from ..models import Batch, Task
-from ..theory.streams.estimation import Constants, LocalReport
 from ..typing import Array, Params
 
 Step = Callable[[Params, Batch], tuple[Params, jax.Array]]
@@ -62,6 +64,21 @@ def measure_constants(
     ]
     parameters = sum(int(np.size(leaf)) for leaf in jax.tree.leaves(params))
     return Constants.from_reports(reports, parameters, int(federation.train.sizes.sum()))
+
+
+def fit_stream(stream: Stream | None, federation: Federation, task: Task, seed: int) -> Stream | None:
+    """The stream, with c2/c1 measured where its weights are the optimal ones of a ratio that nobody gave."""
+    if not isinstance(stream, MemoryStream) or not isinstance(stream.weights, Optimal):
+        return stream
+    if stream.weights.ratio is None:
+        stream.arrivals.begin(federation.train.sizes, seed)
+        kept = np.flatnonzero(stream.arrivals.historical)
+        fresh = len(federation) - len(kept)
+        first = FirstSteps(most_rows=None if len(kept) else stream.memory.capacity)
+        willing = kept if len(kept) else np.arange(len(federation))
+        measured = measure_constants(federation, task, willing, first, seed) if fresh else None
+        stream.weights.ratio = measured.ratio(fresh) if measured else math.inf
+    return stream
 
 
 def _step(task: Task, params: Params, batch: Batch, rate: float) -> tuple[Params, jax.Array]:

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from ...data.streams.optimal_importance import Terms
 from ...errors import ConfigError
+from .optimal_importance import Terms
 
 STILL = 1e-12
 """A G D below this is no noise at all, and all rows should count the same."""
