@@ -334,3 +334,11 @@ def test_parts_of_an_average_over_time():
     np.testing.assert_allclose(outer_share("running-mean", counts), [0.5, 0.2])
     np.testing.assert_allclose(outer_share("average:0.25", counts), 0.25)
     assert replace(gaussian(), outer="average").outer == "average"
+
+
+def test_a_timing_whose_clients_start_from_different_models_is_refused():
+    with pytest.raises(unalike.ConfigError, match="phases that all clients share"):
+        learned(drawn(), gaussian(), started(), timing=unalike.timing.timing_registry.make("async"))
+    learned(
+        drawn(), gaussian(), started(), steps=1, timing=unalike.timing.timing_registry.make("wait-for-all")
+    )

@@ -111,6 +111,9 @@ class Algorithm:
     """Whether `aggregate` needs each upload, not only their weighted sum."""
     sums_by_importance: ClassVar[bool] = False
     """Whether `aggregate` also needs the sum of uploads weighted by importance, whatever their weights."""
+    needs_rounds: ClassVar[bool] = False
+    """Whether all clients of a step must start from the same model, because rounds follow each other in
+    phases."""
     decentralized: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""

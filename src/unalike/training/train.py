@@ -191,6 +191,11 @@ def _ready(
     setting = engine.setting
     task, algorithm = setting.task, setting.algorithm
     first = algorithm.init(task, root_key(setting.seed, "init")) if initial is None else initial
+    if algorithm.needs_rounds and not timing.by_cohort:
+        raise ConfigError(
+            f"{type(algorithm).__name__} goes through phases that all clients share; choose a timing with "
+            "rounds, such as synchronous or wait-for-all."
+        )
     state = engine.place(first)
     # Not compiled: most broadcasts only pick leaves, and a compiled call would wait for the round.
     history = History(partial(algorithm.messages, task), keep_history)

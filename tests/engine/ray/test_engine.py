@@ -203,6 +203,9 @@ def test_a_stream_is_the_same_on_a_cluster(federation):
         for where in ("ray:2", "local")
     )
     assert gap(one, other) < 1e-5
+    predicted = [run.metrics()["prequential_loss"] for run in (one, other)]
+    assert np.isfinite(predicted[0]).any()
+    np.testing.assert_allclose(*predicted, atol=1e-5)
 
 
 def test_without_ray_the_extra_is_named(federation, monkeypatch):

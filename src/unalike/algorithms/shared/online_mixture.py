@@ -82,6 +82,7 @@ class OnlineMixture(Algorithm):
     """both, weights (components stay: the oracle's way) or components (weights stay equal)."""
 
     personalized: ClassVar[bool] = True
+    needs_rounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if min(self.components, self.em_steps) < 1:

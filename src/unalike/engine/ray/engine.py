@@ -16,12 +16,14 @@ import jax
 import numpy as np
 
 from ...algorithms import Messages
+from ...data.federation import Split
 from ...errors import ConfigError
 from ...timing import Step
 from ...typing import ClientIds, Int64s, Memory
 from ..base import Setting, engine_registry
 from ..distributed import Distributed, Visited, join
-from ..local.evaluation import Means, unmeasured
+from ..local.devices import mesh
+from ..local.evaluation import Means, evaluate_shared, judged_rows, unmeasured
 from ..memories import Memories
 from ..shards import ShardPart, partition_clients, parts_of
 from .memories import ShardedMemories
@@ -83,6 +85,15 @@ class RayEngine(Distributed):
             for name, values in found.items():
                 means.setdefault(name, np.full((len(chosen), *values.shape[1:]), np.nan))[slots[k]] = values
         return means
+
+    def evaluate_rows(
+        self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
+    ) -> Means | None:
+        """One model is evaluated here, where the rows are; those of single clients are with the workers."""
+        if self.setting.algorithm.personalized or messages.per_client:
+            return None
+        cores = mesh()
+        return evaluate_shared(self.setting, cores, messages.tree, judged_rows(part, clients, cores))
 
     def events(self) -> list[dict[str, Any]]:
         """Workers that were started again."""
