@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import unalike
 from unalike.data.streams.realized_weights import realized_importance
 from unalike.errors import ConfigError
 from unalike.theory.streams.intermittent import active_places, presence, present_importance
@@ -30,3 +31,15 @@ def test_a_round_without_permanent_clients_belongs_to_the_others_and_an_empty_on
 def test_a_client_without_a_column_is_refused():
     with pytest.raises(ConfigError, match="a column for each of 5 clients"):
         present_importance(0.5, SIZES, PERMANENT, [[True]])
+
+
+@pytest.mark.parametrize("historical", [0.05, 0.3, 1.0])
+def test_a_stream_of_passing_clients_counts_as_the_formula_says(historical):
+    x, owners = np.zeros((100, 1)), np.repeat(np.arange(10), np.arange(1, 20, 2))
+    federation = unalike.Federation.from_owners(x, np.zeros(100), owners, classes=None)
+    stream = unalike.MemoryStream("intermittent:12,2,0.4", None, f"fixed:{historical}")
+    stream.begin(federation, seed=0, rounds=15)
+    there = np.array([stream.held(t) > 0 for t in range(15)])
+    permanent = stream.arrivals.historical
+    wanted = present_importance(historical, federation.train.sizes, permanent, there)
+    np.testing.assert_allclose([stream.importance(t) for t in range(15)], wanted, atol=1e-12)

@@ -45,6 +45,8 @@ class Arrivals:
         """Clients that have all of their rows from the start."""
         self.exempt: Bools = self.historical
         """Clients with room for all of their rows, whatever the memory's rule."""
+        self.passing: Bools | None = None
+        """Clients that come for a while and then leave their place to others; nobody when None."""
 
     def sent(self, round: int) -> Int64s:
         """Rows that have been sent to each client up to and including a round, if there are as many."""
@@ -119,6 +121,7 @@ class Windows(Arrivals):
         order = others[np.argsort(bits(seed, "window", others), kind="stable")]
         self.starts = np.zeros(len(sizes), np.int64)
         self.starts[order] = np.arange(len(others)) * self.rounds // max(len(others), 1)
+        self.passing = ~self.historical
 
     def sent(self, round: int) -> Int64s:
         return np.where(self.starts <= round, self.sizes, 0)

@@ -76,7 +76,7 @@ class MemoryStream(Stream):
     def _weigh(self) -> None:
         known = self._horizon is not None and self._horizon > 0
         totals = self.arrivals.arrived((self._horizon or 1) - 1) if known else self._sizes
-        self.weights.begin(Collected(totals, self.arrivals.historical, self._own))
+        self.weights.begin(Collected(totals, self.arrivals.historical, self._own, self.arrivals.passing))
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         span = self._span(round)

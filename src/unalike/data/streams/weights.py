@@ -7,7 +7,8 @@ counts W_m(t) = p_m in every round in which it holds rows, and
 
 (Marfoq, Neglia, Kameni and Vidal, "Federated Learning for Data Streams", 2023, section 5). A strategy is a
 choice of p: N_m are the rows that client m receives in the whole run, "historical" clients have all of theirs
-from the start, "fresh" ones receive theirs while training.
+from the start, "fresh" ones receive theirs while training. Clients who come one after the other take each
+other's place: whoever is there shares, in proportion to p, what all of them count together.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Collected(NamedTuple):
     historical: Bools
     importance: Float64s
     """How much each counts in the federation, without a stream."""
+    passing: Bools | None = None
+    """Who comes only for a while and then leaves its place to others; nobody when None."""
 
 
 class StreamWeights:
@@ -42,7 +45,7 @@ class StreamWeights:
 
     def begin(self, clients: Collected) -> None:
         """Get ready for a run, and forget earlier ones."""
-        self.given = self.shares(clients)
+        self.given, self._passing = self.shares(clients), clients.passing
 
     def shares(self, clients: Collected) -> Float64s:
         """p: how much each client counts, not necessarily with sum one."""
@@ -50,7 +53,11 @@ class StreamWeights:
 
     def totals(self, held: Int64s) -> Float64s:
         """W_m(t): the weight of all rows of each client together, when it holds so many."""
-        return np.where(held > 0, self.given, 0.0)
+        now = np.where(held > 0, self.given, 0.0)
+        if self._passing is None or not now[self._passing].any():
+            return now
+        together, there = self.given[self._passing].sum(), now[self._passing].sum()
+        return np.where(self._passing, now * (together / there), now)
 
     def of_rows(self, ages: Int64s, held: Int64s) -> Float32s | None:
         """The weights of some clients' rows, with mean one in each client, by how many rows have arrived

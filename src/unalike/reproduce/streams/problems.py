@@ -16,6 +16,7 @@ from ...algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
 from ...core.random import generator
 from ...data import Federation
 from ...data.loader import deal
+from ...data.sources.shakespeare import shakespeare
 from ...data.sources.source import Source, source_registry
 from ...data.streams import MemoryStream
 from ...models import Task, linear, mlp
@@ -25,6 +26,8 @@ from ...typing import Array, Float64s
 
 DIMENSIONS, ROWS, APART, TESTED = 20, 200, 0.1, 200
 """Logistic regression: inputs, rows of all clients, and how far the clients' teachers are apart."""
+ROLE_ROWS, ROLE_WORK = 200, LocalWork(epochs=1, batch_size=32)
+"""Shakespeare: rows of a role, and what a client computes in a round."""
 CLASSES, FEATURES, NORM, SKEW = 10, 30, 3.0, 0.1
 """Gaussian classes: how many, of how many inputs, the length of their means, and Dirichlet's parameter."""
 
@@ -126,6 +129,33 @@ def pictures(source: Source, historical: float, seed: int, samples: int, rounds:
     model = mlp(64, input_shape=federation.input_shape, outputs=source.classes or 1)
     task = Task.classification(model, source.classes or 1)
     return Problem(federation, task, f"spread:{rounds},25", rounds, LocalWork(epochs=1, batch_size=32))
+
+
+def roles(historical: float, seed: int, clients: int = 100, rounds: int = 100) -> Problem:
+    """Speaking roles of Shakespeare's plays, of which some stay and the others come one after the other, each
+    for two rounds; a linear model sees the last five characters and predicts the next one."""
+    source = characters()
+    assert source.owners is not None
+    assert source.classes is not None
+    speaking = np.flatnonzero(np.bincount(source.owners) >= ROLE_ROWS)
+    chosen = generator(seed, "roles").permutation(speaking)[:clients]
+    made = {}
+    for role in chosen:
+        rows = np.flatnonzero(source.owners == role)
+        x = np.eye(source.classes, dtype=np.float32)[source.x[rows]].reshape(len(rows), -1)
+        cut = round(0.8 * len(rows))
+        made[str(role)] = {"train": (x[:cut], source.y[rows[:cut]]), "test": (x[cut:], source.y[rows[cut:]])}
+    federation = Federation.from_clients(made, classes=source.classes)
+    task = Task.classification(
+        linear(input_shape=federation.input_shape, outputs=source.classes), source.classes
+    )
+    return Problem(federation, task, f"intermittent:{rounds},2,{historical}", rounds, ROLE_WORK)
+
+
+@cache
+def characters() -> Source:
+    """Shakespeare's roles, where their file is there."""
+    return shakespeare(sequence=5, stride=3, windows=ROLE_ROWS)
 
 
 @cache

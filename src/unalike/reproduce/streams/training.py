@@ -15,6 +15,7 @@ import numpy as np
 
 from ...algorithms import Optimizer, algorithm_registry
 from ...data.sources.files import local
+from ...data.sources.shakespeare import FILE as SHAKESPEARE
 from ...data.streams import MemoryStream
 from ..shared.real_data_races import encoded_pictures
 from ..study import Claim, at_most, average
@@ -28,11 +29,14 @@ from .problems import (
     pictures,
     points,
     points_by_hand,
+    roles,
 )
 
 Make = Callable[[int], Problem]
 """A problem of a seed."""
 TUNING_SEED = 100
+ROLE_RATE = 1.0
+"""Chosen before any result on roles was seen."""
 GRID = ("fixed:0.2", "fixed:0.5", "fixed:0.8")
 """What historical clients count inside; `fresh` is 0 and `historical` is 1."""
 PICTURE_RATE = 0.1
@@ -199,12 +203,33 @@ def real_claims(samples: int = 5_000, rounds: int = 100) -> Iterator[Claim]:
             cache(lambda key: pictures(digits_of_mnist(), key[0], key[1], samples, rounds)),
             f"{samples} images, 64 hidden units, {rounds} rounds, rate 0.1; published for CIFAR-10",
         )
+    if local(SHAKESPEARE) is not None:
+        yield from role_claims()
     if local("cifar10.npz") is not None:
         yield from picture_claims(
             "CIFAR-10",
             cache(lambda key: pictures(encoded_pictures()[1], key[0], key[1], samples, rounds)),
             f"{samples} images as fixed features, 64 hidden units, {rounds} rounds, rate 0.1; published: CNN",
         )
+
+
+def role_claims(seeds: Sequence[int] = (1, 2)) -> Iterator[Claim]:
+    """Permanent and passing speakers: what stays should count alone, as published."""
+    for fraction, cell in zip(FRACTIONS, CELLS["Shakespeare"], strict=True):
+        make = cache(lambda seed, fraction=fraction: roles(fraction, seed))
+        names = ("fresh", "uniform", *GRID, "historical")
+        marks = {name: judged(make, name, (ROLE_RATE,), seeds) for name in names}
+        for other, theirs in (("uniform", cell.uniform), ("fresh", cell.fresh)):
+            yield average(
+                "DS-11",
+                f"Shakespeare, {fraction:.0%} of clients permanent: historical above {other}, points",
+                apart(marks["historical"], marks[other]),
+                0.0,
+                published=round(cell.only_historical - theirs, 4),
+                hard=False,
+                note=f"{listed(marks)}; 100 roles of 160 rows, so that those who stay have few, and a linear "
+                "model; published: 916 roles of 3,750 rows and an RNN",
+            )
 
 
 def picture_claims(
