@@ -58,6 +58,8 @@ class Race:
     rate: float = 0.5
     scale: float = 1.0
     """Of pixels, which are 0 to 1."""
+    draw: int = 0
+    """Which draw of the clients' shards."""
 
     @property
     def name(self) -> str:
@@ -74,7 +76,7 @@ class Race:
     @cached_property
     def honest(self) -> Federation:
         """The five clients that train."""
-        return self.data.federation(scale=self.scale)
+        return self.data.federation(self.draw, self.scale)
 
     def start(self, number: int) -> State:
         """A first model, uniform between -1 and 1 over the square root of the number of inputs."""

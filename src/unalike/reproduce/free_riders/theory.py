@@ -36,7 +36,7 @@ def problem(cell: Cell, start: float = 0.0, **rest: object) -> Problem:
     """Five equal clients and perhaps a free-rider, as in the table of variances."""
     claimed = np.array([float(cell.claimed)] if cell.claimed else [])
     equal = np.ones(5)
-    given = (SIZES, KEEP * equal, np.linspace(-1, 1, 5), NOISE * equal, claimed)
+    given = (SIZES, KEEP * equal, np.linspace(-1, 2, 5), NOISE * equal, claimed)
     return Problem(*given, np.full(len(claimed), cell.amplitude), start, **rest)  # type: ignore[arg-type]
 
 

@@ -2,13 +2,16 @@
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021): softmax
 regression of digits with five honest clients and 1, 5 or 45 free-riders that claim the mean number of rows.
-Accuracy and loss are those of honest clients' rows. "Within the band of other starts" does not hold for 45
-free-riders here (F11, soft): accuracy is still rising when training ends.
+Accuracy and loss are those of honest clients' rows.
+
+On MNIST, F11 does not hold for every draw of shards: with 45 free-riders accuracy is still rising when
+training ends, by 1.3 to 4.6 points with FedAvg, more where both shards of a digit are at one client, and by
+more with FedProx. So neither the limit of 4 points nor "within the band of other starts" is met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import jax
@@ -22,16 +25,19 @@ from ..study import Claim, at_least, at_most
 from .data import FREE_RIDERS, HONEST, Shards, shards
 from .races import LONGER, ROUNDS, Race
 
+OTHER_DRAWS = (1, 2)
+"""Draws of the clients' shards, beside the first, for what depends on them most."""
+
 
 def training_claims(quick: bool) -> Iterator[Claim]:
     """F1, F9 to F16 and F19."""
-    data = shards(quick)
+    data, draws = shards(quick), () if quick else OTHER_DRAWS
     averaging, proximal = Race(data, FedAvg), Race(data, FedProx)
     yield from identity_claims(averaging)
     for race in (averaging, proximal):
         yield one_free_rider_claim(race)
         yield from slow_down_claims(race)
-        yield from crowd_claims(race)
+        yield from crowd_claims(race, draws)
         yield from disguise_claims(race)
     yield alike_claim(averaging, proximal)
     yield sigma_claim(averaging)
@@ -78,8 +84,8 @@ def slow_down_claims(race: Race) -> Iterator[Claim]:
     yield at_most("F12", f"{_of(race)} loss with 5 at 2 T against fair at T, relative", [late], 0.01)
 
 
-def crowd_claims(race: Race) -> Iterator[Claim]:
-    """Nine in ten clients ride for free."""
+def crowd_claims(race: Race, draws: Sequence[int] = ()) -> Iterator[Claim]:
+    """Nine in ten clients ride for free; also with other draws of the clients' shards."""
     fair, crowd = race.fair, race.plain[45]
     note = f"losses {crowd.loss[-1]:.4f} and {fair.loss[-1]:.4f}"
     words, over = f"{_of(race)} loss with 45 at 3 T over fair at T", [float(crowd.loss[-1] / fair.loss[-1])]
@@ -87,6 +93,9 @@ def crowd_claims(race: Race) -> Iterator[Claim]:
     ends = [crowd.final, *(race.disguised[45, kind].final for kind in ("sigma", "3 sigma"))]
     drops, words = [fair.final - end for end in ends], f"{_of(race)} points lost with 45 at 3 T"
     note = f"accuracies {crowd.final:.2f} and {fair.final:.2f}"
+    for other in (replace(race, draw=draw) for draw in draws):
+        pair = other.scenario(45).final, other.fair.final
+        drops, note = [*drops, pair[1] - pair[0]], f"{note}; other shards {pair[0]:.2f} and {pair[1]:.2f}"
     yield at_most("F11", words, drops, 4.0, published="similar", note=note)
     band, note = 2 * float(np.std(race.others)), "depends on where accuracy stops rising"
     words += ", against two deviations of other starts"
