@@ -8,7 +8,7 @@ from unalike.cli.options import FIELDS
 COMMANDS = [
     ("run",), ("resume",), ("compare",), ("tune",), ("list",), ("inspect",), ("reproduce",), ("certs",),
     ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
-    ("network", "design"),
+    ("advise", "free-riders"), ("network", "design"),
 ]  # fmt: skip
 
 

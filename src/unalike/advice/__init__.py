@@ -1,5 +1,6 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
+from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -7,12 +8,16 @@ from .timing_race import Goal
 
 __all__ = [
     "Advice",
+    "FreeRiderAdvice",
+    "FreeRiderReport",
     "Goal",
+    "LocalDescent",
     "PolicyReport",
     "SchemeReport",
     "StrategyReport",
     "StreamAdvice",
     "TimingAdvice",
+    "advise_free_riders",
     "advise_sampling",
     "advise_streams",
     "advise_timing",

@@ -124,6 +124,11 @@ class Algorithm:
         return not self.decentralized
 
     @property
+    def dishonest(self) -> tuple[int, ...]:
+        """Numbers of clients that misbehave in a rehearsal; a method itself knows of none."""
+        return ()
+
+    @property
     def equals_local_training(self) -> bool:
         """Whether a federation of one client is that client's local training (checked by the contract)."""
         return False

@@ -38,6 +38,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("timing", "hardware", "bandwidth", "timing_weights", "staleness", "dropout", "timeout", "until"),
     ),
     "Network": ("network", "underlay", "access", "core", "workload"),
+    "Trust": ("behaviour", "dishonest"),
     "Run": ("rounds", "seed", "engine", "devices", "evaluate_every", "evaluate_clients", "checkpoint_every"),
     "Output": ("out", "overwrite", "quiet", "json", "help"),
 }

@@ -38,7 +38,10 @@ def summary(run: Run) -> dict[str, Any]:
 
     metrics = run.metrics()
     # Every run ends with an evaluation; an older one would hide that it has diverged.
-    last = {k: float(v[-1]) if k.startswith(("test_", "unseen_")) else _last(v) for k, v in metrics.items()}
+    last = {
+        k: float(v[-1]) if k.startswith(("test_", "honest_test_", "unseen_")) else _last(v)
+        for k, v in metrics.items()
+    }
     clients = run.client_metrics()
     asked = run.folder.config if run.folder else {}
     answer: dict[str, Any] = {
@@ -73,7 +76,7 @@ def summary(run: Run) -> dict[str, Any]:
 def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:
     """What the table at the end shows."""
     yield "train_loss"
-    for group in ("test_", "unseen_"):
+    for group in ("test_", "honest_test_", "unseen_"):
         yield from (group + name for name in ("loss", *metrics))
     yield "unseen_bottom_decile"
     yield from (f"mean_model_test_{name}" for name in metrics)

@@ -53,6 +53,7 @@ KINDS = {
     "aggregators": Kind(
         "aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy", "trust")
     ),
+    "behaviours": Kind("behaviour", "behaviour_registry", "trust.behaviours.base", ("trust/behaviours",)),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
         "availability",
@@ -88,6 +89,7 @@ SETTINGS = {
     "metrics": "metrics",
     "algorithm": "algorithms",
     "aggregator": "aggregators",
+    "behaviour": "behaviours",
     "sampling": "samplers",
     "availability": "availabilities",
     "participation": "participation",

@@ -7,7 +7,7 @@ SuperNodes are processes as between real machines; what computes at the nodes ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from ..data import Federation
 from ..experiments.config import Experiment
 from ..training.run import Run
+from ..trust.behaviours import Behaviour
 from .client.app import ClientWorker
 from .client.node import message_app, serve_node
 from .transport.certificates import make_authority, make_node_key, read_allowed
@@ -25,12 +26,16 @@ PULL_EVERY = 0.1
 
 
 @contextmanager
-def local_deployment(federation: Federation, folder: Path) -> Iterator[SuperLink]:
-    """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end."""
+def local_deployment(
+    federation: Federation, folder: Path, behaviours: Mapping[int, Behaviour] | None = None
+) -> Iterator[SuperLink]:
+    """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end. In a
+    rehearsal, `behaviours` are what some of them do in place of being honest, by number."""
     check_flower()
     make_authority(folder, ["localhost"])
     address, stop = f"127.0.0.1:{free_port()}", threading.Event()
-    nodes = [_node(federation, i, folder, address, stop) for i in range(len(federation))]
+    lies = behaviours or {}
+    nodes = [_node(federation, i, folder, address, stop, lies.get(i)) for i in range(len(federation))]
     with SuperLink(address, folder, read_allowed(folder), folder / "link") as link:
         for node in nodes:
             node.start()
@@ -53,11 +58,16 @@ def train_deployed(link: SuperLink, experiment: Experiment, out: Path, clients: 
 
 
 def _node(
-    federation: Federation, i: int, folder: Path, address: str, stop: threading.Event
+    federation: Federation,
+    i: int,
+    folder: Path,
+    address: str,
+    stop: threading.Event,
+    behaviour: Behaviour | None = None,
 ) -> threading.Thread:
     key, _ = make_node_key(folder, f"node-{i}")
     place = folder / f"place-{i}"
-    worker = ClientWorker(federation.subset([i]), place)
+    worker = ClientWorker(federation.subset([i]), place, behaviour=behaviour)
     app = message_app(lambda wire_message, _: worker.answer(wire_message))
     given = (app, address, folder / "ca.pem", key, place, stop, lambda line: None)
     return threading.Thread(target=serve_node, args=given, kwargs={"pull_every": PULL_EVERY})

@@ -51,7 +51,9 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
     streams = [(f, None) for f in ("stream", "memory", "stream_weights", "drift", "drift_detector")]
-    for name, idle in (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")), *streams):
+    rehearsed = (("behaviour", None), ("dishonest", None))
+    others = (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")))
+    for name, idle in (*others, *rehearsed, *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
             own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""

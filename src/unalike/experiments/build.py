@@ -28,6 +28,7 @@ from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..trust.behaviours import Rehearsal, behaviour_registry
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
 
@@ -43,6 +44,7 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (hardware_registry, "hardware"),
     (discount_registry, "staleness"),
     (aggregator_registry, "aggregator"),
+    (behaviour_registry, "behaviour"),
     (arrival_registry, "stream"),
     (memory_registry, "memory"),
     (stream_weight_registry, "stream_weights"),
@@ -111,6 +113,24 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
     if experiment.aggregator is None:
         return WeightedSum()
     return aggregator_registry.make(experiment.aggregator, clients=clients)
+
+
+def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:
+    """What dishonest clients do, and who they are; None where all are honest."""
+    if experiment.behaviour is None:
+        return None
+    return Rehearsal.of(experiment.behaviour, experiment.dishonest or "1", federation)
+
+
+def check_behaviour(experiment: Experiment) -> None:
+    """Raise for a behaviour that does not exist, or for dishonest clients without one."""
+    if experiment.behaviour is not None:
+        behaviour_registry.make(experiment.behaviour)
+    elif experiment.dishonest is not None:
+        raise ConfigError(
+            f"dishonest = {experiment.dishonest!r} does not say what these clients do; say it with "
+            "behaviour, such as free-rider:decay."
+        )
 
 
 def make_stream(experiment: Experiment) -> Stream | None:
@@ -185,6 +205,7 @@ def check(experiment: Experiment) -> Method:
     for words in separate(experiment.metrics or ""):
         metric_registry[Spec.parse(words)]
     make_stream(experiment)
+    check_behaviour(experiment)
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:

@@ -120,6 +120,16 @@ class Experiment(BaseModel):
         description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8 "
         "(`unalike list aggregators`); their weighted sum when not given.",
     )
+    behaviour: str | None = Field(
+        None,
+        description="What dishonest clients do, such as free-rider:decay (`unalike list behaviours`), to try "
+        "how training bears it; all are honest when not given.",
+    )
+    dishonest: str | None = Field(
+        None,
+        description="Who is dishonest: a number (the last clients), a share such as 0.2, or names; 1 when "
+        "not given.",
+    )
     per_round: int | None = Field(
         None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
     )
@@ -226,6 +236,12 @@ class Experiment(BaseModel):
         """A number is the capacity of a memory that keeps the newest rows."""
         numeric = isinstance(value, str) and isinstance(number_or_word(value), int | float)
         return f"fifo:{value}" if numeric or type(value) in (int, float) else value
+
+    @field_validator("dishonest", mode="before")
+    @classmethod
+    def _number_of_clients(cls, value: Any) -> Any:
+        """In a file, a number need not be quoted."""
+        return str(value) if type(value) in (int, float) else value
 
     @overload
     def spec(

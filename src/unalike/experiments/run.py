@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from ..aggregation.base import Aggregator
 from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -25,7 +26,7 @@ from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import Out, train
 from ..typing import PyTree
-from .build import Method, check, make_aggregator, make_federation, make_stream, make_task
+from .build import Method, check, make_aggregator, make_federation, make_rehearsal, make_stream, make_task
 from .build_participation import make_participation
 from .config import Experiment
 from .local_minima import fit_participation
@@ -56,6 +57,7 @@ def run_experiment(
         federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
     if experiment.per_round is not None:
         check_per_round(experiment.per_round, len(federation))
+    method, federation = _with_dishonest(experiment, method, federation)
     target: Out = out
     if out is not None and not isinstance(out, RunFolder):
         target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
@@ -78,8 +80,9 @@ def run_experiment(
 
 def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
     """Raise whatever :func:`run_experiment` would raise before it trains, and train nothing."""
+    method, federation = _with_dishonest(experiment, check(experiment), federation)
     who = make_participation(experiment, federation)
-    trainer = _trainer(experiment, check(experiment), federation, task, who)
+    trainer = _trainer(experiment, method, federation, task, who)
     with suppress(_RehearsedError):
         trainer(rounds=experiment.rounds_to_train, out=_stop_there)
 
@@ -90,6 +93,17 @@ class _RehearsedError(Exception):
 
 def _stop_there() -> RunFolder:
     raise _RehearsedError
+
+
+def _with_dishonest(
+    experiment: Experiment, method: Method, federation: Federation
+) -> tuple[Method, Federation]:
+    """The method and the federation, with the clients that are not honest."""
+    rehearsal = make_rehearsal(experiment, federation)
+    if rehearsal is None:
+        return method, federation
+    changed = method._replace(algorithm=rehearsal.algorithm(method.algorithm))
+    return changed, rehearsal.federation(federation)
 
 
 def _trainer(
@@ -103,7 +117,7 @@ def _trainer(
         federation,
         task,
         method.algorithm,
-        aggregator=make_aggregator(experiment, len(federation)),
+        aggregator=_aggregator(experiment, federation),
         stream=fit_stream(make_stream(experiment), federation, task, experiment.seed),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
@@ -113,6 +127,11 @@ def _trainer(
         devices=experiment.devices,
         evaluate_clients=experiment.evaluate_clients,
     )
+
+
+def _aggregator(experiment: Experiment, federation: Federation) -> Aggregator:
+    plain, rehearsal = make_aggregator(experiment, len(federation)), make_rehearsal(experiment, federation)
+    return plain if rehearsal is None else rehearsal.aggregator(plain)
 
 
 def _start(

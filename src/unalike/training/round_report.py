@@ -57,7 +57,7 @@ def round_report(
     reports = {key: values.astype(np.float64) for key, values in arrays.items() if values.ndim == 1}
     accepted = reports.pop("accepted") > 0
     weights = np.where(accepted, step.weights if step.weights.ndim == 1 else 1.0, 0.0)
-    metrics = {key: _mean(values, weights) for key, values in reports.items()}
+    metrics = _means(reports, weights)
     metrics |= {
         "participants": float(len(step.clients)),
         "rejected": float((~accepted).sum()),
@@ -116,13 +116,24 @@ def evaluation_columns(
             continue
         values = engine.evaluate(messages, memories, split, round, clients)
         of_all, of_each = named_columns(split, values, engine.setting.task)
-        metrics |= of_all
+        metrics |= of_all | honest_columns(engine, split, values, clients)
         columns |= of_each
     if not metrics:
         return {}, None
     offsets = federation.train.offsets
     trained_on = offsets[clients + 1] - offsets[clients]
     return metrics, {"client": clients, "train_samples": trained_on, **columns}
+
+
+def honest_columns(
+    engine: Engine, split: str, values: Mapping[str, Float64s], clients: ClientIds
+) -> dict[str, float]:
+    """The same of all samples of honest clients, where some of the clients are not."""
+    lying = np.isin(clients, engine.setting.algorithm.dishonest)
+    if not lying.any() or lying.all():
+        return {}
+    honest = {name: np.asarray(value)[~lying] for name, value in values.items()}
+    return named_columns(f"honest_{split}", honest, engine.setting.task)[0]
 
 
 def named_columns(
@@ -139,6 +150,17 @@ def named_columns(
             of_each[f"{prefix}_{metric.name}"] = metric.of_clients(means)
             of_all[f"{prefix}_{metric.name}"] = metric.of_all(means, samples)
     return of_all, of_each
+
+
+def _means(reports: Mapping[str, Float64s], weights: Float64s) -> dict[str, float]:
+    """What clients report on average; dishonest ones (in a rehearsal they are marked) may say anything, and
+    only what they weigh is said of them."""
+    marked = reports.get("dishonest")
+    if marked is None:
+        return {key: _mean(values, weights) for key, values in reports.items()}
+    honest = np.where(marked > 0, 0.0, weights)
+    means = {key: _mean(values, honest) for key, values in reports.items() if key != "dishonest"}
+    return {**means, "dishonest": _mean(marked, weights)}
 
 
 def _mean(values: Float64s, weights: Float64s) -> float:

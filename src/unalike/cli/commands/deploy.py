@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.markup import escape
 
+from ...core.catalogue import check_name
 from ...errors import ConfigError, RunError, unknown
 from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
@@ -25,6 +26,7 @@ from .run import conclude, run_folder
 
 if TYPE_CHECKING:
     from ...data import Federation
+    from ...trust.behaviours import Behaviour
 
 DATA = (
     *("data", "label", "partition", "clients", "samples", "skew"),
@@ -198,6 +200,11 @@ def join(
     memory: str | None = typer.Option(
         None, help="Which rows of the stream are kept: a number of the newest, or such as reservoir:200."
     ),
+    behaviour: str | None = typer.Option(
+        None,
+        help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviours`), to try "
+        "what the server makes of it.",
+    ),
 ) -> None:
     """Take part in a training with your own data, until Ctrl-C.
 
@@ -208,6 +215,8 @@ def join(
     """
     from ...deploy import check_flower, serve_node
 
+    if behaviour is not None:
+        check_name("behaviours", behaviour)
     check_flower()
     from ...deploy.client.app import ClientWorker
     from ...deploy.client.join_stream import check_stream, open_stream
@@ -239,17 +248,27 @@ def join(
         return
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
-    worker = ClientWorker(own, place, _say, uncut=uncut, stream=None if opened is None else opened[1])
+    held = None if opened is None else opened[1]
+    worker = ClientWorker(own, place, _say, uncut=uncut, stream=held, behaviour=_lie(behaviour))
     if given:
         say_data(experiment, own, silent=False)
     rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
     if opened is not None:
         rows = f"{len(opened[1])} training rows now, room for {opened[1].capacity}"
     _say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
+    if behaviour is not None:
+        _say(f"{name} is a rehearsal: it is not honest ({behaviour}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
     app = secure_app(answers, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
     _say("left.")
+
+
+def _lie(words: str | None) -> Behaviour | None:
+    """What a node does that rehearses being dishonest."""
+    from ...trust.behaviours import behaviour_registry
+
+    return None if words is None else behaviour_registry.make(words)
 
 
 def _stop_by_signals(stop: threading.Event) -> None:

@@ -24,10 +24,12 @@ from ...engine import LocalEngine, Memories, Part, Setting, message_template, re
 from ...errors import UnalikeError
 from ...runs import save_tensors
 from ...timing import Step
+from ...trust.behaviours import Behaviour, misbehave
 from ...typing import Array, Memory, Message, PyTree
 from ..client_config import PROTOCOL, ClientConfig, NodeRows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
+from .rehearsal import rehearse_alone
 from .row_stream import RowStream
 from .rows import as_agreed
 
@@ -48,9 +50,13 @@ class ClientWorker:
         devices: int | None = None,
         uncut: bool = False,
         stream: RowStream | None = None,
+        behaviour: Behaviour | None = None,
     ) -> None:
         if len(federation) != 1:
             raise MessageError(f"a node is one client, but there are {len(federation)}.")
+        if behaviour is not None:
+            federation = rehearse_alone(behaviour, federation)
+        self.behaviour = behaviour
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
         self.uncut, self.stream = uncut, stream
         self._open_session: tuple[str, Session] | None = None
@@ -121,7 +127,8 @@ class ClientWorker:
             client_config = ClientConfig.read(words)
             rows = as_agreed(self._rows_now(), client_config, self.uncut)
             changing = self.stream is not None
-            self._open_session = (words, Session(client_config, rows, self.folder, self.devices, changing))
+            given = (client_config, rows, self.folder, self.devices, changing, self.behaviour)
+            self._open_session = (words, Session(*given))
         return self._open_session[1]
 
     def _rows_now(self) -> Federation:
@@ -154,9 +161,12 @@ class Session:
         folder: Path,
         devices: int | None = None,
         changing: bool = False,
+        behaviour: Behaviour | None = None,
     ) -> None:
         self.client_config = client_config
         task, algorithm, seed = client_config.made(federation)
+        if behaviour is not None:
+            algorithm = misbehave(algorithm, behaviour, [client_config.number])
         if not algorithm.has_server:
             raise MessageError(f"{client_config.experiment['algorithm']} has no server.")
         place = Part(

@@ -1,0 +1,25 @@
+"""How does a node misbehave, to try its server?  (Rehearsals between real processes.)
+
+A node that rehearses behaves as a dishonest client of a simulation does, on its own and with its own rows:
+the server cannot tell, and is not told. It claims as many rows as it has. Nobody but the one who starts the
+node can ask for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data import Federation
+from ...errors import ConfigError
+from ...trust.behaviours import Behaviour
+
+
+def rehearse_alone(behaviour: Behaviour, federation: Federation) -> Federation:
+    """The rows of the one client of a node as its behaviour changes them; raises for what one client cannot
+    do alone."""
+    if behaviour.colludes:
+        raise ConfigError(
+            f"{type(behaviour).__name__} needs to know what other clients send, which a node does not; "
+            "choose a behaviour of one client, such as free-rider:decay or sign-flip."
+        )
+    return behaviour.change_data(federation, np.array([0]))

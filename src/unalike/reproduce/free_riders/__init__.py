@@ -1,0 +1,1 @@
+"""The published claims on free-riders, as a study."""

@@ -1,0 +1,1 @@
+"""Free-riders: what clients that do nothing do to everybody else's training."""
