@@ -45,6 +45,8 @@ class Uploads(NamedTuple):
     client: Any = None
     start: Message = None
     """The message that each client started from, for aggregators that see uploads."""
+    key: Any = None
+    """The step's own randomness, for aggregators that draw."""
 
     def changes(self) -> Upload:
         """How each upload differs from the message; the upload itself where the two are not alike."""
@@ -73,6 +75,8 @@ class Combined(NamedTuple):
     """One per upload; whoever weighs nothing is left out, and the others take over its weight."""
     update: Upload = None
     """In place of the weighted mean of :meth:`Uploads.changes`."""
+    usable: Any = True
+    """Whether that update may be used; where not, nothing moves in this step."""
     report: Mapping[str, jax.Array] = {}
 
 
@@ -84,6 +88,8 @@ class Aggregator:
     """Whether `combine` is to be asked, which needs all uploads of a step at the same place."""
     finishes: ClassVar[bool] = False
     """Whether `finish` is to be asked."""
+    draws: ClassVar[bool] = False
+    """Whether `combine` needs randomness, the `key` of uploads."""
     observes: ClassVar[bool] = False
     """Whether `observe` is to be called after every step."""
     hidden: ClassVar[str | None] = "it looks at single uploads"
@@ -95,6 +101,11 @@ class Aggregator:
         return self.sees_uploads or self.finishes
 
     @property
+    def needs_key(self) -> bool:
+        """Whether it is to be given the server's randomness."""
+        return self.finishes or self.draws
+
+    @property
     def clip_at_client(self) -> float | None:
         """The norm to which clients clip their own changes where the server sees sums only."""
         return None
@@ -102,6 +113,9 @@ class Aggregator:
     def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
         """Raise a `ConfigError` where it cannot work with a method and a participation, or with such messages
         and replies."""
+
+    def check_cohort(self, most: int) -> None:
+        """Raise a `ConfigError` where steps of about so many clients are too small for it."""
 
     def receive(self, upload: Upload, start: Message) -> Received:
         """One accepted upload, and the message that its client started from."""

@@ -22,6 +22,7 @@ from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..trust import robust as robust  # registers robust rules
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
 
