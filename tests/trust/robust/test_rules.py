@@ -9,6 +9,7 @@ from unalike.aggregation.base import Uploads, aggregator_registry
 from unalike.errors import ConfigError
 from unalike.trust.robust.base import Votes, as_rows
 from unalike.trust.robust.bucketing import fill_buckets
+from unalike.trust.robust.sorting import sort_columns
 
 from . import oracles
 
@@ -123,6 +124,13 @@ def test_neighbours_bring_honest_uploads_together():
     rows, weights = some_rows(3)
     mixed = oracles.nearest_neighbours(2, lambda r, w: r)(rows, weights)
     assert mixed.var(0).sum() < rows.var(0).sum() / 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 21])
+def test_the_network_sorts_any_number_of_rows(count):
+    rows = np.random.default_rng(count).integers(-5, 5, (count, 50)).astype(np.float32)
+    rows[rows > 3] = np.inf
+    np.testing.assert_array_equal(sort_columns(jnp.asarray(rows)), np.sort(rows, axis=0))
 
 
 def test_trees_become_rows_and_back():

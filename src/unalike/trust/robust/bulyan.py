@@ -21,6 +21,7 @@ from ...aggregation.base import aggregator_registry
 from .base import RobustRule, Votes, check_whole
 from .krum import krum_scores, squared_distances
 from .median import masked_median
+from .sorting import sort_columns
 
 
 @aggregator_registry.add("bulyan")
@@ -61,9 +62,12 @@ def choose(rows: jax.Array, present: jax.Array, many: Any, dishonest: int) -> ja
 
 
 def mean_near_median(rows: jax.Array, chosen: jax.Array, many: Any) -> jax.Array:
-    """The mean of the so many chosen values that are nearest to their median, coordinate by coordinate."""
-    gap = jnp.where(chosen[:, None] > 0, jnp.abs(rows - masked_median(rows, chosen)), jnp.inf)
-    order = jnp.argsort(gap, axis=0, stable=True)
-    nearest = jnp.take_along_axis(rows, order, axis=0)
-    kept = jnp.arange(len(rows))[:, None] < many
-    return jnp.where(kept, nearest, 0.0).sum(0) / jnp.maximum(many, 1)
+    """The mean of the so many chosen values that are nearest to their median, coordinate by coordinate; of
+    values that are equally far, the mean takes the places that are left."""
+    here = chosen[:, None] > 0
+    gaps = jnp.where(here, jnp.abs(rows - masked_median(rows, chosen)), jnp.inf)
+    farthest = sort_columns(gaps)[jnp.maximum(many - 1, 0)]
+    nearer, tied = gaps < farthest, here & (gaps == farthest)
+    places = many - nearer.sum(0)
+    at_edge = jnp.where(tied, rows, 0.0).sum(0) / jnp.maximum(tied.sum(0), 1)
+    return (jnp.where(nearer, rows, 0.0).sum(0) + places * at_edge) / jnp.maximum(many, 1)

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from ...aggregation.base import aggregator_registry
 from .base import RobustRule, Votes, check_whole
+from .sorting import sort_columns
 
 
 @aggregator_registry.add("median")
@@ -60,4 +61,4 @@ def masked_median(rows: jax.Array, present: jax.Array) -> jax.Array:
 
 def sort_present(rows: jax.Array, present: jax.Array) -> jax.Array:
     """Each column in ascending order, rows that are not present last, as infinities."""
-    return jnp.sort(jnp.where(present[:, None] > 0, rows, jnp.inf), axis=0)
+    return sort_columns(jnp.where(present[:, None] > 0, rows, jnp.inf))
