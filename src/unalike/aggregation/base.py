@@ -4,6 +4,7 @@
     combine(uploads)            all uploads of a step together:            other weights, or one update
     finish(tally, key)          the sum of all of them:                    add noise
     observe(step, report)       on the server's host, after the step:      keep account, say what is unusual
+    admit(step)                 on the server's host, before a step:       leave clients out
 
 The default changes nothing and costs nothing. The three functions of uploads are pure JAX code, so that an
 aggregator runs in every engine; what it sees of clients is what a server sees.
@@ -117,6 +118,10 @@ class Aggregator:
     def check_cohort(self, most: int) -> None:
         """Raise a `ConfigError` where steps of about so many clients are too small for it."""
 
+    def admit(self, step: Step) -> Step:
+        """The step as it is to be taken: without clients that are not to take part, or with other weights."""
+        return step
+
     def receive(self, upload: Upload, start: Message) -> Received:
         """One accepted upload, and the message that its client started from."""
         return Received(upload)
@@ -132,6 +137,10 @@ class Aggregator:
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
         """After a step: columns for the record, and events such as {"kind": "suspicious upload"}."""
         return {}, []
+
+    def of_clients(self, step: Step) -> Mapping[str, Array]:
+        """After :meth:`observe`: what is to be recorded of single clients, one number for each."""
+        return {}
 
     def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run observes as if nothing had happened."""

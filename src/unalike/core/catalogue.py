@@ -50,6 +50,7 @@ KINDS = {
     "aggregators": Kind(
         "aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy", "trust")
     ),
+    "monitors": Kind("monitor", "monitor_registry", "trust.monitor.monitor", ("trust/monitor",)),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
         "availability",
@@ -85,6 +86,7 @@ SETTINGS = {
     "metrics": "metrics",
     "algorithm": "algorithms",
     "aggregator": "aggregators",
+    "monitor": "monitors",
     "sampling": "samplers",
     "availability": "availabilities",
     "participation": "participation",

@@ -23,6 +23,7 @@ from ..participation import availability_registry, sampler_registry, strategy_re
 from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
 from ..trust import robust as robust  # registers robust rules
+from ..trust.monitor import monitor_registry
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
 
@@ -38,6 +39,7 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (hardware_registry, "hardware"),
     (discount_registry, "staleness"),
     (aggregator_registry, "aggregator"),
+    (monitor_registry, "monitor"),
     (arrival_registry, "stream"),
     (memory_registry, "memory"),
     (stream_weight_registry, "stream_weights"),
@@ -101,10 +103,13 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
 
 
 def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
-    """What the server makes of single uploads before they are mixed."""
-    if experiment.aggregator is None:
-        return WeightedSum()
-    return aggregator_registry.make(experiment.aggregator, clients=clients)
+    """What the server makes of single uploads before they are mixed, and who watches them."""
+    rule: Aggregator = WeightedSum()
+    if experiment.aggregator is not None:
+        rule = aggregator_registry.make(experiment.aggregator, clients=clients)
+    if experiment.monitor is None:
+        return rule
+    return monitor_registry.make(experiment.monitor, clients=clients, rule=rule)
 
 
 def make_stream(experiment: Experiment) -> Stream | None:

@@ -114,6 +114,11 @@ class Experiment(BaseModel):
         description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8 "
         "(`unalike list aggregators`); their weighted sum when not given.",
     )
+    monitor: str | None = Field(
+        None,
+        description="Judge every upload by what it looks like, such as free-riders:5, and leave out who has "
+        "not trained (`unalike list monitors`); nobody is judged when not given.",
+    )
     per_round: int | None = Field(
         None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
     )
