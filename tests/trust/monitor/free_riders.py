@@ -42,11 +42,11 @@ def digits(partition="dirichlet:0.5", seed=1):
     return federation, unalike.Task.classification(model, classes=10)
 
 
-def monitored(algorithm, rounds=8, rule=None, partition="dirichlet:0.5", seed=1, normality=True, **options):
+def monitored(algorithm, rounds=8, rule=None, partition="dirichlet:0.5", seed=1, holdout=None, **options):
     """A training with a monitor, and the monitor."""
     federation, task = digits(partition, seed)
     rules = {} if rule is None else {"rule": rule}
-    monitor = Monitor(Book(CLIENTS), normality=normality, **rules)
+    monitor = Monitor(Book(CLIENTS), holdout=holdout, **rules)
     options = {"evaluate_every": 0, **options}
     run = unalike.train(federation, task, algorithm, rounds=rounds, seed=seed, aggregator=monitor, **options)
     return run, monitor

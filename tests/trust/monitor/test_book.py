@@ -15,7 +15,7 @@ def filled(clients=4, window=3):
     book.begin(window, LAYERS)
     models = [np.full(3, float(k), np.float32) for k in range(5)]
     for k, model in enumerate(models):
-        numbers = {"consecutive": k, "normal": 10 * k, "spread": 1 / (k + 1)}
+        numbers = {"consecutive": k, "normal": 10 * k, "spread": 1 / (k + 1), "gain": -k}
         book.note(0, model + 1, model, digest(model), numbers)
     book.note(2, models[-1] + 2, models[-1], digest(models[-1]), SIGNALS)
     book.drop_old_models()
@@ -31,6 +31,7 @@ def test_windows_hold_the_last_updates_of_each_client():
     order = np.argsort(book.times(0))
     assert book.signals["consecutive"][0][order].tolist() == [2, 3, 4]
     known = book.evidence()
+    assert known.gain[[0, 2]].tolist() == [-2, 0.5]
     assert known.consecutive[[0, 2]].tolist() == [3, 0.5]
     assert np.isnan(known.consecutive[[1, 3]]).all()
 

@@ -9,13 +9,13 @@ FAIR = {"consecutive": 0.9, "normal": 0.3}
 LIAR = {"consecutive": 0.01, "normal": 0.02}
 
 
-def evidence(*clients, seen=5, caught=(), replays=()):
+def evidence(*clients, seen=5, caught=(), replays=(), gain=np.nan):
     """What is known of fair clients and liars."""
     n = len(clients)
     marks = np.isin(np.arange(n), caught)
     counts = np.array([dict(replays).get(i, 0) for i in range(n)])
     columns = (np.array([c[name] for c in clients], float) for name in ("consecutive", "normal"))
-    return Evidence(np.full(n, seen), *columns, marks, counts)
+    return Evidence(np.full(n, seen), *columns, marks, counts, np.broadcast_to(gain, n))
 
 
 def verdicts(known, window=5, parameters=2000, normality=True):
@@ -48,6 +48,11 @@ def test_three_flags_are_exclusion():
 @pytest.mark.parametrize(("times", "verdict"), [(2, "CLEAR"), (3, "WATCH")])
 def test_three_replays_are_a_flag(times, verdict):
     assert verdicts(evidence(FAIR, FAIR, FAIR, replays={0: times}.items()))[0] == verdict
+
+
+def test_who_never_lowers_the_servers_loss_has_a_flag_more():
+    known = evidence(FAIR, FAIR, FAIR, LIAR, gain=[0.1, 0.0, 0.2, -0.1])
+    assert verdicts(known) == ["CLEAR", "WATCH", "CLEAR", "EXCLUDE"]
 
 
 def test_where_everyone_looks_like_noise_nobody_is_flagged():

@@ -10,6 +10,7 @@ import pytest
 import unalike
 from unalike import FedAvg, LocalWork
 from unalike.aggregation.base import aggregator_registry
+from unalike.core.pixels import as_floats
 from unalike.core.pytrees import largest_difference
 from unalike.experiments.build import make_aggregator
 from unalike.experiments.config import read_experiment
@@ -146,6 +147,17 @@ def test_an_older_model_is_a_replay_at_once():
 
     run, _ = monitored(Old(**WORK), rounds=2)
     assert changes(run)[0] == (2, "client watched", ["replayed"])
+
+
+def test_rows_of_the_servers_own_are_a_third_flag_against_large_noise():
+    """So large that curvature outweighs the slope, along which noise goes down half of the time."""
+    federation, task = digits()
+    rows = federation.test
+    loss = jax.jit(lambda model: task.losses(model, as_floats(jnp.asarray(rows.x)), rows.y).mean())
+    loud = FreeRider(lie="noise", amplitude=1.0, decay=0.0, **WORK)
+    run, monitor = monitored(loud, rounds=6, holdout=loss)
+    assert changes(run) == [(5, "client excluded", ["memoryless", "Gaussian", "useless"])]
+    assert max(monitor.book.verdicts[:LAST]) <= Verdict.WATCH
 
 
 # Fair clients ---------------------------------------------------------------------------------------------

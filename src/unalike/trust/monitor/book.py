@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ...typing import Array, Bools, Float64s, Int64s
+from ...typing import Array, Bools, Float64s, Int64s, PyTree
 from .decisions import Evidence
 
-WINDOWED = ("consecutive", "normal", "spread")
+WINDOWED = ("consecutive", "normal", "spread", "gain")
 """Signals that are averaged, or fitted, over a window."""
 COUNTED = ("seen", "replays", "caught", "verdicts")
 DIGEST_BYTES = 32
@@ -45,6 +45,8 @@ class Book:
         """Digests of all models that were ever sent."""
         self.layers: Int64s = np.zeros(0, np.int64)
         """The sizes of an upload's parts."""
+        self.template: PyTree = None
+        """The shapes of an upload."""
         self.measured: dict[str, Array] = {}
         """What was found in the last step, one number per client."""
 
@@ -84,7 +86,8 @@ class Book:
     def evidence(self) -> Evidence:
         """What verdicts are based on."""
         means = {name: mean_of_known(self.signals[name]) for name in ("consecutive", "normal")}
-        return Evidence(self.seen, means["consecutive"], means["normal"], self.caught, self.replays)
+        best = np.fmax.reduce(self.signals["gain"], axis=1)
+        return Evidence(self.seen, means["consecutive"], means["normal"], self.caught, self.replays, best)
 
     def state(self) -> dict[str, Array]:
         """Everything, as arrays; models that several clients were sent are there once."""

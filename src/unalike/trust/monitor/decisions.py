@@ -4,12 +4,14 @@
     B  Gaussian     mean KS distance to a Normal < 0.05 + 1.5 / sqrt(d),            peers' median > 3 times
     C  idle or copied   an update of zero, or an upload that another client sent, too
     D  replayed     the update follows the model's own last move (cosine > 0.999) 3 times, or is an old model
+    E  useless      no update of the window lowers the loss on the server's own rows, where it has some
 
     one flag: watch      two: quarantine, weight 0      three, or C: exclude and alert
 
-Means are over a window of w rounds of the client's own, and A and B are not raised before it is full: a fair
+Means are over a window of w rounds of the client's own; A, B and E are not raised before it is full: a fair
 client with few rows is noisy now and then, not all the time. With few parameters cosines scatter, so windows
-grow such that d w is never below what 500 parameters give.
+grow such that d w is never below what 500 parameters give. E finds noise that is large: small noise lowers
+the loss about every second time, by chance, as long as the gradient is not zero.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class Evidence(NamedTuple):
     """Whether it ever sent nothing new, or what another client sent."""
     replays: Int64s
     """How often its update followed the model's last move."""
+    gain: Float64s
+    """By how much its best update of the window lowered the loss on the server's rows; NaN without such."""
 
 
 def window_for(rounds: int, parameters: int) -> int:
@@ -72,6 +76,7 @@ def raise_flags(known: Evidence, window: int, parameters: int, normality: bool =
         "Gaussian": ready & bell & normality,
         "idle or copied": known.caught,
         "replayed": known.replays >= OFTEN,
+        "useless": ready & (known.gain <= 0),
     }
 
 

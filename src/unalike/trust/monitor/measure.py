@@ -8,6 +8,7 @@ gone since the client was last sent it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from ...typing import Array, Bools, Float64s, Int64s
 from . import signals
 from .book import Book
+
+Loss = Callable[[Array], float]
 
 
 class Arrived(NamedTuple):
@@ -32,16 +35,20 @@ class Arrived(NamedTuple):
 
 SIGNALS = (
     *("norm_ratio", "consecutive", "to_others", "normal", "kurtosis", "beyond", "zeros", "layers"),
-    *("replay", "spread", "slope", "fit"),
+    *("replay", "spread", "slope", "fit", "gain"),
 )
 """What is known of each update."""
 
 
-def measure(arrived: Arrived, book: Book, normality: bool = True) -> dict[str, Float64s]:
-    """All signals of every upload; NaN where one is not defined."""
+def measure(
+    arrived: Arrived, book: Book, normality: bool = True, loss: Loss | None = None
+) -> dict[str, Float64s]:
+    """All signals of every upload; NaN where one is not defined. `loss` is that of a model, as one vector, on
+    rows of the server's own."""
     updates = arrived.updates.astype(np.float64)
     columns: dict[str, list[float]] = {name: [] for name in SIGNALS}
     columns["norm_ratio"] = norm_ratios(np.linalg.norm(updates, axis=1)).tolist()
+    columns["gain"] = gains(arrived, loss)
     total = updates.sum(0)
     for client, update, sent in zip(arrived.clients.tolist(), updates, arrived.sent, strict=True):
         columns["to_others"].append(signals.cosine(update, total - update))
@@ -61,6 +68,15 @@ def norm_ratios(norms: Float64s) -> Float64s:
     others = [np.median(np.delete(norms, i)) if len(norms) > 1 else np.nan for i in range(len(norms))]
     medians = np.array(others)
     return np.divide(norms, medians, out=np.full(len(norms), np.nan), where=medians > 0)
+
+
+def gains(arrived: Arrived, loss: Loss | None) -> list[float]:
+    """By how much each upload has a lower loss than what its client was sent."""
+    if loss is None:
+        return [float("nan")] * len(arrived.clients)
+    before = {sent.tobytes(): loss(sent) for sent in arrived.sent}
+    pairs = zip(arrived.uploads, arrived.sent, strict=True)
+    return [before[sent.tobytes()] - loss(upload) for upload, sent in pairs]
 
 
 def of_shape(update: Float64s, layers: Int64s, normality: bool) -> dict[str, float]:

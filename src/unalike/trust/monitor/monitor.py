@@ -12,7 +12,7 @@ and for each client its last update; single uploads are never recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from ...aggregation.base import Aggregator, Combined, Received, Uploads, WeightedSum
 from ...aggregation.tally import Tally
 from ...algorithms import Algorithm, Reply
-from ...core.pytrees import size
+from ...core.pytrees import shapes, size
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...participation import Participation
@@ -31,12 +31,14 @@ from ...timing import Step
 from ...typing import Array, Message, PyTree, Upload
 from .book import Book
 from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
-from .measure import Arrived, copied, idle, measure
+from .measure import Arrived, Loss, copied, idle, measure
 from .signals import digest
 
 monitor_registry: Registry[Aggregator] = Registry("monitor")
 UPLOADED, SENT = "monitored_upload", "monitored_model"
 """What every client's report carries to the host."""
+MOST_BYTES = 8 << 30
+"""That a monitor may keep."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Monitor(Aggregator):
     window: int = 5
     normality: bool = True
     """Whether to ask if updates are Gaussian; not where clients add noise of their own."""
+    holdout: Callable[[PyTree], Any] | None = field(default=None, compare=False)
+    """The loss of a model on rows of the server's own, where it has some."""
 
     observes = True
     hidden = "it looks at single uploads; where these are hidden, clients must be challenged in groups"
@@ -86,10 +90,23 @@ class Monitor(Aggregator):
         self.book.forget()
         layers = np.array([size(leaf) for leaf in jax.tree.leaves(reply.upload)], np.int64)
         self.book.begin(window_for(self.window, int(layers.sum())), layers)
+        self.book.template = reply.upload
+        if self.holdout is not None and shapes(reply.upload) != shapes(message):
+            raise ConfigError(
+                "a hold-out judges uploads that are models, but this algorithm's uploads have other shapes; "
+                "leave it out, or choose a method such as fedavg."
+            )
 
     def check_cohort(self, most: int) -> None:
         if self.book.clients < 2 or most < 2:
             raise ConfigError("a monitor compares clients with each other, but here is one at a time.")
+        kept = 4 * int(self.book.layers.sum()) * (self.book.clients + 2 * most)
+        if kept > MOST_BYTES:
+            raise ConfigError(
+                f"a monitor keeps the last updates of {self.book.clients:,} clients and a step's uploads, "
+                f"here {kept / 2**30:.1f} GiB of at most {MOST_BYTES / 2**30:.0f}; choose fewer clients, a "
+                "smaller per_round or a smaller model."
+            )
         self.rule.check_cohort(most)
 
     def receive(self, upload: Upload, start: Message) -> Received:
@@ -152,7 +169,7 @@ class Monitor(Aggregator):
         """Note what arrived, and say what is new."""
         book, clients = self.book, arrived.clients
         uploads, models = ([digest(row) for row in rows] for rows in (arrived.uploads, arrived.sent))
-        found = measure(arrived, book, self.normality)
+        found = measure(arrived, book, self.normality, self._loss())
         still = idle(arrived)
         if not still.all():
             book.caught[clients] |= still | copied(uploads)
@@ -170,6 +187,11 @@ class Monitor(Aggregator):
             "monitor_digest": np.array([float(int(one[:12], 16)) for one in uploads]),
         }
         return [{"kind": "no progress", "clients": len(clients)}, *events] if still.all() else events
+
+    def _loss(self) -> Loss | None:
+        """The loss of a model, as one vector, on the server's own rows."""
+        judge, template = self.holdout, self.book.template
+        return None if judge is None else lambda vector: float(judge(as_tree(vector, template)))
 
     def _decide(self, digests: Mapping[int, str]) -> list[dict[str, Any]]:
         """New verdicts, and an event for each that has changed; an exclusion stays."""
@@ -226,6 +248,14 @@ def as_vector(tree: PyTree) -> jax.Array:
     """All numbers of a tree, one after the other."""
     leaves = [leaf.ravel().astype(jnp.float32) for leaf in jax.tree.leaves(tree)]
     return jnp.concatenate([jnp.zeros(0), *leaves])
+
+
+def as_tree(vector: Array, template: PyTree) -> PyTree:
+    """The inverse of :func:`as_vector`, for a tree of the template's shapes."""
+    leaves, structure = jax.tree.flatten(template)
+    parts = np.split(vector, np.cumsum([size(leaf) for leaf in leaves])[:-1])
+    shaped = [part.reshape(leaf.shape).astype(leaf.dtype) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(structure, shaped)
 
 
 def _below(state: Mapping[str, Array], prefix: str) -> dict[str, Array]:
