@@ -178,6 +178,7 @@ def check(experiment: Experiment) -> Method:
     for words in separate(experiment.metrics or ""):
         metric_registry[Spec.parse(words)]
     make_stream(experiment)
+    make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:

@@ -64,6 +64,17 @@ def test_quarantine_weighs_nothing_exclusion_works_no_more_and_others_take_over(
     assert len(nobody.clients) == 0
 
 
+def test_the_record_says_what_the_suspects_hold_and_would_cost():
+    """Plain free-riders with a share s of the weight are a server rate of 1 - s."""
+    run, _ = monitored(FreeRider(lie="plain", **WORK), rounds=3)
+    share = digits()[0].importance[LAST]
+    metrics = run.metrics()
+    assert metrics["monitor_excluded"][1:].tolist() == [1, 1, 1]
+    np.testing.assert_allclose(metrics["monitor_suspected_weight"][1:], share)
+    np.testing.assert_allclose(metrics["monitor_slow_down"][1:], 1 / (1 - share))
+    np.testing.assert_allclose(metrics["weight_sum"][1:], 1)
+
+
 @dataclass(frozen=True)
 class _Preset(Monitor):
     """A monitor that has made up its mind beforehand."""
@@ -234,6 +245,12 @@ def test_no_upload_is_in_the_record_only_digests_and_numbers(tmp_path):
 def test_one_client_is_refused():
     with pytest.raises(unalike.ConfigError, match="compares clients with each other"):
         monitored(FedAvg(**WORK), participation=Uniform(per_round=1))
+
+
+def test_more_than_a_server_can_keep_is_refused(monkeypatch):
+    monkeypatch.setattr("unalike.trust.monitor.monitor.MOST_BYTES", 4 * 650 * 3 * CLIENTS - 1)
+    with pytest.raises(unalike.ConfigError, match="a smaller per_round or a smaller model"):
+        monitored(FedAvg(**WORK))
 
 
 @pytest.mark.parametrize("window", [0, 1, 2.5])

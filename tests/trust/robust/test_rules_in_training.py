@@ -12,7 +12,7 @@ from unalike import FedAvg
 from unalike.aggregation.base import aggregator_registry
 from unalike.algorithms import ClusteredFL, FedEM, Scaffold
 from unalike.core.pytrees import largest_difference
-from unalike.experiments.build import make_aggregator
+from unalike.experiments.build import check, make_aggregator
 from unalike.experiments.config import read_experiment
 from unalike.participation import Uniform
 from unalike.timing import FedBuff
@@ -119,6 +119,11 @@ def test_a_step_that_turns_out_too_small_changes_nothing_and_is_recorded():
 def test_methods_that_look_at_single_uploads_are_refused():
     with pytest.raises(unalike.ConfigError, match="looks at every upload by itself"):
         trained(ClusteredFL(**WORK), aggregator_registry.make("median"))
+
+
+def test_a_wrong_word_behind_a_pre_aggregation_is_found_before_any_data_are_read():
+    with pytest.raises(unalike.ConfigError, match="did you mean 'median'"):
+        check(read_experiment(None, {"data": "no such thing", "aggregator": "nnm:1,meidan"}))
 
 
 def test_a_spelling_on_the_command_line_reaches_the_rule():

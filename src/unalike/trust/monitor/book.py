@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from ...timing import Step
 from ...typing import Array, Bools, Float64s, Int64s, PyTree
 from .decisions import Evidence
 
@@ -47,6 +48,8 @@ class Book:
         """The sizes of an upload's parts."""
         self.template: PyTree = None
         """The shapes of an upload."""
+        self.declared: Step | None = None
+        """The last step as it was asked for, before anybody was left out."""
         self.measured: dict[str, Array] = {}
         """What was found in the last step, one number per client."""
 

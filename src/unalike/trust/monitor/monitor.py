@@ -123,6 +123,7 @@ class Monitor(Aggregator):
     def admit(self, step: Step) -> Step:
         """The step without excluded clients, in which those in quarantine weigh nothing."""
         step = self.rule.admit(step)
+        self.book.declared = step
         verdicts = self.book.verdicts[step.clients]
         counted = verdicts < Verdict.QUARANTINE
         if step.weights.ndim > 1 or counted.all():
@@ -211,14 +212,15 @@ class Monitor(Aggregator):
         ]
 
     def _summary(self, step: Step) -> dict[str, float]:
-        """How many are suspected, and how much of the step's weight they hold."""
-        verdicts = self.book.verdicts
+        """How many are suspected, how much of the weight they were to have, and how many times longer
+        training would take if they counted and sent nothing new."""
+        verdicts, declared = self.book.verdicts, self.book.declared or step
         names = {"watched": Verdict.WATCH, "quarantined": Verdict.QUARANTINE, "excluded": Verdict.EXCLUDE}
-        suspects = verdicts[step.clients] > Verdict.CLEAR
-        total = step.weights.sum()
-        share = step.weights[suspects].sum() / total if total else 0.0
         counts = {f"monitor_{name}": float((verdicts == verdict).sum()) for name, verdict in names.items()}
-        return {**counts, "monitor_suspected_weight": float(share)}
+        suspects = verdicts[declared.clients] > Verdict.CLEAR
+        share = float(declared.weights[suspects].sum() / declared.weights.sum())
+        slow_down = 1 / (1 - share) if share < 1 else float("inf")
+        return {**counts, "monitor_suspected_weight": share, "monitor_slow_down": slow_down}
 
 
 KINDS = {
