@@ -48,6 +48,7 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 	$(BIN)/python benchmarks/personalisation.py
 	$(BIN)/python benchmarks/network.py
 	$(BIN)/python benchmarks/streams.py
+	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/engines.py
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run

@@ -49,6 +49,7 @@ def kinds(run):
     [
         {"algorithm": "fedavg"},
         {"algorithm": "fedavg", "aggregator": "norm-bound:0.05"},
+        {"algorithm": "fedavg", "aggregator": "bucketing:1,median", "monitor": "free-riders"},
         {"algorithm": "scaffold", "per_round": 2},
         {"algorithm": "fedem", "options": {"components": 2}},
     ],

@@ -100,3 +100,20 @@ def test_too_many_are_refused_before_a_folder_is_made(tmp_path):
 def test_real_clients_are_not_told_to_lie_by_their_server():
     with pytest.raises(ConfigError, match="behaviour = 'sign-flip' is not possible with real clients"):
         check_servable(Experiment(behaviour="sign-flip"))
+
+
+@pytest.mark.parametrize("behaviour", ["free-rider:plain", "inner-product:0.5"])
+def test_a_monitor_sees_what_dishonest_clients_really_send(behaviour):
+    """Those who send the model back, and those who agreed upon one lie, are caught in the first round."""
+    run = run_experiment(described(behaviour=behaviour, dishonest="2", monitor="free-riders:5"))
+    excluded = [event for event in run.events() if event["kind"] == "client excluded"]
+    assert {event["client"] for event in excluded} == {4, 5}
+    assert {event["round"] for event in excluded} == {1}
+
+
+@pytest.mark.parametrize("rule", ["median", "nnm:2,trimmed-mean:0.34", "bucketing:1,multi-krum:1,2"])
+@pytest.mark.parametrize("behaviour", ["sign-flip", "little-is-enough", "inner-product:0.5"])
+def test_robust_rules_bear_lies_of_single_clients_and_of_several(rule, behaviour):
+    settings = {"clients": 9, "behaviour": behaviour, "dishonest": "2", "aggregator": rule, "rounds": 2}
+    run = run_experiment(described(**settings))
+    assert np.isfinite(run.metrics()["test_loss"][-1])

@@ -4,6 +4,7 @@
     combine(uploads)            all uploads of a step together:            other weights, or one update
     finish(tally, key)          the sum of all of them:                    add noise
     observe(step, report)       on the server's host, after the step:      keep account, say what is unusual
+    admit(step)                 on the server's host, before a step:       leave clients out
 
 The default changes nothing and costs nothing. The three functions of uploads are pure JAX code, so that an
 aggregator runs in every engine; what it sees of clients is what a server sees.
@@ -45,6 +46,8 @@ class Uploads(NamedTuple):
     client: Any = None
     start: Message = None
     """The message that each client started from, for aggregators that see uploads."""
+    key: Any = None
+    """The step's own randomness, for aggregators that draw."""
 
     def changes(self) -> Upload:
         """How each upload differs from the message; the upload itself where the two are not alike."""
@@ -73,6 +76,8 @@ class Combined(NamedTuple):
     """One per upload; whoever weighs nothing is left out, and the others take over its weight."""
     update: Upload = None
     """In place of the weighted mean of :meth:`Uploads.changes`."""
+    usable: Any = True
+    """Whether that update may be used; where not, nothing moves in this step."""
     report: Mapping[str, jax.Array] = {}
 
 
@@ -84,6 +89,8 @@ class Aggregator:
     """Whether `combine` is to be asked, which needs all uploads of a step at the same place."""
     finishes: ClassVar[bool] = False
     """Whether `finish` is to be asked."""
+    draws: ClassVar[bool] = False
+    """Whether `combine` needs randomness, the `key` of uploads."""
     observes: ClassVar[bool] = False
     """Whether `observe` is to be called after every step."""
     hidden: ClassVar[str | None] = "it looks at single uploads"
@@ -95,6 +102,11 @@ class Aggregator:
         return self.sees_uploads or self.finishes
 
     @property
+    def needs_key(self) -> bool:
+        """Whether it is to be given the server's randomness."""
+        return self.finishes or self.draws
+
+    @property
     def clip_at_client(self) -> float | None:
         """The norm to which clients clip their own changes where the server sees sums only."""
         return None
@@ -102,6 +114,13 @@ class Aggregator:
     def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
         """Raise a `ConfigError` where it cannot work with a method and a participation, or with such messages
         and replies."""
+
+    def check_cohort(self, most: int) -> None:
+        """Raise a `ConfigError` where steps of about so many clients are too small for it."""
+
+    def admit(self, step: Step) -> Step:
+        """The step as it is to be taken: without clients that are not to take part, or with other weights."""
+        return step
 
     def receive(self, upload: Upload, start: Message) -> Received:
         """One accepted upload, and the message that its client started from."""
@@ -118,6 +137,10 @@ class Aggregator:
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
         """After a step: columns for the record, and events such as {"kind": "suspicious upload"}."""
         return {}, []
+
+    def of_clients(self, step: Step) -> Mapping[str, Array]:
+        """After :meth:`observe`: what is to be recorded of single clients, one number for each."""
+        return {}
 
     def state(self) -> dict[str, Array]:
         """What must be saved so that a resumed run observes as if nothing had happened."""

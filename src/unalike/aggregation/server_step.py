@@ -23,6 +23,8 @@ from .tally import Tally, empty_tally, mix_by_matrix
 
 Report = Mapping[str, Any]
 """One number per client of a step."""
+COMBINING = 1
+"""Sets the randomness of combining apart from that of finishing."""
 
 
 class Server(NamedTuple):
@@ -62,6 +64,9 @@ def server_step(
     Where nothing was accepted, nothing moves: not even momentum.
     """
     algorithm, task, aggregator = server
+    if aggregator.draws and sent.uploads is not None:
+        drawn = jax.random.fold_in(jax.random.fold_in(key, round), COMBINING)
+        sent = sent._replace(uploads=sent.uploads._replace(key=drawn))
     if aggregator.finishes:
         tally = aggregator.finish(sent.tally, sent.heaviest, jax.random.fold_in(key, round))
         sent = sent._replace(tally=tally)
@@ -92,7 +97,8 @@ def receive_all(server: Server, sent: Sent, message: Message | None, round: Any)
 
 def combine(server: Server, uploads: Uploads, round: Any) -> tuple[Aggregate, Report]:
     """What the aggregator makes of all uploads together."""
-    weights, update, report = server.aggregator.combine(uploads)
+    weights, update, usable, report = server.aggregator.combine(uploads)
+    uploads = uploads._replace(key=None)
     if weights is not None:
         kept = uploads.accepted * (jnp.asarray(weights) != 0)
         left_out = jnp.where(kept > 0, 0.0, uploads.weight)  # asked for, and taken over by the others
@@ -103,7 +109,8 @@ def combine(server: Server, uploads: Uploads, round: Any) -> tuple[Aggregate, Re
     total = pytrees.add_scaled(base, mean.weight, update)
     share = pytrees.scale(mean.share / jnp.where(mean.weight != 0, mean.weight, 1.0), total)
     by_importance = share if server.algorithm.sums_by_importance else {}
-    return mean._replace(total=total, importance_sum=by_importance), report
+    accepted = jnp.where(usable, mean.accepted, 0.0)
+    return mean._replace(total=total, importance_sum=by_importance, accepted=accepted), report
 
 
 def add_all(server: Server, uploads: Uploads) -> Tally:

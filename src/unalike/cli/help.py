@@ -31,7 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
         *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),
-        *("aggregator", "restarts"),
+        *("aggregator", "monitor", "restarts"),
     ),
     "Participation": ("importance", "per_round", "sampling", "availability", "participation", "beliefs"),
     "Timing": (

@@ -54,6 +54,7 @@ KINDS = {
         "aggregator", "aggregator_registry", "aggregation.base", ("aggregation", "privacy", "trust")
     ),
     "behaviours": Kind("behaviour", "behaviour_registry", "trust.behaviours.base", ("trust/behaviours",)),
+    "monitors": Kind("monitor", "monitor_registry", "trust.monitor.monitor", ("trust/monitor",)),
     "samplers": Kind("sampling", "sampler_registry", "participation.samplers.base", ("participation",)),
     "availabilities": Kind(
         "availability",
@@ -90,6 +91,7 @@ SETTINGS = {
     "algorithm": "algorithms",
     "aggregator": "aggregators",
     "behaviour": "behaviours",
+    "monitor": "monitors",
     "sampling": "samplers",
     "availability": "availabilities",
     "participation": "participation",

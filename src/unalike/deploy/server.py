@@ -153,6 +153,8 @@ def train_nodes(
     algorithm = make_algorithm(experiment)
     if experiment.aggregator is not None and protection.central is not None:
         raise ConfigError("--central-dp is an aggregator; leave out the other one.")
+    if experiment.monitor is not None and protection.central is not None:
+        raise ConfigError("--monitor looks at uploads that --central-dp is to hide; leave out one of them.")
     aggregator = make_aggregator(experiment, len(federation))
     ready = algorithm.prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)

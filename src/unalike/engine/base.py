@@ -174,6 +174,8 @@ class Engine(ABC):
                 "client mixes for itself."
             )
         aggregator.check(algorithm, who, message, reply)
+        drawn = getattr(who, "per_round", None)
+        aggregator.check_cohort(len(self.setting.federation) if drawn is None else int(drawn))
 
     @abstractmethod
     def evaluate(

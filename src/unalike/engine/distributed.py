@@ -76,7 +76,7 @@ class Distributed(Engine):
         heaviest = np.float32(np.abs(step.weights).max())
         sent = Sent(done.tally, uploads, matrix, heaviest)
         message = None if messages.per_client else messages.tree
-        key = self.server_key() if server.aggregator.finishes else None
+        key = self.server_key() if server.aggregator.needs_key else None
         state, judgement = server_program(server)(state, sent, message, step.number, key)
         return state, {**done.report, **judgement}
 

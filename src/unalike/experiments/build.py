@@ -28,7 +28,9 @@ from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..trust import robust as robust  # registers robust rules
 from ..trust.behaviours import Rehearsal, behaviour_registry
+from ..trust.monitor import monitor_registry
 from .build_topology import make_connectivity, make_network_timing
 from .config import Experiment
 
@@ -45,6 +47,7 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
     (discount_registry, "staleness"),
     (aggregator_registry, "aggregator"),
     (behaviour_registry, "behaviour"),
+    (monitor_registry, "monitor"),
     (arrival_registry, "stream"),
     (memory_registry, "memory"),
     (stream_weight_registry, "stream_weights"),
@@ -109,10 +112,13 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
 
 
 def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
-    """What the server makes of single uploads before they are mixed."""
-    if experiment.aggregator is None:
-        return WeightedSum()
-    return aggregator_registry.make(experiment.aggregator, clients=clients)
+    """What the server makes of single uploads before they are mixed, and who watches them."""
+    rule: Aggregator = WeightedSum()
+    if experiment.aggregator is not None:
+        rule = aggregator_registry.make(experiment.aggregator, clients=clients)
+    if experiment.monitor is None:
+        return rule
+    return monitor_registry.make(experiment.monitor, clients=clients, rule=rule)
 
 
 def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:
@@ -206,6 +212,7 @@ def check(experiment: Experiment) -> Method:
         metric_registry[Spec.parse(words)]
     make_stream(experiment)
     check_behaviour(experiment)
+    make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:

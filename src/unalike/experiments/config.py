@@ -117,8 +117,13 @@ class Experiment(BaseModel):
     )
     aggregator: str | None = Field(
         None,
-        description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8 "
-        "(`unalike list aggregators`); their weighted sum when not given.",
+        description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8, "
+        "trimmed-mean:0.1 or nnm:1,median (`unalike list aggregators`); their weighted sum when not given.",
+    )
+    monitor: str | None = Field(
+        None,
+        description="Judge every upload by what it looks like, such as free-riders:5, and leave out who has "
+        "not trained (`unalike list monitors`); nobody is judged when not given.",
     )
     behaviour: str | None = Field(
         None,

@@ -110,8 +110,9 @@ def _trainer(
     experiment: Experiment, method: Method, federation: Federation, task: Task, who: Participation
 ) -> Train:
     """:func:`train` with everything that is the same for a run, its rehearsal and the trials of its start."""
-    if experiment.restarts > 1 and experiment.spec("aggregator") is not None:
-        raise ConfigError("several starts are compared by their losses; leave out restarts or aggregator.")
+    for name in ("aggregator", "monitor"):
+        if experiment.restarts > 1 and experiment.spec(name) is not None:
+            raise ConfigError(f"several starts are compared by their losses; leave out restarts or {name}.")
     return partial(
         train,
         federation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..engine import Block, Engine, Outcome, Report
 from ..participation import Cohort, Participation
 from ..runs import Record
 from ..timing import Step
-from ..typing import ClientIds
+from ..typing import Array, ClientIds
 from .cadence import Cadence
 from .checkpoint import Checkpointer
 from .evaluation import Evaluation
@@ -33,6 +33,16 @@ class TakenStep(NamedTuple):
     columns: dict[str, float]
     events: list[dict[str, Any]]
     seconds: float
+    of_clients: Mapping[str, Array] = {}
+    """What the aggregator says of single clients."""
+
+
+class Observed(NamedTuple):
+    """What the aggregator and the stream say of a step."""
+
+    columns: dict[str, float]
+    events: list[dict[str, Any]]
+    of_clients: Mapping[str, Array]
 
 
 class Describe(NamedTuple):
@@ -52,6 +62,7 @@ class Describe(NamedTuple):
         report.seconds = taken.seconds
         report.metrics.update(taken.columns)
         report.events.extend(taken.events)
+        report.groups = {**report.groups, **taken.of_clients}
         return report
 
 
@@ -87,8 +98,8 @@ class Recorder:
         now = time.perf_counter()
         seconds = (now - self._last) / len(block.steps)
         self._waiting = [
-            TakenStep(step, report, columns, events, seconds)
-            for step, report, (columns, events) in zip(block.steps, outcome.reports, observed, strict=True)
+            TakenStep(step, report, seen.columns, seen.events, seconds, seen.of_clients)
+            for step, report, seen in zip(block.steps, outcome.reports, observed, strict=True)
         ]
         self._last = now
         if self._cadence.is_due(self._now.done):
@@ -104,19 +115,20 @@ class Recorder:
         if self._now.done < self._cadence.rounds:  # the clock has run out
             self._write(RoundReport(self._now.done, {}), evaluate=True)
 
-    def _observe(self, block: Block, outcome: Outcome) -> list[tuple[dict[str, float], list[dict[str, Any]]]]:
+    def _observe(self, block: Block, outcome: Outcome) -> list[Observed]:
         """Let the participation and the aggregator see the steps; what is to be recorded of it and of the
         stream for each. The engine's events belong to the last step."""
         who, aggregator = self._participation, self._engine.setting.aggregator
         stream = self._engine.setting.stream
-        observed: list[tuple[dict[str, float], list[dict[str, Any]]]] = []
+        observed: list[Observed] = []
         for step, report in zip(block.steps, outcome.reports, strict=True):
             if who.learns and report:
                 reports = {name: np.asarray(values) for name, values in report.items()}
                 who.observe(step.number, Cohort(step.clients, step.weights), reports)
             columns, events = aggregator.observe(step, report) if aggregator.observes else ({}, [])
-            observed.append(({**columns, **(stream.columns(step.number) if stream else {})}, events))
-        observed[-1][1].extend(self._engine.events())
+            arrivals = stream.columns(step.number) if stream else {}
+            observed.append(Observed({**columns, **arrivals}, events, aggregator.of_clients(step)))
+        observed[-1].events.extend(self._engine.events())
         return observed
 
     def _flush(self) -> None:

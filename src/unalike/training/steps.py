@@ -77,6 +77,7 @@ class Steps:
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
         self._weighted = StreamedWeights(cohorts.setting, timing.by_cohort)
+        self._admitted = cohorts.setting.aggregator.admit
         self.late: Step | None = None
         """The step that came after the clock had run out, kept for a run that goes on."""
 
@@ -89,4 +90,4 @@ class Steps:
             if step.time > self.until:
                 self.late = step
                 return
-            yield step
+            yield self._admitted(step)

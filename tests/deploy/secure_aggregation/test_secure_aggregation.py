@@ -34,6 +34,8 @@ from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.accounting import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
+from unalike.trust.monitor import Book, Monitor
+from unalike.trust.robust import Median
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
 
@@ -351,9 +353,13 @@ def test_noise_can_be_added_to_a_sum_that_nobody_sees_the_parts_of(town, tmp_pat
     assert privacy.ledger.releases == 1
 
 
-def test_what_needs_single_uploads_is_refused_with_the_reason(town, tmp_path):
-    with pytest.raises(unalike.ConfigError, match="hides single uploads, but NormBound cannot: it looks at"):
-        served(town, tmp_path / "run", rounds=1, aggregator=NormBound(1.0))
+@pytest.mark.parametrize(
+    "aggregator", [NormBound(1.0), Median(), Monitor(Book(4))], ids=lambda a: type(a).__name__
+)
+def test_what_needs_single_uploads_is_refused_with_the_reason(town, tmp_path, aggregator):
+    name = type(aggregator).__name__
+    with pytest.raises(unalike.ConfigError, match=f"hides single uploads, but {name} cannot: it looks at"):
+        served(town, tmp_path / "run", rounds=1, aggregator=aggregator)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_the_rule_of_the_server_sees_lies_like_uploads():
     plain = ColludingClients(NormBound(1e9), lie, (4, 5)).combine(uploads()).update["w"]
     by_hand = (CHANGES[:3].sum(0) - 20 * CHANGES[:3].mean(0)) / 5
     assert np.allclose(plain, by_hand, atol=1e-4)
-    bounded = ColludingClients(NormBound(0.5), lie, (4, 5)).with_lies(uploads())
+    bounded, _ = ColludingClients(NormBound(0.5), lie, (4, 5)).with_lies(uploads())
     lengths = np.linalg.norm(np.asarray(bounded.changes()["w"][4:]), axis=1)
     assert np.allclose(lengths, 0.5, atol=1e-5)
 

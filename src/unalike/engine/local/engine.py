@@ -160,7 +160,7 @@ class LocalEngine(Engine):
         keep = setting.server.keeps_uploads(matrix is not None)
         slots = layout.slot_of_client.astype(np.int32) if keep else None
         clients = step.clients.astype(np.int32) if keep else None
-        if not setting.aggregator.finishes:
+        if not setting.aggregator.needs_key:
             return Call(matrix, slots, self.key, clients)
         heaviest = np.float32(np.abs(step.weights).max())
         return Call(matrix, slots, self.key, clients, heaviest, root_key(setting.seed, "aggregator"))

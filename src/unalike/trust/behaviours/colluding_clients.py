@@ -16,70 +16,58 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...aggregation.base import Aggregator, Combined, Received, Uploads, check_changes
+from ...aggregation.base import Aggregator, Combined, Uploads, check_changes
+from ...aggregation.wrapper import AggregatorWrapper
 from ...algorithms import Algorithm, Reply
 from ...core import pytrees
 from ...errors import ConfigError
 from ...participation import Participation
-from ...timing import Step
-from ...typing import Array, Message, Upload
+from ...typing import Message, Upload
 from .base import Behaviour
 
 
 @dataclass(frozen=True)
-class ColludingClients(Aggregator):
+class ColludingClients(AggregatorWrapper):
     """The server's rule, when some clients (`who`, their numbers) agree upon what they send."""
 
-    inner: Aggregator
+    rule: Aggregator
     behaviour: Behaviour
     who: tuple[int, ...]
 
     sees_uploads: ClassVar[bool] = True
 
-    @property
-    def observes(self) -> bool:  # type: ignore[override]
-        return self.inner.observes
-
     def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
-        if self.inner.finishes:
+        if self.rule.finishes:
             raise ConfigError(
-                f"{type(self.inner).__name__} works on the sum of uploads, but colluding clients are "
+                f"{type(self.rule).__name__} works on the sum of uploads, but colluding clients are "
                 "simulated on single ones; choose another aggregator, or a behaviour such as sign-flip."
             )
         check_changes("a lie of several clients", message, reply.upload)
-        self.inner.check(method, who, message, reply)
-
-    def receive(self, upload: Upload, start: Message) -> Received:
-        return self.inner.receive(upload, start)
+        super().check(method, who, message, reply)
 
     def combine(self, uploads: Uploads) -> Combined:
-        told = self.with_lies(uploads)
-        weights, update, report = self.inner.combine(told)
-        if update is None:  # the server would mix the true uploads by these weights
-            update = mean_change(told, uploads.weight if weights is None else weights)
-        return Combined(update=update, report=report)
+        told, report = self.with_lies(uploads)
+        combined = super().combine(told)
+        report = {**report, **combined.report}  # of the lies, in place of what was said of the true uploads
+        if combined.update is not None:
+            return combined._replace(report=report)
+        weights = uploads.weight if combined.weights is None else combined.weights
+        # The server would mix the true uploads by these weights.
+        return combined._replace(weights=None, update=mean_change(told, weights), report=report)
 
-    def with_lies(self, uploads: Uploads) -> Uploads:
-        """The uploads as the server receives them, each by itself like any other."""
+    def with_lies(self, uploads: Uploads) -> tuple[Uploads, Mapping[str, jax.Array]]:
+        """The uploads as the server receives them, each by itself like any other, and what it reports of
+        them."""
         lying = jnp.isin(uploads.client, jnp.asarray(self.who)) * (uploads.accepted > 0)
         honest = (uploads.accepted > 0) & ~lying.astype(bool)
         changes = self.behaviour.change_uploads(
             uploads.changes(), honest.astype(jnp.float32), lying.astype(jnp.float32)
         )
-        upload = pytrees.add(uploads.start, changes)
-        received = jax.vmap(lambda one, start: self.inner.receive(one, start).upload)(upload, uploads.start)
-        return uploads._replace(
-            upload=jax.tree.map(lambda a, b: _pick(lying, a, b), received, uploads.upload)
-        )
-
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
-        return self.inner.observe(step, report)
-
-    def state(self) -> dict[str, Array]:
-        return self.inner.state()
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        self.inner.restore(state)
+        lies = pytrees.add(uploads.start, changes)
+        sent = jax.tree.map(lambda a, b: _pick(lying, a, b), lies, uploads.upload)
+        received = jax.vmap(self.receive)(sent, uploads.start)
+        upload = jax.tree.map(lambda a, b: _pick(lying, a, b), received.upload, uploads.upload)
+        return uploads._replace(upload=upload), received.report
 
 
 def mean_change(uploads: Uploads, weights: Any) -> Upload:

@@ -1,1 +1,7 @@
 """Monitor: what an upload says about whether its sender has trained."""
+
+from .book import Book
+from .decisions import Verdict
+from .monitor import Monitor, monitor_registry
+
+__all__ = ["Book", "Monitor", "Verdict", "monitor_registry"]

@@ -1,0 +1,29 @@
+"""What is the rule that trusts everyone?  (The weighted mean, as something to put a pre-aggregation before.)
+
+    update = sum_i w_i change_i / sum_i w_i
+
+One dishonest upload moves it as far as it likes, behind nearest-neighbour mixing and bucketing too; it is
+here to compare with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+
+from ...aggregation.base import aggregator_registry
+from .base import RobustRule, Votes
+
+
+@aggregator_registry.add("mean")
+@dataclass(frozen=True)
+class Mean(RobustRule):
+    """The weighted mean of all changes, which bears no lie: a rule to compare others with."""
+
+    name: ClassVar[str] = "mean"
+
+    def estimate(self, votes: Votes) -> jax.Array:
+        """By the weights of uploads."""
+        return votes.shares @ votes.rows
