@@ -22,6 +22,7 @@ from unalike.engine.ray import engine, log, pool, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
+from unalike.trust.behaviours import Rehearsal
 
 from .. import toys
 
@@ -67,6 +68,13 @@ def test_without_a_server_a_cluster_is_one_machine_too(federation):
     for column in ("participants", "bytes_up", "test_accuracy"):
         np.testing.assert_array_equal(theirs[column], ours[column])
     np.testing.assert_allclose(theirs["train_loss"], ours["train_loss"], rtol=1e-5)
+
+
+def test_dishonest_clients_lie_alike_in_a_cluster(federation):
+    rehearsal = Rehearsal.of("free-rider:decay", "2", federation)
+    method = rehearsal.algorithm(algorithm_registry.make("fedavg", **SETTINGS))
+    changed = rehearsal.federation(federation)
+    assert gap(*(train(changed, method, engine, per_round=4) for engine in ("local", "ray:2"))) < 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import pytest
 
 import unalike
 from unalike import ConfigError, FedAvg, LocalWork, Optimizer
-from unalike.algorithms import DPASGD, Ditto, Scaffold
+from unalike.algorithms import DPASGD, Ditto
 from unalike.core.pytrees import largest_difference
 from unalike.engine import LocalEngine, Setting
 from unalike.testing import check_algorithm
@@ -20,10 +20,9 @@ from ...engine import toys
 from .examples import FEDERATION, METHOD, flat, honest, rehearse
 
 TIMES = FixedTimes(np.array([1.0, 2, 3, 1, 2, 3]))
-LONE = ("free-rider:decay", "free-rider:mixture", "random:0.1")
 
 
-@pytest.mark.parametrize("method", [FedAvg(), Ditto(), Scaffold()], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [FedAvg(), Ditto()], ids=lambda method: method.name)
 def test_the_contract_holds_with_nobody_dishonest(method):
     passed = check_algorithm(misbehave(method, behaviour_registry.make("free-rider:decay"), []))
     assert {"same seed", "order of clients", "clients keep to themselves", "every engine"} <= set(passed)
@@ -33,9 +32,9 @@ def test_an_honest_behaviour_changes_nothing():
     assert largest_difference(rehearse(Behaviour()).state, honest().state) == 0
 
 
-@pytest.mark.parametrize("spec", [*LONE, "little-is-enough"])
+@pytest.mark.parametrize("spec", ["free-rider:decay", "little-is-enough"])
 def test_every_engine_gives_the_same_answer(spec):
-    local, debug = (rehearse(spec, engine=name, per_round=4, rounds=3) for name in ("local", "debug"))
+    local, debug = (rehearse(spec, engine=name, per_round=4, rounds=2) for name in ("local", "debug"))
     assert largest_difference(local.state, debug.state) < 1e-4
     assert largest_difference(local.memories.tensors(), debug.memories.tensors()) < 1e-4
 
@@ -51,7 +50,7 @@ def test_rows_that_are_gathered_give_the_same_answer():
     assert largest_difference(rehearse("free-rider:decay").state, other.state) < 1e-5
 
 
-@pytest.mark.parametrize("spec", ["free-rider:decay", "free-rider:mixture", "inner-product:0.3"])
+@pytest.mark.parametrize("spec", ["free-rider:decay", "inner-product:0.3"])
 def test_a_resumed_run_is_the_same_to_the_bit(tmp_path, spec):
     whole = rehearse(spec, rounds=6, per_round=4)
     rehearse(spec, rounds=3, per_round=4, out=tmp_path / "run", checkpoint_every=1)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError, unknown
+from ...typing import Float64s
 from .contraction import contraction
 
 Form = Literal["correct", "printed"]
@@ -103,7 +104,7 @@ def random_walk_deviation(claimed: ArrayLike, amplitude: ArrayLike) -> float:
     return float(np.sqrt(shares @ shares))
 
 
-def _square(rows: np.ndarray, noise: ArrayLike) -> float:
+def _square(rows: Float64s, noise: ArrayLike) -> float:
     """B = sum_j (M_j rho_j)^2."""
     weighed = rows * np.broadcast_to(np.asarray(noise, np.float64), rows.shape)
     return float(weighed @ weighed)
