@@ -38,7 +38,7 @@ def test_plain_free_riders_are_a_smaller_learning_rate_of_the_server(method):
     assert gap < 1e-6 * np.abs(flat(other.state["params"])).max()
 
 
-@pytest.mark.parametrize("kind", ["plain", "replay"])
+@pytest.mark.parametrize("kind", ["plain", "replay,1,1,rms,0"])
 def test_only_free_riders_stay_at_the_start(kind):
     start = rehearse(f"free-rider:{kind}", "1.0", rounds=0).state["params"]
     assert largest_difference(rehearse(f"free-rider:{kind}", "1.0").state["params"], start) < 1e-6
@@ -113,7 +113,7 @@ def test_noise_is_fresh_in_every_round_and_of_every_free_rider():
 def test_replay_sends_the_last_change_of_everybody():
     models = walk(3, size=10)
     changes, _ = observed("replay", models, gamma=1, m=2)
-    assert np.abs(changes[0]).max() == 0
+    assert 0 < np.abs(changes[0]).max() < 0.02  # noise: there is nothing to repeat
     assert np.allclose(changes[2], 2 * (flat(models[2]) - flat(models[1])), atol=1e-5)
 
 

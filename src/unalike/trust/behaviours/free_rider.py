@@ -76,7 +76,7 @@ def free_rider(
     makers = {
         "plain": lambda: FreeRider(declared),
         "mixture": lambda: MixtureFreeRider(declared, 0.75 if gamma is None else gamma, m, first),
-        "replay": lambda: ReplayFreeRider(declared, m),
+        "replay": lambda: ReplayFreeRider(declared, m, first),
         "tiny-data": lambda: TinyDataFreeRider(declared),
     }
     if kind not in makers:
