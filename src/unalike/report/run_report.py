@@ -14,6 +14,7 @@ from ..runs.record import Record
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array
 from .html import write_report
+from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .stream_report import stream_figures
@@ -33,6 +34,8 @@ _CAPTIONS = {
     "round is worth.",
     "Prequential": "Rows that arrive, predicted before they are learned, beside the hold-out, which has the "
     "concept of the rows that arrived last. After a drift, earlier concepts are measured too.",
+    "Monitor": "What uploads look like: whoever trains goes on from its last update, and its entries are not "
+    "those of noise. Suspects in colour, with what became of them.",
     "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
     "Classes": "How many classes the clients of each round have between them.",
     "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated. Empty "
@@ -68,6 +71,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     figures = run_figures(metrics, clients, None if real else federation, asked)
     figures |= stream_figures(metrics, asked)
     figures |= participation_figures(folder.record, federation)
+    figures |= monitor_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
@@ -85,6 +89,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
         events=events,
         tables={
             "Clients that do worst": worst,
+            "Clients under suspicion": suspects(folder.record, federation),
             "Clients that were left out most": most_excluded(folder.record, federation),
         },
     )

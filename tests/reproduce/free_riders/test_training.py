@@ -101,5 +101,7 @@ def test_a_loss_that_is_never_reached_is_no_slow_down():
     assert made_up(slow=1e6).slow_down(1) == np.inf
 
 
-def test_the_monitor_has_its_place():
-    assert monitor_claims(quick=True) == []
+def test_a_server_notices_free_riders_and_leaves_fair_clients_alone():
+    claims = monitor_claims(quick=True)
+    assert {claim.id for claim in claims} == {"F17", "F18"}
+    assert all(claim.holds for claim in claims)
