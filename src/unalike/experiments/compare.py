@@ -28,6 +28,7 @@ from ..typing import Array, Float64s
 from .build import make_federation, make_task
 from .config import Experiment, make_experiment
 from .run import rehearse, run_experiment
+from .variations import folder_name
 
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""
@@ -155,7 +156,7 @@ def check_variants(
             check_per_round(chosen.per_round, len(here))
         rehearse(chosen, here, make_task(chosen, here))
         for seed in seeds:
-            folder = None if out is None else out / f"{name}-seed{seed}"
+            folder = None if out is None else out / f"{folder_name(name)}-seed{seed}"
             if folder is not None and not overwrite and (folder / "config.toml").exists():
                 raise RunError(
                     f"{folder} already holds a run; choose another --out, or replace it with --overwrite."
@@ -186,7 +187,7 @@ def compare_experiments(
             announce(f"{name}, seed {seed}")
             run = run_experiment(
                 chosen.model_copy(update={"seed": seed}),
-                None if out is None else out / f"{name}-seed{seed}",
+                None if out is None else out / f"{folder_name(name)}-seed{seed}",
                 federation=federation,
                 task=task,
                 overwrite=overwrite,

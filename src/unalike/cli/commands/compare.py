@@ -32,8 +32,14 @@ def compare(
     seeds: int = typer.Option(
         3, min=1, help="Seeds; data, partition, start and participation change with each."
     ),
+    vary: list[str] = typer.Option(
+        [],
+        help="SETTING=VALUE, given several times: each value is a row of the table, such as "
+        "--vary aggregator=median --vary aggregator=krum:2. Of several settings, every combination.",
+        show_default="only algorithms differ",
+    ),
     baseline: str | None = typer.Option(
-        None, help="The algorithm that others are tested against.", show_default="the first"
+        None, help="The row that others are tested against.", show_default="the first"
     ),
     metric: str | None = typer.Option(
         None, help="The metric that decides.", show_default="test accuracy, or RMSE"
@@ -54,18 +60,23 @@ def compare(
 
     Example: unalike compare --algorithms fedavg,fedem,local --seeds 3 --data digits --partition dirichlet:0.3
     --clients 50
+
+    Rules under attack: unalike compare --algorithms fedavg --behaviour sign-flip --dishonest 0.2
+    --vary aggregator=weighted-sum --vary aggregator=median --vary aggregator=trimmed-mean:0.2
     """
     names = named(algorithms)
     from ...experiments.build import check, make_federation
     from ...experiments.compare import (
+        SHARED,
         check_metric,
         check_options,
         check_variants,
         compare_experiments,
         variant,
     )
+    from ...experiments.variations import vary as vary_settings
 
-    variants = {name: variant(experiment, name) for name in names}
+    variants = vary_settings({name: variant(experiment, name) for name in names}, vary, fixed=SHARED)
     check_options(experiment, names)
     if baseline is not None and baseline not in variants:
         raise unknown("baseline", baseline, variants)

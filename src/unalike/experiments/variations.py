@@ -1,0 +1,82 @@
+"""What else may differ between the runs of a comparison?  (Settings that are varied.)
+
+    --vary aggregator=median --vary aggregator=krum:2 --vary behaviour=sign-flip
+
+is every aggregator with every behaviour, for every method that is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from ..core.spec import number_or_word
+from ..errors import ConfigError, unknown
+from .config import Experiment, make_experiment
+
+NOTHING = "none"
+"""The value of a setting that is not given."""
+
+
+def vary(
+    variants: Mapping[str, Experiment], words: Sequence[str], fixed: Sequence[str] = ()
+) -> dict[str, Experiment]:
+    """Every variant with every combination of values; `fixed` settings are those that all must share.
+
+    >>> list(vary({"fedavg": Experiment()}, ["aggregator=median", "aggregator=krum:1", "l2=0.1"]))
+    ['median, l2 0.1', 'krum:1, l2 0.1']
+    """
+    settings = varied(words, fixed)
+    if not settings:
+        return dict(variants)
+    made: dict[str, Experiment] = {}
+    for name, chosen in variants.items():
+        for values in product(*settings.values()):
+            named = [_called(setting, value) for setting, value in zip(settings, values, strict=True)]
+            label = ", ".join([*([name] if len(variants) > 1 else []), *named])
+            changed = {s: _typed(v) for s, v in zip(settings, values, strict=True)}
+            made[label] = make_experiment({**chosen.model_dump(), **changed})
+    return made
+
+
+def varied(words: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, list[str]]:
+    """The values of every setting, in the order in which they were given.
+
+    >>> varied(["timing=async", "timing=fedbuff:5"])
+    {'timing': ['async', 'fedbuff:5']}
+    """
+    found: dict[str, list[str]] = {}
+    for one in words:
+        setting, given, value = one.partition("=")
+        name = setting.strip().replace("-", "_")
+        if not given or not value.strip():
+            raise ConfigError(
+                f"{one!r} does not say a value; write SETTING=VALUE, such as aggregator=median."
+            )
+        if name not in Experiment.model_fields:
+            raise unknown("setting", name, Experiment.model_fields)
+        if name in fixed:
+            raise ConfigError(f"all runs of a comparison share {name}; it cannot be varied.")
+        values = found.setdefault(name, [])
+        if value.strip() not in values:
+            values.append(value.strip())
+    return found
+
+
+def folder_name(name: str) -> str:
+    """A variant's name as the name of a folder.
+
+    >>> folder_name("fedavg+"), folder_name("nnm:2,median, sign-flip")
+    ('fedavg+', 'nnm-2-median-sign-flip')
+    """
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.") or "run"
+
+
+def _called(setting: str, value: str) -> str:
+    """What a value is called where it stands alone: words speak for themselves, numbers do not."""
+    return value if isinstance(number_or_word(value), str) and value != NOTHING else f"{setting} {value}"
+
+
+def _typed(value: str) -> str | int | float | None:
+    return None if value == NOTHING else number_or_word(value)
