@@ -19,9 +19,17 @@ from typing import Any, NamedTuple
 from ...runs import flatten
 from ...runs.atomic import write_bytes
 from ...typing import PyTree
-from .oracle import RULES, Node
+from .oracle import RULES
 from .requests import Request
 from .sensitivity import MODES
+
+REMAINS = (
+    "earlier models without noise in the run folder's history, in which forgotten clients are up to their "
+    "sensitivity; later requests need them: whoever keeps the folder must encrypt it and never release them",
+    "the record of earlier rounds (who took part, metrics of single clients)",
+    "what clients, backups and receivers of earlier models hold: their owners must erase it",
+)
+"""What is still somewhere, and who must protect it."""
 
 
 class Assumption(NamedTuple):
@@ -52,11 +60,10 @@ class Certificate:
     sensitivities: dict[str, float]
     largest_sensitivity: float
     label: str
-    """`proven` or `heuristic`."""
+    """`proven`, `conditional` on what is assumed and cannot be checked, or `heuristic`."""
     guarantee: str
     assumptions: tuple[Assumption, ...]
     rounds_retrained: int
-    rounds_kept: int
     digest_before: str | None
     digest: str
     remains: tuple[str, ...]
@@ -77,11 +84,11 @@ class Certificate:
             "label": self.label,
             "forgotten (sensitivity)": forgotten,
             "largest sensitivity": f"{self.largest_sensitivity:.6g}",
-            "noise": f"sigma {self.sigma:g}, {self.calibration} calibration, true delta {self.true_delta:.4g}",
+            "noise": f"sigma {self.sigma:g}, {self.calibration} calibration (delta {self.true_delta:.4g})",
             "ledger": f"{self.ledger}: {MODES[self.ledger]}",
             "rule": f"{self.rule}: {RULES[self.rule]}",
             "composition": self.composition,
-            "rounds": f"{self.rounds_retrained} retrained, {self.rounds_kept} kept",
+            "rounds retrained": f"{self.rounds_retrained}",
             "digest of the model": self.digest,
         }
         table = [{"what": name, "says": words} for name, words in rows.items()]
@@ -108,7 +115,7 @@ def certify(
         "" if budget.certified else f"its noise gives delta {budget.true_delta:.4g}, not {budget.delta:g}",
     )
     every = (*assumptions, theorem)
-    proven = all(one.holds is not False for one in every)
+    label = label_of(every)
     return Certificate(
         request=request.number,
         asked_at=request.asked_at,
@@ -124,46 +131,50 @@ def certify(
         composition=composition(request),
         sensitivities=dict(zip(request.names, request.sensitivities, strict=True)),
         largest_sensitivity=budget.largest_sensitivity,
-        label="proven" if proven else "heuristic",
-        guarantee=guarantee(request, proven),
+        label=label,
+        guarantee=guarantee(request, label),
         assumptions=every,
         rounds_retrained=rounds_retrained,
-        rounds_kept=sum(node.round for node in request.nodes),
         digest_before=request.digest_before,
         digest=digest,
-        remains=what_remains(request.nodes),
+        remains=REMAINS,
     )
 
 
-def guarantee(request: Request, proven: bool) -> str:
+def label_of(assumptions: Sequence[Assumption]) -> str:
+    """`proven` if all hold, `heuristic` if one does not, `conditional` if some can only be assumed.
+
+    >>> label_of([Assumption("losses are convex", True), Assumption("the same draws", None)])
+    'conditional'
+    """
+    if any(one.holds is False for one in assumptions):
+        return "heuristic"
+    return "conditional" if any(one.holds is None for one in assumptions) else "proven"
+
+
+def guarantee(request: Request, label: str) -> str:
     """What is promised, in one sentence."""
     budget, whom = request.budget, "them together" if request.rule == "group" else "each of them alone"
-    terms = f"({budget.epsilon:g}, {budget.delta:g})-unlearning of {whom}"
+    spent = (request.noises * budget.epsilon, request.noises * budget.delta)
+    terms = f"({spent[0]:g}, {spent[1]:g})-unlearning of {whom}"
     never = all(psi == 0 for psi in request.sensitivities)
     nothing = " They never contributed to the model from which it was trained." if never else ""
-    return (terms if proven else f"heuristic, not certified: {terms} if the assumptions held") + "." + nothing
+    words = {
+        "proven": terms,
+        "conditional": f"{terms}, given what is assumed below",
+        "heuristic": f"heuristic, not certified: {terms} if all assumptions held",
+    }
+    return words[label] + "." + nothing
 
 
 def composition(request: Request) -> str:
     """What several noises on the way add up to for one client."""
-    branches, budget = len(request.nodes), request.budget
-    if branches == 1 or request.rule == "path":
-        return f"the last noise alone gives ({budget.epsilon:g}, {budget.delta:g})"
+    noises, budget = request.noises, request.budget
+    if noises == 1:
+        return f"one noise hides everything, at ({budget.epsilon:g}, {budget.delta:g})"
     return (
-        f"{branches} branches are on the way to this model, each hidden by its own noise; added up, a client "
-        f"that was in all of them has at most ({branches * budget.epsilon:g}, "
-        f"{branches * budget.delta:g}) by basic composition (choose --rule path for one noise)"
-    )
-
-
-def what_remains(nodes: Sequence[Node]) -> tuple[str, ...]:
-    """What is still on the disk, and who must protect it."""
-    models = sum(node.round + 1 for node in nodes)
-    return (
-        f"up to {models} earlier models without noise, in which forgotten clients are up to their "
-        "sensitivity; later requests need them: encrypt and restrict them, never release them",
-        "the record of earlier rounds (who took part, metrics of single clients) and what clients, backups "
-        "and receivers of earlier models hold; their owners must erase it",
+        f"basic, of {noises} noises at ({budget.epsilon:g}, {budget.delta:g}): a client is in as many "
+        "trainings on the way to this model, and each noise hides one of them; --rule path needs one noise only"
     )
 
 

@@ -40,7 +40,9 @@ class Request:
     nodes: tuple[Node, ...]
     """The way to the model that is retrained; the last is where training starts again."""
     sensitivities: tuple[float, ...]
-    """What each client's sensitivity is there."""
+    """What each client's sensitivity is there: the largest on the way, or, by the rule path, their sum."""
+    noises: int
+    """How many noises on the way hide something of a client, at most."""
     rounds_before: int
     """Rounds of the training that it replaces."""
     rounds: int

@@ -1,0 +1,177 @@
+"""How is a client forgotten?  (Informed federated unlearning, for one request or a sequence of them.)
+
+    plan      the last model that holds no more of the client than the noise can hide
+    erase     every model after it, and the published one
+    noise     theta + sigma z, drawn once, never stored by itself
+    retrain   on the remaining clients, who keep their numbers and draws
+    publish   certificate and model
+
+Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
+(2024). Each stage is noted in a journal before the next begins: a request that was interrupted goes on where
+it was, and until it is finished the folder has no model.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.run_files import CHECKPOINTS, CONFIG, MODEL
+from ..errors import RunError
+from ..participation import Full, Remaining, Renormalized
+from ..runs import RunFolder
+from ..training.recorder import Observer
+from ..training.run import Run
+from ..training.train import train
+from ..trust.unlearning.calibration import Budget
+from ..trust.unlearning.certificate import Certificate, certify, model_digest
+from ..trust.unlearning.noise import add_noise
+from ..trust.unlearning.oracle import Rule
+from ..trust.unlearning.requests import Request
+from .assumptions import training_assumptions
+from .build import make_aggregator
+from .build_unlearning import measured
+from .forget_plan import ForgettingRun, open_run, plan_request, template_state
+
+
+class Forgotten(NamedTuple):
+    """What a finished request leaves."""
+
+    certificate: Certificate
+    run: Run
+    """The retraining."""
+
+
+def forget(
+    path: str | Path,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+    observer: Observer | None = None,
+) -> Forgotten:
+    """Forget clients of the run in a folder, and publish the retrained model with its certificate."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        refuse_pending(run)
+        request = plan_request(run, names, budget, rule, rounds, stop_at)
+        run.log.write(request)
+        return _finish(run, request, observer)
+
+
+def resume_forgetting(path: str | Path, observer: Observer | None = None) -> Forgotten:
+    """Go on with a request that was interrupted."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        request = run.log.pending
+        if request is None:
+            raise RunError(f"nothing is being forgotten in {path}.")
+        return _finish(run, request, observer)
+
+
+def refuse_pending(run: ForgettingRun) -> None:
+    """Raise while another request is not finished."""
+    pending = run.log.pending
+    if pending is not None:
+        raise RunError(
+            f"{run.path} is forgetting {', '.join(pending.names)}; go on with `unalike forget {run.path} "
+            "--resume`."
+        )
+
+
+def _finish(run: ForgettingRun, request: Request, observer: Observer | None) -> Forgotten:
+    if request.stage == "planned":
+        erase(run, request)
+        request = start_again(run, request)
+    trained = retrain(run, request, observer)
+    return Forgotten(publish(run, request, trained), trained)
+
+
+def erase(run: ForgettingRun, request: Request) -> None:
+    """Erase every model that holds more of the clients than may be left, the published one first."""
+    run.folder.finished = False
+    for name in (MODEL, "report.html"):
+        (run.path / name).unlink(missing_ok=True)
+    for folder in (run.path / CHECKPOINTS, run.path / "plots"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for number in range(1, request.number):
+        (run.retraining(number) / MODEL).unlink(missing_ok=True)
+        shutil.rmtree(run.retraining(number) / CHECKPOINTS, ignore_errors=True)
+    for number in range(request.restart.branch + 1, request.number):
+        run.branch(number).erase_after(-1)
+    run.branch(request.restart.branch).erase_after(request.restart.round)
+
+
+def start_again(run: ForgettingRun, request: Request) -> Request:
+    """Write the model with its noise, from which training starts again; it is drawn once."""
+    branch = run.branch(request.number)
+    if not branch.path(0).exists():
+        node = request.restart
+        state = run.branch(node.branch).state(node.round, template_state(run))
+        branch.begin(0, {**state, "params": add_noise(state["params"], request.budget.sigma)})
+    return run.log.advance(request, "started")
+
+
+def retrain(run: ForgettingRun, request: Request, observer: Observer | None = None) -> Run:
+    """Train on the remaining clients from the model with noise, into a run folder of its own."""
+    experiment, folder = run.experiment, run.retraining(request.number)
+    branch = run.branch(request.number)
+    going_on = (folder / CONFIG).exists()
+    settings = {**experiment.model_dump(), "rounds": request.rounds, "stop_at": request.stop_at}
+    out = RunFolder.open(folder) if going_on else RunFolder.create(folder, settings)
+    return train(
+        run.remaining(request.number),
+        run.task,
+        run.algorithm,
+        rounds=request.rounds,
+        seed=experiment.seed,
+        participation=remaining_clients(run),
+        engine=experiment.engine,
+        devices=experiment.devices,
+        aggregator=measured(experiment, make_aggregator(experiment, len(run.federation))),
+        evaluate_every=experiment.evaluate_every,
+        evaluate_clients=experiment.evaluate_clients,
+        checkpoint_every=experiment.checkpoint_every,
+        initial=branch.state(0, template_state(run)),
+        stop_at=request.stop_at,
+        keeper=branch,
+        out=out,
+        resume=going_on,
+        observer=observer,
+    )
+
+
+def remaining_clients(run: ForgettingRun) -> Remaining:
+    """Everyone, or as many as before, but nobody who was forgotten."""
+    each = run.experiment.per_round
+    return Remaining(Full() if each is None else Renormalized(per_round=each), list(run.log.forgotten))
+
+
+def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
+    """Write the certificate, then the model, then that the request is finished."""
+    model = _plain(trained.message)
+    certificate = certify(
+        request,
+        len(run.log.forgotten),
+        training_assumptions(run.experiment, run.federation, request.mode),
+        model_digest(model),
+        trained.rounds,
+    )
+    certificate.save(run.home / f"certificate-{request.number}.json")
+    run.folder.save_model(model, {"forgotten": str(len(run.log.forgotten)), "digest": certificate.digest})
+    run.log.advance(request, "finished")
+    run.folder.finished = True
+    return certificate
+
+
+def _plain(tree: object) -> object:
+    """The model as arrays of the host."""
+    import jax
+
+    return jax.tree.map(np.asarray, tree)
