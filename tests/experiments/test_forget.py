@@ -180,7 +180,8 @@ def test_a_run_without_a_ledger_says_how_to_switch_it_on(tmp_path):
     [
         ({}, "proven"),
         ({"model": "mlp:4"}, "heuristic"),
-        ({"per_round": 3}, "proven"),
+        ({"per_round": 3}, "conditional"),
+        ({"batch_size": 8, "learning_rate": 0.01}, "conditional"),
         ({"per_round": 3, "ledger": "reference"}, "heuristic"),
         ({"momentum": 0.9}, "heuristic"),
         ({"learning_rate": 50.0}, "heuristic"),

@@ -38,7 +38,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("timing", "hardware", "bandwidth", "timing_weights", "staleness", "dropout", "timeout", "until"),
     ),
     "Network": ("network", "underlay", "access", "core", "workload"),
-    "Run": ("rounds", "seed", "engine", "devices", "evaluate_every", "evaluate_clients", "checkpoint_every"),
+    "Unlearning": ("unlearning", "ledger"),
+    "Run": (
+        *("rounds", "stop_at", "seed", "engine", "devices"),
+        *("evaluate_every", "evaluate_clients", "checkpoint_every"),
+    ),
     "Output": ("out", "overwrite", "quiet", "json", "help"),
 }
 """The settings of an experiment, in the order in which a person thinks of them; before them, what is the

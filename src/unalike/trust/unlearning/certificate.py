@@ -174,7 +174,7 @@ def composition(request: Request) -> str:
         return f"one noise hides everything, at ({budget.epsilon:g}, {budget.delta:g})"
     return (
         f"basic, of {noises} noises at ({budget.epsilon:g}, {budget.delta:g}): a client is in as many "
-        "trainings on the way to this model, and each noise hides one of them; --rule path needs one noise only"
+        "trainings on the way to this model, and each noise hides one of them; --rule path needs one only"
     )
 
 

@@ -10,13 +10,14 @@ pattern.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import jax
 import numpy as np
 from scipy.special import ndtri
 
 from ...errors import ConfigError
-from ...typing import Float64s, PyTree
+from ...typing import Array, Float64s, PyTree
 
 _MANTISSA = 53
 
@@ -31,15 +32,15 @@ def draw_normals(count: int) -> Float64s:
     return np.asarray(ndtri((words + 0.5) / 2.0**_MANTISSA), np.float64)
 
 
-def add_noise(tree: PyTree, sigma: float) -> PyTree:
-    """Every entry with normal noise of its own; entries that are not real numbers cannot have any."""
+def add_noise(tree: PyTree, sigma: float, draw: Callable[[int], Float64s] = draw_normals) -> PyTree:
+    """Every entry with normal noise of its own; entries that are not real numbers cannot have any. Only a
+    simulation, which hides nothing, may draw the noise in another way."""
     leaves, structure = jax.tree.flatten(tree)
     arrays = [np.asarray(leaf) for leaf in leaves]
     if not all(np.issubdtype(array.dtype, np.floating) for array in arrays):
         raise ConfigError("noise can be added to real numbers only, but the model holds others.")
-    return jax.tree.unflatten(structure, [_noisy(array, sigma) for array in arrays])
+    return jax.tree.unflatten(structure, [_noisy(array, sigma * draw(array.size)) for array in arrays])
 
 
-def _noisy(array: np.ndarray, sigma: float) -> np.ndarray:
-    noise = sigma * draw_normals(array.size).reshape(array.shape)
-    return (array.astype(np.float64) + noise).astype(array.dtype)
+def _noisy(array: Array, noise: Float64s) -> Array:
+    return (array.astype(np.float64) + noise.reshape(array.shape)).astype(array.dtype)
