@@ -14,7 +14,7 @@ import pytest
 from unalike.core.run_files import MODEL, UNLEARNING
 from unalike.errors import ConfigError, RunError, UnalikeError
 from unalike.experiments import forget as forgetting
-from unalike.experiments.build import make_federation, make_task
+from unalike.experiments.build import make_algorithm, make_federation, make_task
 from unalike.experiments.config import make_experiment
 from unalike.experiments.forget import forget, resume_forgetting
 from unalike.experiments.forget_plan import open_run, plan_request
@@ -74,9 +74,11 @@ def test_without_any_allowance_forgetting_is_training_from_scratch(folder):
     done = forget(folder, ["2"], Budget(1, 0.01, 1e-30))
     experiment = make_experiment(WORDS)
     federation = make_federation(experiment)
-    task, opened = make_task(experiment, federation), open_run(folder)
+    task = make_task(experiment, federation)
     given = federation.without_rows([2])
-    scratch = train(given, task, opened.algorithm, rounds=8, seed=0, participation=Remaining(Full(), [2]))
+    scratch = train(
+        given, task, make_algorithm(experiment), rounds=8, seed=0, participation=Remaining(Full(), [2])
+    )
     for ours, theirs in zip(*map(jax.tree.leaves, (done.run.message, scratch.message)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
     assert RequestLog(folder / UNLEARNING).nodes == ((0, 0),)
@@ -107,8 +109,7 @@ def test_the_noise_is_what_was_promised(folder):
     forget(folder, ["2"], budget, rounds=0)
     opened = open_run(folder)
     node = opened.log.nodes[-1]
-    template = opened.algorithm.init(opened.task, jax.random.key(0))
-    before, after = opened.branch(0).state(node.round, template), opened.branch(1).state(0, template)
+    before, after = opened.branch(0).parameters(node.round), opened.branch(1).parameters(0)
     gaps = np.concatenate(
         [
             np.ravel(np.asarray(b) - np.asarray(a))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -16,6 +17,7 @@ from ..trust.unlearning.history import BranchHistory
 from ..trust.unlearning.measured_uploads import MeasuredUploads, check_measurable, server_rate
 from ..trust.unlearning.retention import Retention
 from ..trust.unlearning.sensitivity import MODES, Mode, contraction
+from ..typing import Float64s
 from .config import Experiment
 
 UNSUPPORTED = ("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth")
@@ -98,14 +100,20 @@ def make_history(
     if out is None:
         raise ConfigError("unlearning keeps models in the run folder; say where, with out.")
     path = out.path if isinstance(out, RunFolder) else Path(out)
-    return branch_history(experiment, path, 0, algorithm, federation)
+    names = [federation.name(i) for i in range(len(federation))]
+    terms = ledger_terms(experiment, algorithm)
+    return branch_history(experiment, path, 0, terms, federation.importance, names)
 
 
 def branch_history(
-    experiment: Experiment, run: Path, branch: int, algorithm: Algorithm, federation: Federation
+    experiment: Experiment,
+    run: Path,
+    branch: int,
+    terms: LedgerTerms,
+    importance: Float64s,
+    names: Sequence[str] = (),
 ) -> BranchHistory:
     """Where a training of a run keeps its models and norms; branch r is the retraining of request r."""
-    terms = ledger_terms(experiment, algorithm)
     retention = Retention.of(experiment.unlearning or "full")
     folder = run / UNLEARNING / f"branch-{branch}"
-    return BranchHistory(folder, retention, federation.importance, terms.mode, terms.server_rate)
+    return BranchHistory(folder, retention, importance, terms.mode, terms.server_rate, names)

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL
+from ..engine import root_key
 from ..errors import RunError
 from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder
@@ -33,9 +36,9 @@ from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Rule
 from ..trust.unlearning.requests import Request
 from .assumptions import training_assumptions
-from .build import make_aggregator
+from .build import make_aggregator, make_algorithm, make_federation, make_task
 from .build_unlearning import measured
-from .forget_plan import ForgettingRun, open_run, plan_request, template_state
+from .forget_plan import ForgettingRun, open_run, plan_request
 
 
 class Forgotten(NamedTuple):
@@ -110,41 +113,50 @@ def erase(run: ForgettingRun, request: Request) -> None:
 
 def start_again(run: ForgettingRun, request: Request) -> Request:
     """Write the model with its noise, from which training starts again; it is drawn once."""
-    branch = run.branch(request.number)
-    if not branch.path(0).exists():
-        node = request.restart
-        state = run.branch(node.branch).state(node.round, template_state(run))
-        branch.begin(0, {**state, "params": add_noise(state["params"], request.budget.sigma)})
+    node = request.restart
+    noise = partial(add_noise, sigma=request.budget.sigma)
+    run.branch(request.number).start_from(run.branch(node.branch), node.round, noise)
     return run.log.advance(request, "started")
 
 
 def retrain(run: ForgettingRun, request: Request, observer: Observer | None = None) -> Run:
     """Train on the remaining clients from the model with noise, into a run folder of its own."""
-    experiment, folder = run.experiment, run.retraining(request.number)
+    experiment = run.experiment
+    federation = make_federation(experiment)
+    task = make_task(experiment, federation)
+    algorithm = make_algorithm(experiment)
     branch = run.branch(request.number)
-    going_on = (folder / CONFIG).exists()
-    settings = {**experiment.model_dump(), "rounds": request.rounds, "stop_at": request.stop_at}
-    out = RunFolder.open(folder) if going_on else RunFolder.create(folder, settings)
+    out, going_on = retraining_folder(run, request)
+    template = algorithm.prepare(task, federation).init(task, root_key(experiment.seed, "init"))
     return train(
-        run.remaining(request.number),
-        run.task,
-        run.algorithm,
+        federation.without_rows(run.log.forgotten),
+        task,
+        algorithm,
         rounds=request.rounds,
         seed=experiment.seed,
         participation=remaining_clients(run),
         engine=experiment.engine,
         devices=experiment.devices,
-        aggregator=measured(experiment, make_aggregator(experiment, len(run.federation))),
+        aggregator=measured(experiment, make_aggregator(experiment, len(federation))),
         evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
         checkpoint_every=experiment.checkpoint_every,
-        initial=branch.state(0, template_state(run)),
+        initial=branch.state(0, template),
         stop_at=request.stop_at,
         keeper=branch,
         out=out,
         resume=going_on,
         observer=observer,
     )
+
+
+def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, bool]:
+    """The run folder of a retraining, and whether it goes on there."""
+    path, experiment = run.retraining(request.number), run.experiment
+    if (path / CONFIG).exists():
+        return RunFolder.open(path), True
+    settings = {**experiment.model_dump(), "rounds": request.rounds, "stop_at": request.stop_at}
+    return RunFolder.create(path, settings), False
 
 
 def remaining_clients(run: ForgettingRun) -> Remaining:
@@ -159,7 +171,7 @@ def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
     certificate = certify(
         request,
         len(run.log.forgotten),
-        training_assumptions(run.experiment, run.federation, request.mode),
+        training_assumptions(run.experiment, trained.setting.federation, request.mode),
         model_digest(model),
         trained.rounds,
     )
@@ -172,6 +184,4 @@ def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
 
 def _plain(tree: object) -> object:
     """The model as arrays of the host."""
-    import jax
-
     return jax.tree.map(np.asarray, tree)

@@ -13,34 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import Algorithm
-from ..core.pytrees import size
 from ..core.run_files import MODEL, UNLEARNING, check_run
-from ..data import Federation
 from ..errors import ConfigError, RunError, unknown
-from ..models import Task
 from ..runs import RunFolder, load_tensors
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import model_digest
-from ..trust.unlearning.history import BranchHistory
+from ..trust.unlearning.history import BranchHistory, client_names, first_importance
 from ..trust.unlearning.oracle import RULES, Node, Rule, check_path, extend_path, select_restart
 from ..trust.unlearning.requests import Request, RequestLog
 from ..trust.unlearning.sensitivity import Ledger
 from ..typing import Float64s
-from .build import check, make_federation, make_task
+from .build import make_algorithm
 from .build_unlearning import LedgerTerms, branch_history, ledger_terms
 from .config import DEFAULT_ROUNDS, Experiment, make_experiment
 
 
 @dataclass
 class ForgettingRun:
-    """A run that kept what forgetting needs, with all that can be made from its words."""
+    """A run that kept what forgetting needs; no data are read for it."""
 
     folder: RunFolder
     experiment: Experiment
-    federation: Federation
-    task: Task
-    algorithm: Algorithm
+    names: tuple[str, ...]
+    """What clients are called, in the order of their numbers."""
     terms: LedgerTerms
     log: RequestLog
 
@@ -56,12 +51,13 @@ class ForgettingRun:
 
     def branch(self, number: int) -> BranchHistory:
         """The models and norms of a training: 0 for the first, r for the retraining of request r."""
-        return branch_history(self.experiment, self.path, number, self.algorithm, self.remaining(number))
+        return branch_history(self.experiment, self.path, number, self.terms, self.importance(number))
 
-    def remaining(self, number: int) -> Federation:
-        """The federation that the training of a branch saw: earlier forgotten clients have no rows."""
-        gone = [client for request in self.log.requests[:number] for client in request.clients]
-        return self.federation.without_rows(gone) if gone else self.federation
+    def importance(self, number: int) -> Float64s:
+        """What clients weigh in the training of a branch: those that were forgotten before, nothing."""
+        weights = first_importance(self.home / "branch-0").copy()
+        weights[[client for request in self.log.requests[:number] for client in request.clients]] = 0
+        return weights / weights.sum()
 
     def ledger(self, number: int) -> Ledger:
         """The ledger of a branch."""
@@ -72,24 +68,17 @@ class ForgettingRun:
         return self.home / f"retraining-{number}"
 
 
-def open_run(
-    path: str | Path, *, read_only: bool = False, federation: Federation | None = None
-) -> ForgettingRun:
+def open_run(path: str | Path, *, read_only: bool = False) -> ForgettingRun:
     """The run in a folder, if it kept what forgetting needs."""
     folder = Path(path)
     check_run(folder)
     opened = RunFolder.open(folder, read_only=read_only)
     experiment = experiment_of_run(opened)
-    method = check(experiment)
-    if not (folder / UNLEARNING / "branch-0").is_dir():
-        raise RunError(f"{folder} has no history; it was deleted, and nothing can be forgotten from it.")
-    if federation is None:
-        federation = make_federation(experiment)
-    task = make_task(experiment, federation)
-    algorithm = method.algorithm.prepare(task, federation)
-    terms = ledger_terms(experiment, algorithm)
+    if not (folder / UNLEARNING / "branch-0" / "round-000000.safetensors").is_file():
+        raise RunError(f"{folder} has no history any more, so nothing can be forgotten from it.")
+    terms = ledger_terms(experiment, make_algorithm(experiment))
     log = RequestLog(folder / UNLEARNING)
-    return ForgettingRun(opened, experiment, federation, task, algorithm, terms, log)
+    return ForgettingRun(opened, experiment, client_names(folder / UNLEARNING / "branch-0"), terms, log)
 
 
 def experiment_of_run(folder: RunFolder) -> Experiment:
@@ -159,7 +148,7 @@ def _watched(run: ForgettingRun, ledger: Ledger, clients: list[int], rule: Rule)
 
 def check_clients(run: ForgettingRun, names: Sequence[str]) -> list[int]:
     """The numbers of clients, if all can be forgotten."""
-    known = {run.federation.name(i): i for i in range(len(run.federation))}
+    known = {name: i for i, name in enumerate(run.names)}
     if not names:
         raise ConfigError("say which client to forget.")
     for name in names:
@@ -169,7 +158,7 @@ def check_clients(run: ForgettingRun, names: Sequence[str]) -> list[int]:
             raise ConfigError(f"client {name} was forgotten already.")
     if len(set(names)) < len(names):
         raise ConfigError("a client is named twice.")
-    left = len(run.federation) - len(run.log.forgotten) - len(names)
+    left = len(run.names) - len(run.log.forgotten) - len(names)
     if left < 1:
         raise ConfigError("nobody would be left to train on; delete the run folder instead.")
     return [known[name] for name in names]
@@ -185,7 +174,7 @@ def describe(run: ForgettingRun, request: Request) -> dict[str, Any]:
     """What a request would do and cost; for the owner of the run, not for the public."""
     branch, kept = request.restart
     erased = [len(run.branch(b).rounds()) for b in range(branch + 1, request.number)]
-    model = run.algorithm.broadcast(run.task, run.branch(branch).state(kept, template_state(run)))
+    entries = sum(tensor.size for tensor in run.branch(branch).parameters(kept).values())
     return {
         "client": ", ".join(request.names),
         "restart": f"branch {branch}, round {kept}",
@@ -195,15 +184,8 @@ def describe(run: ForgettingRun, request: Request) -> dict[str, Any]:
         "stop_at": request.stop_at,
         "sensitivity": max(request.sensitivities),
         "largest_sensitivity": request.budget.largest_sensitivity,
-        "norm_of_the_noise": request.budget.sigma * float(np.sqrt(size(model))),
+        "norm_of_the_noise": request.budget.sigma * float(np.sqrt(entries)),
         "ledger": request.mode,
         "rule": request.rule,
         "calibration": request.budget.calibration,
     }
-
-
-def template_state(run: ForgettingRun) -> Any:
-    """A server's state of the right shapes."""
-    from ..engine import root_key
-
-    return run.algorithm.init(run.task, root_key(run.experiment.seed, "init"))

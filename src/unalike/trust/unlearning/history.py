@@ -10,7 +10,8 @@ their certificate says: they are as confidential as the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ...errors import RunError
 from ...runs import load_tensors, restore, save_tensors
 from ...runs.atomic import remove_leftovers, sync
 from ...timing import Step
-from ...typing import Array, Float64s, State
+from ...typing import Array, Float64s, PyTree, State
 from .retention import Retention
 from .sensitivity import Ledger, Mode
 
@@ -39,9 +40,11 @@ class BranchHistory:
         importance: Float64s | None = None,
         mode: Mode = "realised",
         server_rate: float = 1.0,
+        names: Sequence[str] = (),
     ) -> None:
         self.folder, self.retention = folder, retention
         self._importance, self._mode, self._rate = importance, mode, server_rate
+        self._names = tuple(names)
         self._totals = np.zeros(0)
 
     # Writing ------------------------------------------------------------------------------------------------
@@ -53,7 +56,8 @@ class BranchHistory:
         if not self.path(0).exists():
             if done:
                 raise RunError(f"{self.folder} does not hold the rounds before {done}; the run cannot go on.")
-            save_tensors(self.path(0), {"importance": self._importance, "state": state})
+            words = {"names": json.dumps(self._names)}
+            save_tensors(self.path(0), {"importance": self._importance, "state": state}, words)
         if self.retention.limit is not None:
             self._totals = self.ledger(self._rate).sensitivity(self._mode)[-1]
 
@@ -121,6 +125,19 @@ class BranchHistory:
         found = {k.removeprefix(_STATE): v for k, v in self._tensors(round).items() if k.startswith(_STATE)}
         return restore(template, found)
 
+    def parameters(self, round: int) -> dict[str, Array]:
+        """The tensors of the model after so many rounds, by name."""
+        return {k: v for k, v in self._tensors(round).items() if k.startswith(f"{_STATE}params")}
+
+    def start_from(self, other: BranchHistory, round: int, change: Callable[[PyTree], PyTree]) -> None:
+        """Begin with the state of another branch, whose model is changed; whatever was there stays."""
+        if self.path(0).exists():
+            return
+        tensors = {k: v for k, v in other._tensors(round).items() if k.startswith(_STATE)}
+        changed = change(other.parameters(round))
+        words = {"names": json.dumps(self._names)}
+        save_tensors(self.path(0), {"importance": self._importance, **tensors, **changed}, words)
+
     def ledger(self, server_rate: float = 1.0, discount: float = 1.0) -> Ledger:
         """The norms and weights of all rounds."""
         rounds = self.rounds()
@@ -136,3 +153,14 @@ class BranchHistory:
     def _tensors(self, round: int) -> dict[str, Array]:
         found: dict[str, Any] = load_tensors(self.path(round))[0]
         return found
+
+
+def client_names(folder: Path) -> tuple[str, ...]:
+    """What the clients of a branch are called, in the order of their numbers."""
+    _, words = load_tensors(folder / f"{_PREFIX}000000{_SUFFIX}")
+    return tuple(json.loads(words["names"]))
+
+
+def first_importance(folder: Path) -> Float64s:
+    """What the clients of a branch weigh."""
+    return np.asarray(load_tensors(folder / f"{_PREFIX}000000{_SUFFIX}")[0]["importance"])
