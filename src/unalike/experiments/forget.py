@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -39,6 +39,7 @@ from .assumptions import training_assumptions
 from .build import make_aggregator, make_algorithm, make_federation, make_task
 from .build_unlearning import measured
 from .forget_plan import ForgettingRun, open_run, plan_request
+from .forgetting_quality import measure_after, measure_before
 
 
 class Forgotten(NamedTuple):
@@ -47,6 +48,8 @@ class Forgotten(NamedTuple):
     certificate: Certificate
     run: Run
     """The retraining."""
+    quality: dict[str, Any] | None = None
+    """What was measured on the clients' own rows, if that was asked for."""
 
 
 def forget(
@@ -57,13 +60,17 @@ def forget(
     rule: Rule = "max",
     rounds: int | None = None,
     stop_at: str | None = None,
+    quality: bool = False,
     observer: Observer | None = None,
 ) -> Forgotten:
-    """Forget clients of the run in a folder, and publish the retrained model with its certificate."""
+    """Forget clients of the run in a folder, and publish the retrained model with its certificate; `quality`
+    also measures what is left on the clients' own rows."""
     run = open_run(path)
     with run.folder, run.folder.locked():
         refuse_pending(run)
         request = plan_request(run, names, budget, rule, rounds, stop_at)
+        if quality:
+            measure_before(run, request)
         run.log.write(request)
         return _finish(run, request, observer)
 
@@ -93,7 +100,8 @@ def _finish(run: ForgettingRun, request: Request, observer: Observer | None) -> 
         erase(run, request)
         request = start_again(run, request)
     trained = retrain(run, request, observer)
-    return Forgotten(publish(run, request, trained), trained)
+    certificate = publish(run, request, trained)
+    return Forgotten(certificate, trained, measure_after(run, request, trained))
 
 
 def erase(run: ForgettingRun, request: Request) -> None:

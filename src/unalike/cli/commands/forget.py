@@ -34,6 +34,9 @@ def forget(
     stop_at: str | None = typer.Option(
         None, help="Stop as soon as a metric is reached.", show_default="as the run was trained"
     ),
+    quality: bool = typer.Option(
+        False, "--quality", help="Measure on the client's own rows what is left of it."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would happen, and change nothing."),
     resume: bool = typer.Option(False, "--resume", help="Go on with a request that was interrupted."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
@@ -61,7 +64,14 @@ def forget(
     can_go_on("unalike forget --resume", folder)
     with LiveRounds(quiet or json, "retraining") as progress:
         done = forget_clients(
-            folder, client, budget, rule=rule, rounds=rounds, stop_at=stop_at, observer=progress
+            folder,
+            client,
+            budget,
+            rule=rule,
+            rounds=rounds,
+            stop_at=stop_at,
+            quality=quality,
+            observer=progress,
         )
     _conclude(done, json)
 
@@ -84,8 +94,10 @@ def _conclude(done: Forgotten, json: bool) -> None:
     """Print the certificate."""
     certificate = done.certificate
     if json:
-        print_json(certificate.as_dict())
+        print_json({**certificate.as_dict(), **({"quality": done.quality} if done.quality else {})})
     else:
         show_rows(certificate.rows(), f"certificate of request {certificate.request}")
+        if done.quality:
+            show_summary(done.quality, "on the clients' own rows (measured, not guaranteed)")
     if done.run.folder is not None:
         done.run.folder.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import jax
 import numpy as np
 
 from ...experiments.unlearning_schemes import (
@@ -24,7 +25,7 @@ from ...privacy.central import CentralPrivacy, central_dp
 from ...trust.unlearning.calibration import Budget, classic_ratio
 from ...trust.unlearning.sensitivity import Mode
 from ..study import Claim, at_least, at_most, average, in_order
-from .data import REQUESTS, has_mnist, published, small
+from .data import REQUESTS, has_mnist, small
 
 EPSILON, DELTA, SIGMA = 10.0, 0.01, 0.01
 SIGMAS = (0.002, 0.005, 0.01, 0.02)
@@ -63,7 +64,7 @@ class Trials:
 
 
 def training_claims(quick: bool) -> Iterator[Claim]:
-    """U1 to U9, and the published column where MNIST is there."""
+    """U1 to U9."""
     trials, hard = Trials([small(seed) for seed in range(1 if quick else 3)]), has_mnist() and not quick
     claims = (
         *(residual_claims, cost_claims, sweep_claims, last_claims, accumulated_claims, sequence_claims),
@@ -73,8 +74,6 @@ def training_claims(quick: bool) -> Iterator[Claim]:
         yield from (one if hard else replace(one, hard=False) for one in claim(trials))
     yield from (replace(one, hard=one.hard and hard) for one in private_claims(trials, quick))
     yield traffic_claim(trials.lessons[0])
-    if hard:
-        yield from published_claims()
 
 
 def residual_claims(trials: Trials) -> Iterator[Claim]:
@@ -217,41 +216,6 @@ def traffic_claim(lesson: Lesson) -> Claim:
     short = replace(lesson, rounds=5)
     plain, measured = (train_branch(short, short.start(), aggregator=a) for a in (WeightedSum(), None))
     gap = abs(plain.bytes_sent - measured.bytes_sent)
-    same = all(np.array_equal(plain.last["params"][k], v) for k, v in _leaves(measured).items())
+    leaves = zip(*(jax.tree.leaves(branch.last) for branch in (plain, measured)), strict=True)
+    same = all(np.array_equal(one, other) for one, other in leaves)
     return at_most("U9", "bytes more with the ledger than without", [gap], 0.0, note=f"equal models: {same}")
-
-
-def _leaves(branch: Branch) -> dict[str, np.ndarray]:
-    return {k: v for k, v in branch.last["params"].items() if isinstance(v, np.ndarray)}
-
-
-def published_claims(seeds: int = 10) -> Iterator[Claim]:
-    """The published column for MNIST, unscaled: a hundred clients of a hundred images, until 93 percent."""
-    trials = Trials([published(seed) for seed in range(seeds)])
-    trials_of = {s: trials(s, 0.05) for s in ("scratch", "sifu", "fine-tuning")}
-    rounds = {s: float(np.mean([[one.rounds for one in seed] for seed in t])) for s, t in trials_of.items()}
-    left = {s: 100 * float(np.mean([[o.residual for o in seed] for seed in t])) for s, t in trials_of.items()}
-    ratio = rounds["sifu"] / rounds["scratch"]
-    words = ", ".join(f"{name} {value:.0f}" for name, value in rounds.items())
-    yield Claim(
-        "B",
-        "MNIST: rounds of SIFU over scratch's",
-        "about one half",
-        "0.4 to 0.75",
-        round(ratio, 3),
-        0.4 <= ratio <= 0.75,
-        hard=False,
-        note=f"mean rounds {words}; {UNDERCOUNTS}",
-    )
-    words = ", ".join(f"{name} {value:.1f}" for name, value in left.items())
-    close = left["sifu"] - left["scratch"] <= 0.5 * (left["fine-tuning"] - left["scratch"])
-    yield Claim(
-        "B",
-        "MNIST: residual accuracy of SIFU, %",
-        "close to scratch",
-        "nearer to scratch than to fine-tuning",
-        round(left["sifu"], 2),
-        bool(close),
-        hard=False,
-        note=words,
-    )
