@@ -40,9 +40,10 @@ def test_scratch_knows_nothing_of_who_was_forgotten(lesson, first):
     assert [one.residual for one in forgotten(lesson, first, "scratch")] == [0.0, 0.0]
 
 
-def test_little_noise_is_scratch_and_much_is_the_last_model(lesson, first):
+def test_little_noise_goes_back_to_before_they_took_part_and_much_to_the_last_model(lesson, first):
+    took_part = np.array(first.weights)[:, REQUESTS[0]].any(axis=1)
     little, much = (forgotten(lesson, first, "sifu", sigma) for sigma in (1e-9, 1e3))
-    assert little[0].restart == (0, 0)
+    assert little[0].restart == (0, int(np.argmax(took_part)))
     assert much[0].restart == (0, first.rounds)
 
 
