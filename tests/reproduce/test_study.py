@@ -17,7 +17,16 @@ FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", 
 
 FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path__) if found.ispkg]
 STUDIES = [name for name in FOLDERS if name != "shared"]
-WITH_THEORY = ("asynchrony", "availability", "fedem", "online_mixture", "sampling", "streams", "topology")
+WITH_THEORY = (
+    "asynchrony",
+    "availability",
+    "fedem",
+    "online_mixture",
+    "sampling",
+    "streams",
+    "topology",
+    "unlearning",
+)
 
 
 def module(study, part):

@@ -7,7 +7,7 @@ Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Inf
 from __future__ import annotations
 
 from ..study import Claim, study_registry
-from .published import published_claims
+from .published import real_claims
 from .theory import theory_claims
 from .training import training_claims
 
@@ -15,10 +15,5 @@ from .training import training_claims
 @study_registry.add("unlearning")
 def unlearning(quick: bool = False) -> list[Claim]:
     """Bounds, noise and restarts of SIFU, and what forgetting costs and leaves (U1 to U9)."""
-    return [*theory_claims(quick), *training_claims(quick)]
-
-
-@study_registry.add("unlearning-mnist")
-def unlearning_mnist(quick: bool = False) -> list[Claim]:
-    """SIFU in the published setting on MNIST, unscaled, over ten seeds: takes about an hour."""
-    return list(published_claims(1 if quick else 10))
+    claims = [*theory_claims(quick), *training_claims(quick)]
+    return claims if quick else [*claims, *real_claims(quick)]

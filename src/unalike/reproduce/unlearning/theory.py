@@ -36,8 +36,8 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
     yield from calibration_claims()
     yield from restart_claims()
     yield from fine_tuning_claims()
-    yield monte_carlo_claim(400_000 if quick else 4_000_000)
-    yield identical_claim()
+    yield from monte_carlo_claims(400_000 if quick else 4_000_000)
+    yield from identical_claims()
 
 
 def identity_claims() -> Iterator[Claim]:
@@ -157,7 +157,7 @@ def fine_tuning_claims() -> Iterator[Claim]:
     )
 
 
-def monte_carlo_claim(draws: int) -> Claim:
+def monte_carlo_claims(draws: int) -> Iterator[Claim]:
     """The classic noise at epsilon 10 in one dimension, by simulation."""
     rng, ratio = np.random.default_rng(0), classic_ratio(10, 0.01)
     x = ratio + rng.standard_normal(draws)
@@ -165,15 +165,15 @@ def monte_carlo_claim(draws: int) -> Claim:
     excess = 1 - np.exp(np.minimum(10 - gain, 0))
     error = float(4 * excess.std() / np.sqrt(draws)) + 5e-6
     claim = "delta of the classic noise by simulation"
-    return matches("UL-7", claim, float(excess.mean()), 0.04058, error)
+    yield matches("UL-7", claim, float(excess.mean()), 0.04058, error)
 
 
-def identical_claim() -> Claim:
+def identical_claims() -> Iterator[Claim]:
     """Clients that are alike need no restart."""
     share = np.full(5, 0.2)
     ledger = Ledger(np.zeros((30, 5)), np.tile(share, (30, 1)), share)
     restart = select_restart({0: ledger.sensitivity("full")[:, [2]]}, [], 0.0)
-    return Claim(
+    yield Claim(
         "UL-8",
         "restart among equal clients, of 30 rounds",
         None,
