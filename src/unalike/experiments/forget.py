@@ -67,12 +67,45 @@ def forget(
     also measures what is left on the clients' own rows."""
     run = open_run(path)
     with run.folder, run.folder.locked():
+        check_simulated(run)
         refuse_pending(run)
         request = plan_request(run, names, budget, rule, rounds, stop_at)
         if quality:
             measure_before(run, request)
         run.log.write(request)
         return _finish(run, request, observer)
+
+
+def prepare_nodes(
+    path: str | Path,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+) -> Request:
+    """The first stages for a run with real clients: after them, `unalike serve --resume` retrains with those
+    that remain. A request that was interrupted before it could start goes on when no client is named."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        request = run.log.pending
+        if request is None or names:
+            refuse_pending(run)
+            request = plan_request(run, names, budget, rule, rounds, stop_at)
+            run.log.write(request)
+        if request.stage == "planned":
+            erase(run, request)
+            request = start_again(run, request)
+        return request
+
+
+def check_simulated(run: ForgettingRun) -> None:
+    """Raise for a run whose clients are elsewhere."""
+    if run.experiment.engine == "flower":
+        raise RunError(
+            f"the clients of {run.path} are elsewhere; use `unalike forget`, then `unalike serve`."
+        )
 
 
 def resume_forgetting(path: str | Path, observer: Observer | None = None) -> Forgotten:
@@ -82,6 +115,7 @@ def resume_forgetting(path: str | Path, observer: Observer | None = None) -> For
         request = run.log.pending
         if request is None:
             raise RunError(f"nothing is being forgotten in {path}.")
+        check_simulated(run)
         return _finish(run, request, observer)
 
 

@@ -50,9 +50,23 @@ def forget(
     if resume and (client or dry_run):
         raise ConfigError("--resume goes on with the request that was interrupted; leave out the others.")
     from ...experiments.forget import forget as forget_clients
-    from ...experiments.forget import resume_forgetting
+    from ...experiments.forget import prepare_nodes, resume_forgetting
     from ...trust.unlearning.calibration import Budget
 
+    if _is_served(folder):
+        budget = Budget(epsilon, delta, sigma, calibration)
+        if dry_run:
+            _say_plan(folder, client, budget, rule, (rounds, stop_at), json)
+            return
+        if quality:
+            raise ConfigError("--quality needs the client's rows, which are at its node.")
+        request = prepare_nodes(folder, client, budget, rule=rule, rounds=rounds, stop_at=stop_at)
+        words = f"retrain with the nodes that remain: unalike serve --resume {folder}"
+        if json:
+            print_json({"request": request.number, "stage": request.stage, "next": words})
+        else:
+            console.print(f"Every model that holds too much of {', '.join(request.names)} is erased; {words}")
+        return
     if resume:
         with LiveRounds(quiet or json, "retraining") as progress:
             _conclude(resume_forgetting(folder, progress), json)
@@ -74,6 +88,14 @@ def forget(
             observer=progress,
         )
     _conclude(done, json)
+
+
+def _is_served(folder: Path) -> bool:
+    """Whether the run's clients are elsewhere."""
+    from ...runs import RunFolder
+
+    with RunFolder.open(folder, read_only=True) as opened:
+        return opened.config.get("engine") == "flower"
 
 
 def _say_plan(folder: Path, client: list[str], budget: Any, rule: Any, length: Any, json: bool) -> None:
