@@ -29,6 +29,7 @@ OURS = (
     f"{UNLEARNING}/branch-*/.*.tmp",
     f"{UNLEARNING}/retraining-*/*",
     f"{UNLEARNING}/retraining-*/.*.tmp",
+    f"{UNLEARNING}/retraining-*/plots/*.png",
     f"{UNLEARNING}/retraining-*/{CHECKPOINTS}/*.safetensors",
     f"{UNLEARNING}/retraining-*/{CHECKPOINTS}/.*.tmp",
 )

@@ -27,6 +27,7 @@ from ..engine import root_key
 from ..errors import RunError
 from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder
+from ..runs.atomic import remove_leftovers
 from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import train
@@ -143,6 +144,7 @@ def erase(run: ForgettingRun, request: Request) -> None:
     run.folder.finished = False
     for name in (MODEL, "report.html"):
         (run.path / name).unlink(missing_ok=True)
+    remove_leftovers(run.path)  # a writer that was killed may have left a model
     for folder in (run.path / CHECKPOINTS, run.path / "plots"):
         shutil.rmtree(folder, ignore_errors=True)
     for number in range(1, request.number):

@@ -58,3 +58,11 @@ def test_mistakes_are_answered_in_one_sentence(folder, unalike, options, reason)
     assert answer.code == 2
     assert reason in answer.sentence
     assert (folder / MODEL).exists()
+
+
+def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
+    assert unalike("forget", folder, "--client", "1", "--quality", "--json").code == 0
+    words = ("run", "--clients", "3", "--model", "linear", "--rounds", "1", "--out", folder, "--json")
+    assert "already holds a run" in unalike(*words).out
+    assert unalike(*words, "--overwrite").code == 0
+    assert not list(folder.glob("unlearning/**/*.safetensors"))
