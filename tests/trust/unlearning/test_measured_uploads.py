@@ -57,6 +57,14 @@ def test_the_norm_says_how_far_the_server_would_have_gone_without_a_client():
         assert share / (1 - share) * report["deviation"][c] == pytest.approx(moved, rel=1e-4)
 
 
+def test_every_engine_measures_the_same():
+    given, keepers = federation(), {"local": Seen(), "debug": Seen()}
+    for engine, keeper in keepers.items():
+        train(given, rounds=3, per_round=3, aggregator=MeasuredUploads(), keeper=keeper, engine=engine)
+    for (_, ours), (_, theirs) in zip(*(keeper.rounds for keeper in keepers.values()), strict=True):
+        np.testing.assert_allclose(ours["deviation"], theirs["deviation"], rtol=1e-4)
+
+
 @pytest.mark.parametrize("other", [Scaffold(), FedAdam(), method(server_optimizer=Optimizer("sgd", 1.5))])
 def test_methods_that_do_more_than_average_are_refused(other):
     with pytest.raises(ConfigError, match="unlearning"):

@@ -186,6 +186,8 @@ def serve(
             log(f"{engine.hand_over_model(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
     conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
+    if forgetting is not None:
+        forgetting.run.folder.close()
     if forgetting is not None and not json:
         show_rows(certificate.rows(), f"certificate of request {certificate.request}")
 
