@@ -164,6 +164,26 @@ def test_what_cannot_be_forgotten_is_refused_and_nothing_is_lost(folder, names, 
     assert sorted(path.name for path in folder.rglob("*")) == before
 
 
+@pytest.mark.parametrize("words", ["soon", "test_beauty:1", "test_accuracy"])
+def test_a_stopping_rule_that_is_none_is_refused_before_anything_is_erased(folder, words):
+    with pytest.raises(ConfigError, match="stop_at"):
+        forget(folder, ["2"], LARGE, stop_at=words)
+    assert (folder / MODEL).exists()
+
+
+def test_other_data_are_noticed_before_anything_is_erased(folder):
+    config = folder / "config.toml"
+    config.write_text(config.read_text().replace("clients = 6", "clients = 5"))
+    with pytest.raises(RunError, match="clients differ"):
+        forget(folder, ["2"], LARGE)
+    assert (folder / MODEL).exists()
+
+
+def test_retraining_stops_by_its_rule(folder):
+    done = forget(folder, ["2"], SMALL, rounds=40, stop_at="train_loss:100,3")
+    assert done.certificate.rounds_retrained == 3
+
+
 def test_nobody_is_forgotten_twice(folder):
     forget(folder, ["2"], LARGE, rounds=1)
     with pytest.raises(ConfigError, match="already"):
@@ -212,6 +232,8 @@ def test_the_classic_rule_above_epsilon_one_is_not_certified(folder):
         {"sampling": "md", "per_round": 2},
         {"ledger": "full:0.1", "momentum": 0.5},
         {"restarts": 2},
+        {"unseen": 0.2},
+        {"stop_at": "soon"},
     ],
 )
 def test_words_that_do_not_go_together_are_refused_before_training(tmp_path, words):

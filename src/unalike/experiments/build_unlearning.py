@@ -48,6 +48,8 @@ def check_unlearning(experiment: Experiment, algorithm: Algorithm) -> None:
     for name in UNSUPPORTED:
         if getattr(experiment, name) not in (None, "full"):
             raise ConfigError(f"{name} = {getattr(experiment, name)!r} is not possible with unlearning.")
+    if experiment.unseen:
+        raise ConfigError("unlearning and unseen do not go together; leave out unseen.")
     if experiment.timing != "synchronous" or experiment.restarts > 1:
         raise ConfigError("unlearning needs synchronous rounds and one start; leave out timing and restarts.")
 

@@ -19,14 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import numpy as np
-
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL
+from ..data import Federation
 from ..engine import root_key
 from ..errors import RunError
 from ..participation import Full, Remaining, Renormalized
-from ..runs import RunFolder
+from ..runs import RunFolder, load_tensors
 from ..runs.atomic import remove_leftovers
 from ..training.recorder import Observer
 from ..training.run import Run
@@ -71,10 +69,11 @@ def forget(
         check_simulated(run)
         refuse_pending(run)
         request = plan_request(run, names, budget, rule, rounds, stop_at)
+        federation = read_rows(run)  # before anything is erased, because it may fail
         if quality:
             measure_before(run, request)
         run.log.write(request)
-        return _finish(run, request, observer)
+        return _finish(run, request, federation, observer)
 
 
 def prepare_nodes(
@@ -117,7 +116,7 @@ def resume_forgetting(path: str | Path, observer: Observer | None = None) -> For
         if request is None:
             raise RunError(f"nothing is being forgotten in {path}.")
         check_simulated(run)
-        return _finish(run, request, observer)
+        return _finish(run, request, read_rows(run), observer)
 
 
 def refuse_pending(run: ForgettingRun) -> None:
@@ -130,11 +129,21 @@ def refuse_pending(run: ForgettingRun) -> None:
         )
 
 
-def _finish(run: ForgettingRun, request: Request, observer: Observer | None) -> Forgotten:
+def read_rows(run: ForgettingRun) -> Federation:
+    """The clients that the run was trained on."""
+    federation = make_federation(run.experiment)
+    if tuple(federation.name(i) for i in range(len(federation))) != run.names:
+        raise RunError(f"the data are not those that {run.path} was trained on: its clients differ.")
+    return federation
+
+
+def _finish(
+    run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None
+) -> Forgotten:
     if request.stage == "planned":
         erase(run, request)
         request = start_again(run, request)
-    trained = retrain(run, request, observer)
+    trained = retrain(run, request, federation, observer)
     certificate = publish(run, request, trained)
     return Forgotten(certificate, trained, measure_after(run, request, trained))
 
@@ -163,10 +172,11 @@ def start_again(run: ForgettingRun, request: Request) -> Request:
     return run.log.advance(request, "started")
 
 
-def retrain(run: ForgettingRun, request: Request, observer: Observer | None = None) -> Run:
+def retrain(
+    run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None = None
+) -> Run:
     """Train on the remaining clients from the model with noise, into a run folder of its own."""
     experiment = run.experiment
-    federation = make_federation(experiment)
     task = make_task(experiment, federation)
     algorithm = make_algorithm(experiment)
     branch = run.branch(request.number)
@@ -211,7 +221,8 @@ def remaining_clients(run: ForgettingRun) -> Remaining:
 
 def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
     """Write the certificate, then the model, then that the request is finished."""
-    model = _plain(trained.message)
+    # As it was saved: where training has diverged, that is the last model that was sound.
+    model, _ = load_tensors(run.retraining(request.number) / MODEL)
     certificate = certify(
         request,
         len(run.log.forgotten),
@@ -224,8 +235,3 @@ def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
     run.log.advance(request, "finished")
     run.folder.finished = True
     return certificate
-
-
-def _plain(tree: object) -> object:
-    """The model as arrays of the host."""
-    return jax.tree.map(np.asarray, tree)

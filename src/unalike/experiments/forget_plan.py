@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.catalogue import separate
 from ..core.run_files import MODEL, UNLEARNING, check_run
+from ..core.spec import Spec
 from ..errors import ConfigError, RunError, unknown
 from ..runs import RunFolder, load_tensors
+from ..training.stopping import StopRule
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import model_digest
 from ..trust.unlearning.history import BranchHistory, client_names, first_importance
@@ -106,6 +109,8 @@ def plan_request(
     clients = check_clients(run, names)
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
+    if stop_at is not None:
+        check_stop(run.experiment, stop_at)
     if not run.folder.finished and not run.log.requests:
         raise RunError(f"{run.path} is not finished; finish it first with `unalike resume {run.path}`.")
     newest = len(run.log.requests)
@@ -144,6 +149,15 @@ def _watched(run: ForgettingRun, ledger: Ledger, clients: list[int], rule: Rule)
     if rule == "group":
         return ledger.group_sensitivity(run.terms.mode, np.array(clients))
     return ledger.sensitivity(run.terms.mode)[:, clients]
+
+
+def check_stop(experiment: Experiment, stop_at: str) -> None:
+    """Raise for a stopping rule that cannot be followed, before anything is erased."""
+    rule = StopRule.of(stop_at)
+    measured = separate(experiment.metrics) if experiment.metrics else ["accuracy", "rmse"]
+    names = ["loss", *(Spec.parse(words).name for words in measured)]
+    if rule.metric.removeprefix(f"{rule.split}_") not in names:
+        raise ConfigError(f"stop_at cannot follow {rule.metric!r}: measured are {', '.join(names)}.")
 
 
 def check_clients(run: ForgettingRun, names: Sequence[str]) -> list[int]:
