@@ -70,9 +70,9 @@ def forget(
         refuse_pending(run)
         request = plan_request(run, names, budget, rule, rounds, stop_at)
         federation = read_rows(run)  # before anything is erased, because it may fail
+        run.log.write(request)
         if quality:
             measure_before(run, request)
-        run.log.write(request)
         return _finish(run, request, federation, observer)
 
 

@@ -4,6 +4,7 @@
     fine-tuning   train on without the clients                                  no guarantee
     last          noise for all that the clients did, on the last model         (epsilon, delta)
     fedaccum      add the stored updates of the others up again                 no guarantee
+    fedaccum-reference   the same, but never loaded, as in the authors' first code: fine-tuning
     sifu          noise on the last model that holds little of the clients      (epsilon, delta)
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -40,8 +41,8 @@ from ..trust.unlearning.oracle import Node, extend_path, select_restart
 from ..trust.unlearning.sensitivity import Ledger, Mode
 from ..typing import Array, Float64s, Params, State
 
-Scheme = Literal["scratch", "fine-tuning", "last", "fedaccum", "sifu"]
-SCHEMES: tuple[Scheme, ...] = ("scratch", "fine-tuning", "last", "fedaccum", "sifu")
+Scheme = Literal["scratch", "fine-tuning", "last", "fedaccum", "fedaccum-reference", "sifu"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ def has_mnist() -> bool:
 
 
 def small(seed: int) -> Lesson:
-    """Fifteen images per client; ten of them a round take ten full-batch steps, until 90 percent."""
-    name, rate = ("mnist", 0.02) if has_mnist() else ("digits", 0.02)
+    """Fifteen images per client; ten of them a round take ten full-batch steps, until 90 percent. The 8x8
+    digits are easier: until 96 percent they take about as many rounds."""
+    name, target = ("mnist", 0.9) if has_mnist() else ("digits", 0.96)
     x, y = _rows(name)
     if name == "mnist":
         x = x.reshape(len(x), 14, 2, 14, 2, 1).mean(axis=(2, 4))
-    return _lesson(x, y, 15, rate, "train_accuracy:0.9,50", 1500, seed)
+    return _lesson(x, y, 15, 0.02, f"train_accuracy:{target},50", 1500, seed)
 
 
 def published(seed: int, momentum: float = 0.0) -> Lesson:

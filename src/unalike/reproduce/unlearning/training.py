@@ -71,9 +71,15 @@ def training_claims(quick: bool) -> Iterator[Claim]:
         honest_claims,
     )
     for claim in claims:
-        yield from (one if hard else replace(one, hard=False) for one in claim(trials))
-    yield from (replace(one, hard=one.hard and hard) for one in private_claims(trials, quick))
+        yield from (one if hard else _softened(one) for one in claim(trials))
+    yield from (one if hard else _softened(one) for one in private_claims(trials, quick))
     yield traffic_claim(trials.lessons[0])
+
+
+def _softened(claim: Claim) -> Claim:
+    """A claim whose limit was measured on MNIST over several seeds."""
+    words = "one seed" if has_mnist() else "8x8 digits, the limit is MNIST's"
+    return replace(claim, hard=False, note="; ".join(filter(None, (claim.note, words))))
 
 
 def residual_claims(trials: Trials) -> Iterator[Claim]:
@@ -126,9 +132,12 @@ def accumulated_claims(trials: Trials) -> Iterator[Claim]:
     ratio = np.mean(trials.rounds("fedaccum")) / np.mean(trials.rounds("scratch"))
     yield at_most("U6", "rounds of FedAccum (replay) over scratch's", [float(ratio)], 0.6)
     residual, tuned = trials.residual("fedaccum"), trials.residual("fine-tuning")
+    gap = abs(trials.residual("fedaccum-reference") - tuned)
+    words = "residual accuracy of FedAccum as published against fine-tuning, points"
+    yield at_most("U6", words, [gap], 15.0, note="it never loads the replayed model")
     yield Claim(
         "U6",
-        "residual accuracy of FedAccum, %",
+        "residual accuracy of FedAccum (replay), %",
         "like fine-tuning",
         f"within 15 of {tuned:.1f}",
         round(residual, 2),
