@@ -120,6 +120,7 @@ def _conclude(done: Forgotten, json: bool) -> None:
     else:
         show_rows(certificate.rows(), f"certificate of request {certificate.request}")
         if done.quality:
-            show_summary(done.quality, "on the clients' own rows (measured, not guaranteed)")
+            shown = {k: "not in time" if v is None else v for k, v in done.quality.items()}
+            show_summary(shown, "on the clients' own rows (measured, not guaranteed)")
     if done.run.folder is not None:
         done.run.folder.close()
