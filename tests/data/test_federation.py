@@ -151,3 +151,17 @@ def test_a_federation_is_shown_in_a_few_lines():
         assert shown.count("\n") < 8
     assert len(digits) < 400
     assert "target: a regression" in repr(load("diabetes", clients=3))
+
+
+def test_clients_without_rows_keep_their_places_and_do_not_count():
+    x, owners = np.arange(12.0)[:, None], np.repeat([0, 1, 2], 4)
+    whole = Federation.from_owners(x, np.arange(12) % 2, owners, test_fraction=0.25)
+    rest = whole.without_rows([1])
+    assert rest.train.sizes.tolist() == [3, 0, 3]
+    assert rest.importance.tolist() == [0.5, 0.0, 0.5]
+    np.testing.assert_array_equal(rest.train.client(2)[0], whole.train.client(2)[0])
+    np.testing.assert_array_equal(rest.test.client(2)[0], whole.test.client(2)[0])
+    given = whole.with_importance([0.2, 0.2, 0.6]).without_rows([0])
+    np.testing.assert_allclose(given.importance, [0.0, 0.25, 0.75])
+    with pytest.raises(DataError, match="rows left"):
+        whole.without_rows([0, 1, 2])

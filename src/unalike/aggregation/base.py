@@ -3,10 +3,11 @@
     receive(upload, start)      each upload by itself, as it comes in:     clip it, let it count less
     combine(uploads)            all uploads of a step together:            other weights, or one update
     finish(tally, key)          the sum of all of them:                    add noise
+    measure(uploads, mean)      each upload beside their mean:             how far it lies from it
     observe(step, report)       on the server's host, after the step:      keep account, say what is unusual
     admit(step)                 on the server's host, before a step:       leave clients out
 
-The default changes nothing and costs nothing. The three functions of uploads are pure JAX code, so that an
+The default changes nothing and costs nothing. The functions of uploads are pure JAX code, so that an
 aggregator runs in every engine; what it sees of clients is what a server sees.
 """
 
@@ -91,6 +92,8 @@ class Aggregator:
     """Whether `finish` is to be asked."""
     draws: ClassVar[bool] = False
     """Whether `combine` needs randomness, the `key` of uploads."""
+    measures: ClassVar[bool] = False
+    """Whether `measure` is to be asked, which needs all uploads of a step but leaves their sum as it is."""
     observes: ClassVar[bool] = False
     """Whether `observe` is to be called after every step."""
     hidden: ClassVar[str | None] = "it looks at single uploads"
@@ -99,7 +102,7 @@ class Aggregator:
     @property
     def stepwise(self) -> bool:
         """Whether the server must take its steps one by one, because it does more than add."""
-        return self.sees_uploads or self.finishes
+        return self.sees_uploads or self.finishes or self.measures
 
     @property
     def needs_key(self) -> bool:
@@ -133,6 +136,10 @@ class Aggregator:
     def finish(self, tally: Tally, heaviest: jax.Array, key: jax.Array) -> Tally:
         """The sums that the server goes on with; `heaviest` is the largest weight of a single upload."""
         return tally
+
+    def measure(self, uploads: Uploads, mean: Upload) -> Mapping[str, jax.Array]:
+        """Numbers that are recorded for each client, once the weighted mean of all uploads is known."""
+        return {}
 
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
         """After a step: columns for the record, and events such as {"kind": "suspicious upload"}."""

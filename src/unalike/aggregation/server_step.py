@@ -36,7 +36,8 @@ class Server(NamedTuple):
 
     def keeps_uploads(self, matrix: bool) -> bool:
         """Whether single uploads are needed; `matrix` tells whether receivers mix them themselves."""
-        return matrix or self.algorithm.keeps_uploads or self.aggregator.sees_uploads
+        aggregator = self.aggregator
+        return matrix or self.algorithm.keeps_uploads or aggregator.sees_uploads or aggregator.measures
 
     def sums_uploads(self, matrix: bool) -> bool:
         """Whether their weighted sum is needed."""
@@ -89,6 +90,9 @@ def receive_all(server: Server, sent: Sent, message: Message | None, round: Any)
         aggregate, report = combine(server, uploads, round)
     else:
         aggregate, report = tally.aggregate(message, round), {}
+    if server.aggregator.measures:
+        mean = pytrees.scale(1 / jnp.where(aggregate.weight != 0, aggregate.weight, 1.0), aggregate.total)
+        report = {**report, **server.aggregator.measure(uploads, mean)}
     if not server.algorithm.keeps_uploads:
         return aggregate, report
     weights = uploads.weight * uploads.accepted

@@ -37,6 +37,10 @@ class AggregatorWrapper(Aggregator):
         return self.rule.draws
 
     @property
+    def measures(self) -> bool:  # type: ignore[override]
+        return self.rule.measures
+
+    @property
     def observes(self) -> bool:  # type: ignore[override]
         return self.rule.observes
 
@@ -65,6 +69,9 @@ class AggregatorWrapper(Aggregator):
 
     def finish(self, tally: Tally, heaviest: jax.Array, key: jax.Array) -> Tally:
         return self.rule.finish(tally, heaviest, key)
+
+    def measure(self, uploads: Uploads, mean: Upload) -> Mapping[str, jax.Array]:
+        return self.rule.measure(uploads, mean)
 
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
         return self.rule.observe(step, report) if self.rule.observes else ({}, [])

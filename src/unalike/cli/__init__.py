@@ -1,5 +1,5 @@
-"""The command line: `unalike run`, `resume`, `compare`, `tune`, `list`, `inspect`, `advise`, `network`,
-`reproduce`, `certs`, `serve`, `join`."""
+"""The command line: `unalike run`, `resume`, `forget`, `compare`, `tune`, `list`, `inspect`, `advise`,
+`network`, `reproduce`, `certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itsel
 from .commands.advise import advise
 from .commands.compare import compare
 from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
+from .commands.forget import forget
 from .commands.network import network
 from .commands.reproduce import reproduce
 from .commands.run import resume, run
@@ -50,6 +51,7 @@ def start(
 
 app.command("run")(with_experiment(run))
 app.command("resume")(resume)
+app.command("forget")(forget)
 app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
 app.command("list")(list_names)

@@ -31,15 +31,18 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
         *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),
-        *("aggregator", "monitor", "restarts"),
+        "restarts",
     ),
     "Participation": ("importance", "per_round", "sampling", "availability", "participation", "beliefs"),
     "Timing": (
         *("timing", "hardware", "bandwidth", "timing_weights", "staleness", "dropout", "timeout", "until"),
     ),
     "Network": ("network", "underlay", "access", "core", "workload"),
-    "Trust": ("behaviour", "dishonest"),
-    "Run": ("rounds", "seed", "engine", "devices", "evaluate_every", "evaluate_clients", "checkpoint_every"),
+    "Trust": ("aggregator", "monitor", "behaviour", "dishonest", "unlearning", "ledger"),
+    "Run": (
+        *("rounds", "stop_at", "seed", "engine", "devices"),
+        *("evaluate_every", "evaluate_clients", "checkpoint_every"),
+    ),
     "Output": ("out", "overwrite", "quiet", "json", "help"),
 }
 """The settings of an experiment, in the order in which a person thinks of them; before them, what is the

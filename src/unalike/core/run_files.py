@@ -10,6 +10,8 @@ from pathlib import Path
 from ..errors import RunError
 
 CONFIG, RECORD, MODEL, CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
+UNLEARNING = "unlearning"
+"""Where models and norms are kept so that clients can be forgotten."""
 OURS = (
     CONFIG,  # first, so that a half-cleared folder is no longer a run
     RECORD,
@@ -21,6 +23,15 @@ OURS = (
     f"{CHECKPOINTS}/round-*.safetensors",
     f"{CHECKPOINTS}/.*.tmp",
     "plots/*.png",
+    f"{UNLEARNING}/*.json",
+    f"{UNLEARNING}/.*.tmp",
+    f"{UNLEARNING}/branch-*/round-*.safetensors",
+    f"{UNLEARNING}/branch-*/.*.tmp",
+    f"{UNLEARNING}/retraining-*/*",
+    f"{UNLEARNING}/retraining-*/.*.tmp",
+    f"{UNLEARNING}/retraining-*/plots/*.png",
+    f"{UNLEARNING}/retraining-*/{CHECKPOINTS}/*.safetensors",
+    f"{UNLEARNING}/retraining-*/{CHECKPOINTS}/.*.tmp",
 )
 """Patterns of the files that a run writes."""
 

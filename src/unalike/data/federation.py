@@ -136,6 +136,17 @@ class Federation:
             given_importance=None if weights is None else weights / weights.sum(),
         )
 
+    def without_rows(self, clients: ArrayLike) -> Federation:
+        """The same clients under the same numbers, of whom these have no rows and do not count."""
+        gone = np.zeros(len(self), bool)
+        gone[np.asarray(clients, np.int64)] = True
+        weights = np.where(gone, 0.0, self.importance)
+        if not weights.sum() > 0:
+            raise DataError("no client that counts would have any rows left.")
+        given = None if self.given_importance is None else weights / weights.sum()
+        parts: dict[str, Any] = {part: _emptied(getattr(self, part), gone) for part in PARTS}
+        return replace(self, **parts, given_importance=given)
+
     def with_split(self, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0) -> Federation:
         """Cut each client's *training* rows again.
 
@@ -288,6 +299,12 @@ def assemble(
         offsets = _offsets(np.bincount(mine, minlength=clients))
         splits.append(Split(gather_features(x, chosen), y[chosen], offsets))
     return splits[0], splits[1], splits[2]
+
+
+def _emptied(split: Split, gone: NDArray[np.bool_]) -> Split:
+    """The split without the rows of some clients, who stay in their places."""
+    rows = ~gone[split.owners]
+    return Split(split.x[rows], split.y[rows], _offsets(np.where(gone, 0, split.sizes)))
 
 
 def _offsets(sizes: Int64s) -> Int64s:

@@ -255,8 +255,9 @@ class FlowerEngine(Distributed):
     ) -> dict[str, Float64s]:
         """Every client evaluates on its own rows; who is away has no metrics this time."""
         chosen = np.arange(len(self.client_configs)) if clients is None else clients
-        found = self._ask("evaluate", chosen, messages.tree, str(round), split=split, round=round)
         part = getattr(self.setting.federation, split)
+        asked = chosen[part.sizes[chosen] > 0]  # the others have nothing to say
+        found = self._ask("evaluate", asked, messages.tree, str(round), split=split, round=round)
         shapes = self.setting.task.statistic_shapes(part.x, part.y)
         values = {
             name: np.array([_statistic(found.get(int(c)), name, shape) for c in chosen])

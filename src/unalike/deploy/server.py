@@ -16,10 +16,11 @@ from typing import Any
 
 from ..core.pytrees import nbytes
 from ..data import Federation
-from ..engine import Setting, message_template, reply_template
+from ..engine import Setting, message_template, reply_template, root_key
 from ..errors import ConfigError, RunError
 from ..experiments.build import make_aggregator, make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
+from ..experiments.build_unlearning import make_history, measured
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
@@ -28,6 +29,7 @@ from ..training.run import Run
 from ..training.train import train, watched_by
 from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
 from .engine import FlowerEngine
+from .forgotten_nodes import Retraining
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
 from .streaming_nodes import check_own_weights, streaming_nodes
@@ -137,12 +139,14 @@ def train_nodes(
     refused_nodes: Doorman = list,
     protection: Protection = Protection(),
     streaming: bool = False,
+    retraining: Retraining | None = None,
 ) -> tuple[Run, FlowerEngine]:
-    """Train what is described with nodes that have introduced themselves."""
+    """Train what is described with nodes that have introduced themselves; `retraining` says how, where some
+    of them were forgotten."""
     federation = gathered(told, experiment).with_importance(experiment.importance)
     task = make_task(experiment, federation)
     real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
-    who = make_participation(real, federation)
+    who = make_participation(real, federation) if retraining is None else retraining.who
     if "update_norm" in who.asks:
         raise ConfigError(
             "asking real clients for their updates before choosing costs a round each; sample in another way."
@@ -155,7 +159,9 @@ def train_nodes(
         raise ConfigError("--central-dp is an aggregator; leave out the other one.")
     if experiment.monitor is not None and protection.central is not None:
         raise ConfigError("--monitor looks at uploads that --central-dp is to hide; leave out one of them.")
-    aggregator = make_aggregator(experiment, len(federation))
+    if experiment.unlearning is not None and (protection.central is not None or streaming):
+        raise ConfigError("unlearning measures plain means; leave out --central-dp and --streaming.")
+    aggregator = measured(experiment, make_aggregator(experiment, len(federation)))
     ready = algorithm.prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting)
@@ -173,11 +179,13 @@ def train_nodes(
         if i in changing:
             room = f"{name} has room for {rows.train} rows that come and go"
             mailbox.note("streaming node", i, reason=room)
+    usual = DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train
+    first = ready.init(task, root_key(experiment.seed, "init"))
     run = train(
         federation,
         task,
         algorithm,
-        rounds=DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train,
+        rounds=usual if retraining is None else retraining.rounds,
         seed=experiment.seed,
         participation=who,
         timing=real_timing(experiment),
@@ -185,6 +193,11 @@ def train_nodes(
         evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
         checkpoint_every=experiment.checkpoint_every,
+        initial=None if retraining is None else retraining.history.state(0, first),
+        stop_at=experiment.stop_at if retraining is None else retraining.stop_at,
+        keeper=make_history(experiment, folder, ready, federation)
+        if retraining is None
+        else retraining.history,
         out=folder,
         resume=resume,
         observer=observer,

@@ -28,10 +28,12 @@ from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
 from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..training.stopping import StopRule
 from ..trust import robust as robust  # registers robust rules
 from ..trust.behaviours import Rehearsal, behaviour_registry
 from ..trust.monitor import monitor_registry
 from .build_topology import make_connectivity, make_network_timing
+from .build_unlearning import check_unlearning
 from .config import Experiment
 
 _SHARED = ("work", "optimizer", "server_optimizer")
@@ -213,6 +215,8 @@ def check(experiment: Experiment) -> Method:
     make_stream(experiment)
     check_behaviour(experiment)
     make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something
+    if experiment.stop_at is not None:
+        StopRule.of(experiment.stop_at)
     method = Method(make_algorithm(experiment), make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:
@@ -225,6 +229,7 @@ def check(experiment: Experiment) -> Method:
         )
     if experiment.restarts > 1 and experiment.rounds_to_train is None:
         raise ConfigError("restarts are tried for half of the rounds; say how many rounds to train.")
+    check_unlearning(experiment, method.algorithm)
     return method
 
 

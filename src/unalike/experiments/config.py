@@ -135,6 +135,16 @@ class Experiment(BaseModel):
         description="Who is dishonest: a number (the last clients), a share such as 0.2, or names; 1 when "
         "not given.",
     )
+    unlearning: str | None = Field(
+        None,
+        description="Models that are kept so that clients can be forgotten later: full, grid:K or "
+        "pruned:PSI; none when not given.",
+    )
+    ledger: str | None = Field(
+        None,
+        description="How far clients move the model is bounded by their weights: full, realised or "
+        "reference, with a declared strong convexity after a colon; full, or realised where some are drawn.",
+    )
     per_round: int | None = Field(
         None, ge=1, le=MANY, description="Clients drawn each round; all when not given."
     )
@@ -214,6 +224,11 @@ class Experiment(BaseModel):
     )
     dropout: float = Field(0.0, ge=0, lt=1, description="Probability that a client's work is lost.")
     timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
+    stop_at: str | None = Field(
+        None,
+        description="Stop as soon as a metric is reached, such as test_accuracy:0.9, or "
+        "train_accuracy:0.93,50 for at least 50 rounds.",
+    )
     until: float | None = Field(None, gt=0, le=MANY, description="Stop when the simulated clock says so.")
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
     devices: int | None = Field(None, ge=1, le=4096, description="Cores to use; all when not given.")

@@ -28,6 +28,7 @@ from ..training.train import Out, train
 from ..typing import PyTree
 from .build import Method, check, make_aggregator, make_federation, make_rehearsal, make_stream, make_task
 from .build_participation import make_participation
+from .build_unlearning import make_history, measured
 from .config import Experiment
 from .local_minima import fit_participation
 from .restarts import best_start, starts
@@ -63,6 +64,7 @@ def run_experiment(
         target = partial(RunFolder.create, out, experiment.model_dump(), overwrite)
     who = fit_participation(make_participation(experiment, federation), federation, task, experiment.seed)
     trainer = _trainer(experiment, method, federation, task, who)
+    keeper = make_history(experiment, out, method.algorithm, federation)
     going_on = resume and isinstance(out, RunFolder) and bool(out.checkpoints.rounds())
     run = trainer(
         rounds=experiment.rounds_to_train,
@@ -72,6 +74,8 @@ def run_experiment(
         out=target,
         resume=resume,
         observer=observer,
+        stop_at=experiment.stop_at,
+        keeper=keeper,
     )
     if unseen is not None:
         run.record.write_round(run.rounds, newcomer_summary(run, unseen))
@@ -118,7 +122,7 @@ def _trainer(
         federation,
         task,
         method.algorithm,
-        aggregator=_aggregator(experiment, federation),
+        aggregator=measured(experiment, _aggregator(experiment, federation)),
         stream=fit_stream(make_stream(experiment), federation, task, experiment.seed),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,

@@ -5,6 +5,7 @@ from .availability import Always, Availability, Diurnal, Markov, Trace, availabi
 from .base import Cohort, Participation, RoundContext, check_cohort, check_per_round
 from .beliefs import Beliefs, Estimated, Known
 from .intermittent import Intermittent
+from .remaining import Remaining
 from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
 from .samplers.bernoulli import Binomial, Optimal, Poisson
 from .samplers.clustered import ClusteredBySize, Target
@@ -46,6 +47,7 @@ __all__ = [
     "Participation",
     "Poisson",
     "PowerOfChoice",
+    "Remaining",
     "Renormalized",
     "RoundContext",
     "Sampler",

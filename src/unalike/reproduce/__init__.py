@@ -12,5 +12,6 @@ from .sampling import study as _sampling  # noqa: F401
 from .streams import study as _streams  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, study_registry
 from .topology import study as _topology  # noqa: F401
+from .unlearning import study as _unlearning  # noqa: F401
 
 __all__ = ["Claim", "at_least", "at_most", "run_study", "study_registry"]

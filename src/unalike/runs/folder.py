@@ -127,7 +127,8 @@ def _make(folder: Path) -> None:
 
 def _clear(folder: Path) -> None:
     for path in (path for pattern in OURS for path in folder.glob(pattern)):
-        path.unlink(missing_ok=True)
+        if not path.is_dir():
+            path.unlink(missing_ok=True)
 
 
 def _open_record(path: Path, read_only: bool, commit_every: int) -> Record:

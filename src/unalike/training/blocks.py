@@ -42,14 +42,23 @@ class Blocks:
     """The blocks of a run, until it is over or is to stop."""
 
     def __init__(
-        self, steps: Steps, limits: BlockLimits, cadence: Cadence, now: Progress, interrupts: Interrupts
+        self,
+        steps: Steps,
+        limits: BlockLimits,
+        cadence: Cadence,
+        now: Progress,
+        interrupts: Interrupts,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
         self._steps, self._cadence, self._now, self._interrupts = steps, cadence, now, interrupts
+        self._enough = enough
         self._group = GroupSteps(limits, cadence.is_due)
         self.stopped = False
         """Whether the run was stopped before it was over."""
 
     def __iter__(self) -> Iterator[Block]:
+        if self._enough():  # a run that goes on may have been good enough when it ended
+            return
         steps = self._steps.between(self._now.done, self._cadence.rounds)
         fresh = self._steps.timing.always_fresh
         blocks = self._group.fresh(steps) if fresh else self._group.stale(steps, lambda: self._now.done)
@@ -57,10 +66,11 @@ class Blocks:
             for block in blocks:
                 yield block
                 # Read once: between two readings the signal may arrive.
-                self._group.finish_soon = stop = self._interrupts.stop_requested
+                stop, enough = self._interrupts.stop_requested, self._enough()
+                self._group.finish_soon = stop or enough
                 unfinished = self._now.done < self._cadence.rounds
-                if stop and unfinished and not self._group.has_pending_step:
-                    self.stopped = True
+                if (stop or enough) and unfinished and not self._group.has_pending_step:
+                    self.stopped = not enough
                     return
         except StoppedWaitingError:  # nobody waits for the next step; what was done before it is whole
             self.stopped = True

@@ -16,14 +16,16 @@ from .drift_detection import DriftDetection
 from .forgetting import forgetting_columns
 from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
-from .round_report import RoundReport, evaluation_columns
+from .round_report import RoundReport, evaluation_columns, named_columns
 
 
 class Evaluation:
     """Evaluates on at most so many clients, evenly spaced, and says what is unusual."""
 
-    def __init__(self, engine: Engine, record: Record, clients: int) -> None:
+    def __init__(self, engine: Engine, record: Record, clients: int, also: str | None = None) -> None:
         self._engine, self._record = engine, record
+        self._also = also
+        """A metric of training rows that is asked for beside the usual ones."""
         everyone = len(engine.setting.federation)
         self._clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
         self.divergence = Divergence(record)
@@ -37,6 +39,9 @@ class Evaluation:
         metrics, clients = evaluation_columns(engine, messages, *place)
         if messages.per_client:
             metrics |= consensus_columns(engine, messages, *place)
+        if self._also is not None and self._also not in {**metrics, **report.metrics}:
+            values = engine.evaluate(messages, now.memories, "train", report.round, self._clients)
+            metrics[self._also] = named_columns("train", values, engine.setting.task)[0][self._also]
         report.metrics.update(metrics)
         if engine.setting.stream is not None:
             clients = self._predict_arrivals(report, now, clients)

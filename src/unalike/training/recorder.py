@@ -16,8 +16,10 @@ from ..typing import Array, ClientIds
 from .cadence import Cadence
 from .checkpoint import Checkpointer
 from .evaluation import Evaluation
+from .keeper import RoundKeeper
 from .progress import Progress
 from .round_report import RoundReport, round_report
+from .stopping import StopRule
 
 Observer = Callable[[RoundReport, int], None]
 """Called after every round with what happened and the total number of rounds."""
@@ -80,11 +82,15 @@ class Recorder:
         evaluation: Evaluation,
         checkpointer: Checkpointer,
         observer: Observer | None = None,
+        keeper: RoundKeeper | None = None,
+        stop: StopRule | None = None,
     ) -> None:
         self._record, self._engine, self._participation = record, engine, participation
         self._now, self._cadence = now, cadence
         self._describe, self._evaluation, self._checkpointer = describe, evaluation, checkpointer
-        self._observer = observer
+        self._observer, self._keeper, self._stop = observer, keeper, stop
+        self.enough = stop is not None and stop.was_reached(record, now.done)
+        """Whether the model is as good as it was to become."""
         self._waiting: list[TakenStep] = []
         self._last = time.perf_counter()
         if now.done == 0:
@@ -93,6 +99,8 @@ class Recorder:
 
     def add(self, block: Block, outcome: Outcome) -> None:
         """A block was taken; what was taken before it is written meanwhile."""
+        if self._keeper:
+            self._keeper.keep(block.steps[-1], outcome.reports[-1], outcome.state)
         observed = self._observe(block, outcome)
         self._flush()
         now = time.perf_counter()
@@ -112,7 +120,7 @@ class Recorder:
         if stopped:
             self._checkpointer.save()
             raise KeyboardInterrupt
-        if self._now.done < self._cadence.rounds:  # the clock has run out
+        if self._now.done < self._cadence.rounds and not self.enough:  # the clock has run out
             self._write(RoundReport(self._now.done, {}), evaluate=True)
 
     def _observe(self, block: Block, outcome: Outcome) -> list[Observed]:
@@ -144,6 +152,7 @@ class Recorder:
         clients = None
         if evaluate:
             clients = self._evaluation.add_to(report, self._now)
+            self.enough = self._stop is not None and self._stop.is_reached(report.metrics, report.round)
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self._record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self._observer:

@@ -14,7 +14,7 @@ from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
 from ..data import Federation
 from ..data.streams import Stream
-from ..engine import Engine, Setting, engine_registry, reply_template, root_key
+from ..engine import BlockLimits, Engine, Setting, engine_registry, reply_template, root_key
 from ..engine.programs import forget_programs
 from ..errors import ConfigError
 from ..models import Task
@@ -29,11 +29,13 @@ from .divergence import Divergence
 from .evaluation import Evaluation
 from .history import History
 from .interrupts import Interrupts
+from .keeper import RoundKeeper
 from .loop import train_rounds
 from .progress import Progress
 from .recorder import Describe, Observer, Recorder
 from .run import Run
 from .steps import Cohorts, Steps
+from .stopping import StopRule
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
@@ -59,6 +61,8 @@ def train(
     until: float = math.inf,
     initial: State | None = None,
     keep_history: bool = False,
+    stop_at: str | StopRule | None = None,
+    keeper: RoundKeeper | None = None,
     out: Out = None,
     resume: bool = False,
     observer: Observer | None = None,
@@ -70,8 +74,10 @@ def train(
     what the server makes of single uploads before they are mixed (an `engine` that is an object has one of
     its own); `stream` says which rows clients hold in a round. With `out`, the run is a folder that survives
     a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts from a given server state,
-    such as `other_run.history.state(5)`; `keep_history` keeps every version for that. `observer(report,
-    rounds)` is called after every round with what happened in it (`report.round`, `report.metrics`) and how
+    such as `other_run.history.state(5)`; `keep_history` keeps every version for that. With `stop_at`
+    (such as `test_accuracy:0.9`), training ends as soon as that is reached, and it is evaluated after every
+    round unless `evaluate_every` says otherwise. `keeper` is shown every round. `observer(report, rounds)` is
+    called after every round with what happened in it (`report.round`, `report.metrics`) and how
     many rounds are expected, for progress bars and logs.
 
     >>> import unalike
@@ -109,10 +115,14 @@ def train(
             engine.setting.stream.begin(federation, seed, rounds)
     with _closed_on_error(runs_on if isinstance(engine, str) else None):
         ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
+        stop = None if stop_at is None else stop_at if isinstance(stop_at, StopRule) else StopRule.of(stop_at)
+        if stop is not None:
+            stop.check(task)
+            evaluate_every = 1 if evaluate_every is None else evaluate_every
         cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
         folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
         with folder.locked() if folder else nullcontext():
-            return _train(ready, cadence, folder, resume, evaluate_clients, observer)
+            return _train(ready, cadence, folder, resume, evaluate_clients, observer, keeper, stop)
 
 
 def watched_by(who: Participation) -> tuple[str, ...]:
@@ -223,21 +233,32 @@ def _train(
     resume: bool,
     evaluate_clients: int,
     observer: Observer | None,
+    keeper: RoundKeeper | None,
+    stop: StopRule | None,
 ) -> Run:
     engine, who, steps, now, clients = ready
     setting, record = engine.setting, folder.record if folder else Record(":memory:")
     checkpointer = Checkpointer(folder, engine, who, steps, now)
     if resume:
         checkpointer.resume(cadence.rounds, real_jobs=clients.jobs is not None)
+    if keeper is not None:
+        keeper.begin(now.done, now.state)
     with Interrupts() as interrupts:
         if clients.jobs is not None:
             clients.jobs.pause = interrupts.pause
-        limits = choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
+        alone = keeper is not None  # whoever is shown every round gets them one by one
+        limits = (
+            BlockLimits() if alone else choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
+        )
         traffic = (clients.bytes_down, clients.bytes_up)
         describe = Describe(traffic, setting.federation.name, steps.cohorts.notes)
-        evaluation = Evaluation(engine, record, evaluate_clients)
-        recorder = Recorder(record, engine, who, now, cadence, describe, evaluation, checkpointer, observer)
-        train_rounds(Blocks(steps, limits, cadence, now, interrupts), engine, now, recorder)
+        also = stop.metric if stop is not None and stop.split == "train" else None
+        evaluation = Evaluation(engine, record, evaluate_clients, also)
+        recorder = Recorder(
+            *(record, engine, who, now, cadence, describe, evaluation, checkpointer, observer, keeper, stop)
+        )
+        blocks = Blocks(steps, limits, cadence, now, interrupts, lambda: recorder.enough)
+        train_rounds(blocks, engine, now, recorder)
     if folder:
         checkpointer.save()
         folder.save_model(_model_to_keep(now, evaluation.divergence, record))

@@ -21,7 +21,7 @@ from ...errors import ConfigError, RunError, unknown
 from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
 from ..messages import say_data
-from ..screen import LiveRounds, console
+from ..screen import LiveRounds, console, show_rows
 from .run import conclude, run_folder
 
 if TYPE_CHECKING:
@@ -109,16 +109,19 @@ def serve(
     how many nodes to wait for; by default everyone who is allowed.
     """
     from ...deploy import SuperLink, check_flower, read_allowed
+    from ...deploy.forgotten_nodes import RemainingNodes, started_forgetting
     from ...deploy.protection import Protection
     from ...deploy.server import check_servable, ignored, introductions, make_folder, train_nodes
     from ...deploy.streaming_nodes import check_streaming
     from ...experiments.build import check
+    from ...experiments.forget import publish, retraining_folder
 
     check_flower()
     protection = Protection(secure_aggregation, central_dp)
     if resume is not None:
         experiment = _same_experiment(experiment, resume)
     check(experiment.model_copy(update={"engine": "local"}))
+    forgetting = started_forgetting(resume)
     allowed = None if insecure else read_allowed(allow or certificates)
     clients = experiment.clients or (len(allowed) if allowed else 0)
     if not clients:
@@ -151,10 +154,18 @@ def serve(
                 say(line.partition(" ")[2])  # without its own time
             return lines
 
-        with link.open() as post:
+        with link.open() as everyone:
+            post = RemainingNodes(everyone, [] if forgetting is None else forgetting.names)
+            clients = clients if forgetting is None else forgetting.remaining
             told = introductions(post, clients, wait, log, partial(refused_nodes, log))
             # Only now, so that a mistake in anything above leaves nothing on the disk.
-            folder = make_folder(experiment, path, resume is not None, overwrite)
+            going_on, retraining = resume is not None, None
+            if forgetting is None:
+                folder = make_folder(experiment, path, going_on, overwrite)
+            else:
+                told, retraining = forgetting.in_their_places(told), forgetting.retraining()
+                open_until_the_end.enter_context(forgetting.run.folder.locked())
+                folder, going_on = retraining_folder(*forgetting)
             can_go_on("unalike serve --resume", path)
             with LiveRounds(quiet or json) as progress:
                 run, engine = train_nodes(
@@ -163,17 +174,24 @@ def serve(
                     told,
                     folder,
                     patience=patience,
-                    resume=resume is not None,
+                    resume=going_on,
                     observer=progress,
                     refused_nodes=partial(
                         refused_nodes, _silence if json else lambda line: progress.say(_dated(line))
                     ),
                     protection=protection,
                     streaming=streaming,
+                    retraining=retraining,
                 )
+            if forgetting is not None:
+                certificate = publish(*forgetting, run)
             log(f"{engine.hand_over_model(run.message)} of {clients} nodes have the model.")
     # Labels are not known here, so that the report must not count them.
     conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
+    if forgetting is not None:
+        forgetting.run.folder.close()
+    if forgetting is not None and not json:
+        show_rows(certificate.rows(), f"certificate of request {certificate.request}")
 
 
 def join(

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from ...core.run_files import check_free, check_run
+from ...core.run_files import UNLEARNING, check_free, check_run
 from ...errors import RunError
 from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
@@ -68,6 +68,11 @@ def resume(
     if opened.config.get("made_by"):
         raise RunError(
             f"{folder} was made in Python; there, go on with unalike.train(..., out=folder, resume=True)."
+        )
+    if (folder / UNLEARNING / "requests.json").exists():
+        raise RunError(
+            f"clients of {folder} were forgotten; training on would bring them back. A request that was "
+            f"interrupted goes on with `unalike forget {folder} --resume`."
         )
     experiment = make_experiment(opened.config)
     if experiment.engine == "flower":

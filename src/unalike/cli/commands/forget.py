@@ -1,0 +1,126 @@
+"""`unalike forget`: take clients back out of a trained model, with a certificate of what that means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from ...core.run_files import check_run
+from ...errors import ConfigError
+from ..interrupted import can_go_on
+from ..screen import LiveRounds, console, print_json, show_rows, show_summary
+
+if TYPE_CHECKING:
+    from ...experiments.forget import Forgotten
+
+
+def forget(
+    folder: Path = typer.Argument(..., help="The run folder, of a run with --unlearning."),
+    client: list[str] = typer.Option([], "--client", help="Client to forget, by name; may be repeated."),
+    epsilon: float = typer.Option(1.0, help="How much likelier any outcome may be with the client."),
+    delta: float = typer.Option(0.01, help="Probability with which that may fail."),
+    sigma: float = typer.Option(0.05, help="Deviation of the noise that hides what is left."),
+    calibration: Literal["exact", "classic"] = typer.Option(
+        "exact", help="How noise follows from the budget; classic is a theorem below epsilon 1 only."
+    ),
+    rule: Literal["max", "group", "path"] = typer.Option(
+        "max", help="What must be hidden: each client alone, all together, or along all retrainings."
+    ),
+    rounds: int | None = typer.Option(
+        None, min=0, help="Rounds to retrain at most.", show_default="as the run was trained"
+    ),
+    stop_at: str | None = typer.Option(
+        None, help="Stop as soon as a metric is reached.", show_default="as the run was trained"
+    ),
+    quality: bool = typer.Option(
+        False, "--quality", help="Measure on the client's own rows what is left of it."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would happen, and change nothing."),
+    resume: bool = typer.Option(False, "--resume", help="Go on with a request that was interrupted."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Forget clients: start again from a model that holds little of them, add noise, retrain without them.
+
+    Example: unalike forget runs/digits-fedavg-seed0 --client 3 --epsilon 1 --delta 0.01 --sigma 0.05
+    """
+    check_run(folder)
+    if resume and (client or dry_run):
+        raise ConfigError("--resume goes on with the request that was interrupted; leave out the others.")
+    from ...experiments.forget import forget as forget_clients
+    from ...experiments.forget import prepare_nodes, resume_forgetting
+    from ...trust.unlearning.calibration import Budget
+
+    if _is_served(folder):
+        budget = Budget(epsilon, delta, sigma, calibration)
+        if dry_run:
+            _say_plan(folder, client, budget, rule, (rounds, stop_at), json)
+            return
+        if quality:
+            raise ConfigError("--quality needs the client's rows, which are at its node.")
+        request = prepare_nodes(folder, client, budget, rule=rule, rounds=rounds, stop_at=stop_at)
+        words = f"retrain with the nodes that remain: unalike serve --resume {folder}"
+        if json:
+            print_json({"request": request.number, "stage": request.stage, "next": words})
+        else:
+            console.print(f"Every model that holds too much of {', '.join(request.names)} is erased; {words}")
+        return
+    if resume:
+        with LiveRounds(quiet or json, "retraining") as progress:
+            _conclude(resume_forgetting(folder, progress), json)
+        return
+    budget = Budget(epsilon, delta, sigma, calibration)
+    if dry_run:
+        _say_plan(folder, client, budget, rule, (rounds, stop_at), json)
+        return
+    can_go_on("unalike forget --resume", folder)
+    with LiveRounds(quiet or json, "retraining") as progress:
+        done = forget_clients(
+            folder,
+            client,
+            budget,
+            rule=rule,
+            rounds=rounds,
+            stop_at=stop_at,
+            quality=quality,
+            observer=progress,
+        )
+    _conclude(done, json)
+
+
+def _is_served(folder: Path) -> bool:
+    """Whether the run's clients are elsewhere."""
+    from ...runs import RunFolder
+
+    with RunFolder.open(folder, read_only=True) as opened:
+        return opened.config.get("engine") == "flower"
+
+
+def _say_plan(folder: Path, client: list[str], budget: Any, rule: Any, length: Any, json: bool) -> None:
+    from ...experiments.forget import refuse_pending
+    from ...experiments.forget_plan import describe, open_run, plan_request
+
+    run = open_run(folder, read_only=True)
+    refuse_pending(run)
+    facts = describe(run, plan_request(run, client, budget, rule, *length))
+    if json:
+        print_json(facts)
+        return
+    show_summary({k: v for k, v in facts.items() if v is not None}, "what forgetting would do")
+    console.print("Nothing was changed. Where it restarts depends on the client's rows: do not publish it.")
+
+
+def _conclude(done: Forgotten, json: bool) -> None:
+    """Print the certificate."""
+    certificate = done.certificate
+    if json:
+        print_json({**certificate.as_dict(), **({"quality": done.quality} if done.quality else {})})
+    else:
+        show_rows(certificate.rows(), f"certificate of request {certificate.request}")
+        if done.quality:
+            shown = {k: "not in time" if v is None else v for k, v in done.quality.items()}
+            show_summary(shown, "on the clients' own rows (measured, not guaranteed)")
+    if done.run.folder is not None:
+        done.run.folder.close()

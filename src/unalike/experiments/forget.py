@@ -1,0 +1,237 @@
+"""How is a client forgotten?  (Informed federated unlearning, for one request or a sequence of them.)
+
+    plan      the last model that holds no more of the client than the noise can hide
+    erase     every model after it, and the published one
+    noise     theta + sigma z, drawn once, never stored by itself
+    retrain   on the remaining clients, who keep their numbers and draws
+    publish   certificate and model
+
+Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
+(2024). Each stage is noted in a journal before the next begins: a request that was interrupted goes on where
+it was, and until it is finished the folder has no model.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.run_files import CHECKPOINTS, CONFIG, MODEL
+from ..data import Federation
+from ..engine import root_key
+from ..errors import RunError
+from ..participation import Full, Remaining, Renormalized
+from ..runs import RunFolder, load_tensors
+from ..runs.atomic import remove_leftovers
+from ..training.recorder import Observer
+from ..training.run import Run
+from ..training.train import train
+from ..trust.unlearning.calibration import Budget
+from ..trust.unlearning.certificate import Certificate, certify, model_digest
+from ..trust.unlearning.noise import add_noise
+from ..trust.unlearning.oracle import Rule
+from ..trust.unlearning.requests import Request
+from .assumptions import training_assumptions
+from .build import make_aggregator, make_algorithm, make_federation, make_task
+from .build_unlearning import measured
+from .forget_plan import ForgettingRun, open_run, plan_request
+from .forgetting_quality import measure_after, measure_before
+
+
+class Forgotten(NamedTuple):
+    """What a finished request leaves."""
+
+    certificate: Certificate
+    run: Run
+    """The retraining."""
+    quality: dict[str, Any] | None = None
+    """What was measured on the clients' own rows, if that was asked for."""
+
+
+def forget(
+    path: str | Path,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+    quality: bool = False,
+    observer: Observer | None = None,
+) -> Forgotten:
+    """Forget clients of the run in a folder, and publish the retrained model with its certificate; `quality`
+    also measures what is left on the clients' own rows."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        check_simulated(run)
+        refuse_pending(run)
+        request = plan_request(run, names, budget, rule, rounds, stop_at)
+        federation = read_rows(run)  # before anything is erased, because it may fail
+        run.log.write(request)
+        if quality:
+            measure_before(run, request)
+        return _finish(run, request, federation, observer)
+
+
+def prepare_nodes(
+    path: str | Path,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+) -> Request:
+    """The first stages for a run with real clients: after them, `unalike serve --resume` retrains with those
+    that remain. A request that was interrupted before it could start goes on when no client is named."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        request = run.log.pending
+        if request is None or names:
+            refuse_pending(run)
+            request = plan_request(run, names, budget, rule, rounds, stop_at)
+            run.log.write(request)
+        if request.stage == "planned":
+            erase(run, request)
+            request = start_again(run, request)
+        return request
+
+
+def check_simulated(run: ForgettingRun) -> None:
+    """Raise for a run whose clients are elsewhere."""
+    if run.experiment.engine == "flower":
+        raise RunError(
+            f"the clients of {run.path} are elsewhere; use `unalike forget`, then `unalike serve`."
+        )
+
+
+def resume_forgetting(path: str | Path, observer: Observer | None = None) -> Forgotten:
+    """Go on with a request that was interrupted."""
+    run = open_run(path)
+    with run.folder, run.folder.locked():
+        request = run.log.pending
+        if request is None:
+            raise RunError(f"nothing is being forgotten in {path}.")
+        check_simulated(run)
+        return _finish(run, request, read_rows(run), observer)
+
+
+def refuse_pending(run: ForgettingRun) -> None:
+    """Raise while another request is not finished."""
+    pending = run.log.pending
+    if pending is not None:
+        raise RunError(
+            f"{run.path} is forgetting {', '.join(pending.names)}; go on with `unalike forget {run.path} "
+            "--resume`."
+        )
+
+
+def read_rows(run: ForgettingRun) -> Federation:
+    """The clients that the run was trained on."""
+    federation = make_federation(run.experiment)
+    if tuple(federation.name(i) for i in range(len(federation))) != run.names:
+        raise RunError(f"the data are not those that {run.path} was trained on: its clients differ.")
+    return federation
+
+
+def _finish(
+    run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None
+) -> Forgotten:
+    if request.stage == "planned":
+        erase(run, request)
+        request = start_again(run, request)
+    trained = retrain(run, request, federation, observer)
+    certificate = publish(run, request, trained)
+    return Forgotten(certificate, trained, measure_after(run, request, trained))
+
+
+def erase(run: ForgettingRun, request: Request) -> None:
+    """Erase every model that holds more of the clients than may be left, the published one first."""
+    run.folder.finished = False
+    for name in (MODEL, "report.html"):
+        (run.path / name).unlink(missing_ok=True)
+    remove_leftovers(run.path)  # a writer that was killed may have left a model
+    for folder in (run.path / CHECKPOINTS, run.path / "plots"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for number in range(1, request.number):
+        (run.retraining(number) / MODEL).unlink(missing_ok=True)
+        shutil.rmtree(run.retraining(number) / CHECKPOINTS, ignore_errors=True)
+    for number in range(request.restart.branch + 1, request.number):
+        run.branch(number).erase_after(-1)
+    run.branch(request.restart.branch).erase_after(request.restart.round)
+
+
+def start_again(run: ForgettingRun, request: Request) -> Request:
+    """Write the model with its noise, from which training starts again; it is drawn once."""
+    node = request.restart
+    noise = partial(add_noise, sigma=request.budget.sigma)
+    run.branch(request.number).start_from(run.branch(node.branch), node.round, noise)
+    return run.log.advance(request, "started")
+
+
+def retrain(
+    run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None = None
+) -> Run:
+    """Train on the remaining clients from the model with noise, into a run folder of its own."""
+    experiment = run.experiment
+    task = make_task(experiment, federation)
+    algorithm = make_algorithm(experiment)
+    branch = run.branch(request.number)
+    out, going_on = retraining_folder(run, request)
+    template = algorithm.prepare(task, federation).init(task, root_key(experiment.seed, "init"))
+    return train(
+        federation.without_rows(run.log.forgotten),
+        task,
+        algorithm,
+        rounds=request.rounds,
+        seed=experiment.seed,
+        participation=remaining_clients(run),
+        engine=experiment.engine,
+        devices=experiment.devices,
+        aggregator=measured(experiment, make_aggregator(experiment, len(federation))),
+        evaluate_every=experiment.evaluate_every,
+        evaluate_clients=experiment.evaluate_clients,
+        checkpoint_every=experiment.checkpoint_every,
+        initial=branch.state(0, template),
+        stop_at=request.stop_at,
+        keeper=branch,
+        out=out,
+        resume=going_on,
+        observer=observer,
+    )
+
+
+def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, bool]:
+    """The run folder of a retraining, and whether it goes on there."""
+    path, experiment = run.retraining(request.number), run.experiment
+    if (path / CONFIG).exists():
+        return RunFolder.open(path), True
+    settings = {**experiment.model_dump(), "rounds": request.rounds, "stop_at": request.stop_at}
+    return RunFolder.create(path, settings), False
+
+
+def remaining_clients(run: ForgettingRun) -> Remaining:
+    """Everyone, or as many as before, but nobody who was forgotten."""
+    each = run.experiment.per_round
+    return Remaining(Full() if each is None else Renormalized(per_round=each), list(run.log.forgotten))
+
+
+def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
+    """Write the certificate, then the model, then that the request is finished."""
+    # As it was saved: where training has diverged, that is the last model that was sound.
+    model, _ = load_tensors(run.retraining(request.number) / MODEL)
+    certificate = certify(
+        request,
+        len(run.log.forgotten),
+        training_assumptions(run.experiment, trained.setting.federation, request.mode),
+        model_digest(model),
+        trained.rounds,
+    )
+    certificate.save(run.home / f"certificate-{request.number}.json")
+    run.folder.save_model(model, {"forgotten": str(len(run.log.forgotten)), "digest": certificate.digest})
+    run.log.advance(request, "finished")
+    run.folder.finished = True
+    return certificate

@@ -1,0 +1,205 @@
+"""Where would training start again without a client, and what would that cost?  (Plans of requests.)
+
+Nothing is changed here: a plan is what `unalike forget --dry-run` shows, and what a request begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.catalogue import separate
+from ..core.run_files import MODEL, UNLEARNING, check_run
+from ..core.spec import Spec
+from ..errors import ConfigError, RunError, unknown
+from ..runs import RunFolder, load_tensors
+from ..training.stopping import StopRule
+from ..trust.unlearning.calibration import Budget
+from ..trust.unlearning.certificate import model_digest
+from ..trust.unlearning.history import BranchHistory, client_names, first_importance
+from ..trust.unlearning.oracle import RULES, Node, Rule, check_path, extend_path, select_restart
+from ..trust.unlearning.requests import Request, RequestLog
+from ..trust.unlearning.sensitivity import Ledger
+from ..typing import Float64s
+from .build import make_algorithm
+from .build_unlearning import LedgerTerms, branch_history, ledger_terms
+from .config import DEFAULT_ROUNDS, Experiment, make_experiment
+
+
+@dataclass
+class ForgettingRun:
+    """A run that kept what forgetting needs; no data are read for it."""
+
+    folder: RunFolder
+    experiment: Experiment
+    names: tuple[str, ...]
+    """What clients are called, in the order of their numbers."""
+    terms: LedgerTerms
+    log: RequestLog
+
+    @property
+    def path(self) -> Path:
+        """Where the run is."""
+        return self.folder.path
+
+    @property
+    def home(self) -> Path:
+        """Where models and norms are kept."""
+        return self.path / UNLEARNING
+
+    def branch(self, number: int) -> BranchHistory:
+        """The models and norms of a training: 0 for the first, r for the retraining of request r."""
+        return branch_history(self.experiment, self.path, number, self.terms, self.importance(number))
+
+    def importance(self, number: int) -> Float64s:
+        """What clients weigh in the training of a branch: those that were forgotten before, nothing."""
+        weights = first_importance(self.home / "branch-0").copy()
+        weights[[client for request in self.log.requests[:number] for client in request.clients]] = 0
+        return weights / weights.sum()
+
+    def ledger(self, number: int) -> Ledger:
+        """The ledger of a branch."""
+        return self.branch(number).ledger(self.terms.server_rate, self.terms.discount)
+
+    def retraining(self, number: int) -> Path:
+        """The run folder in which request `number` is retrained."""
+        return self.home / f"retraining-{number}"
+
+
+def open_run(path: str | Path, *, read_only: bool = False) -> ForgettingRun:
+    """The run in a folder, if it kept what forgetting needs."""
+    folder = Path(path)
+    check_run(folder)
+    opened = RunFolder.open(folder, read_only=read_only)
+    experiment = experiment_of_run(opened)
+    if not (folder / UNLEARNING / "branch-0" / "round-000000.safetensors").is_file():
+        raise RunError(f"{folder} has no history any more, so nothing can be forgotten from it.")
+    terms = ledger_terms(experiment, make_algorithm(experiment))
+    log = RequestLog(folder / UNLEARNING)
+    return ForgettingRun(opened, experiment, client_names(folder / UNLEARNING / "branch-0"), terms, log)
+
+
+def experiment_of_run(folder: RunFolder) -> Experiment:
+    """What a run was asked to do, if it kept a ledger."""
+    if folder.config.get("made_by"):
+        raise RunError(f"{folder.path} was made in Python; forget clients of runs of `unalike run`.")
+    experiment = make_experiment(folder.config)
+    if experiment.unlearning is None:
+        raise RunError(
+            f"{folder.path} kept neither ledger nor history, so nothing can be proven of it; train with "
+            "--unlearning full (or grid:10) to switch them on."
+        )
+    return experiment
+
+
+def plan_request(
+    run: ForgettingRun,
+    names: Sequence[str],
+    budget: Budget,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+) -> Request:
+    """Where training starts again without these clients; nothing is changed."""
+    clients = check_clients(run, names)
+    if rule not in RULES:
+        raise unknown("rule", rule, RULES)
+    if stop_at is not None:
+        check_stop(run.experiment, stop_at)
+    if not run.folder.finished and not run.log.requests:
+        raise RunError(f"{run.path} is not finished; finish it first with `unalike resume {run.path}`.")
+    newest = len(run.log.requests)
+    branches = {*(node.branch for node in run.log.nodes), newest}
+    ledgers = {branch: run.ledger(branch) for branch in branches}
+    tables = {branch: _watched(run, ledgers[branch], clients, rule) for branch in branches}
+    limit = budget.largest_sensitivity
+    allowed = select_restart(tables, run.log.nodes, limit, path=rule == "path")
+    start = Node(allowed.branch, max(n for n in run.branch(allowed.branch).states() if n <= allowed.round))
+    nodes = extend_path(run.log.nodes, start)
+    gone = np.array([*run.log.forgotten, *clients])
+    held = {node: ledgers[node.branch].sensitivity(run.terms.mode)[node.round, gone] for node in nodes}
+    check_path(nodes, held, max([limit, *(one.budget.largest_sensitivity for one in run.log.requests)]))
+    each = np.array([held[node][-len(clients) :] for node in nodes])  # nodes x clients of this request
+    asked = run.experiment.rounds_to_train
+    return Request(
+        number=newest + 1,
+        names=tuple(names),
+        clients=tuple(clients),
+        budget=budget,
+        rule=rule,
+        mode=run.terms.mode,
+        nodes=nodes,
+        sensitivities=tuple((each.sum(axis=0) if rule == "path" else each.max(axis=0)).tolist()),
+        noises=1 if rule == "path" else max(1, int((each > 0).sum(axis=0).max())),
+        rounds_before=len(ledgers[newest].deviations),
+        rounds=rounds if rounds is not None else DEFAULT_ROUNDS if asked is None else asked,
+        stop_at=stop_at if stop_at is not None else run.experiment.stop_at,
+        digest_before=present_digest(run.path),
+        asked_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _watched(run: ForgettingRun, ledger: Ledger, clients: list[int], rule: Rule) -> Float64s:
+    """What must stay below the limit after every round of a branch."""
+    if rule == "group":
+        return ledger.group_sensitivity(run.terms.mode, np.array(clients))
+    return ledger.sensitivity(run.terms.mode)[:, clients]
+
+
+def check_stop(experiment: Experiment, stop_at: str) -> None:
+    """Raise for a stopping rule that cannot be followed, before anything is erased."""
+    rule = StopRule.of(stop_at)
+    measured = separate(experiment.metrics) if experiment.metrics else ["accuracy", "rmse"]
+    names = ["loss", *(Spec.parse(words).name for words in measured)]
+    if rule.metric.removeprefix(f"{rule.split}_") not in names:
+        raise ConfigError(f"stop_at cannot follow {rule.metric!r}: measured are {', '.join(names)}.")
+
+
+def check_clients(run: ForgettingRun, names: Sequence[str]) -> list[int]:
+    """The numbers of clients, if all can be forgotten."""
+    known = {name: i for i, name in enumerate(run.names)}
+    if not names:
+        raise ConfigError("say which client to forget.")
+    for name in names:
+        if name not in known:
+            raise unknown("client", name, known)
+        if known[name] in run.log.forgotten:
+            raise ConfigError(f"client {name} was forgotten already.")
+    if len(set(names)) < len(names):
+        raise ConfigError("a client is named twice.")
+    left = len(run.names) - len(run.log.forgotten) - len(names)
+    if left < 1:
+        raise ConfigError("nobody would be left to train on; delete the run folder instead.")
+    return [known[name] for name in names]
+
+
+def present_digest(path: Path) -> str | None:
+    """The digest of the model that is published now."""
+    model = path / MODEL
+    return model_digest(load_tensors(model)[0]) if model.exists() else None
+
+
+def describe(run: ForgettingRun, request: Request) -> dict[str, Any]:
+    """What a request would do and cost; for the owner of the run, not for the public."""
+    branch, kept = request.restart
+    erased = [len(run.branch(b).rounds()) for b in range(branch + 1, request.number)]
+    entries = sum(tensor.size for tensor in run.branch(branch).parameters(kept).values())
+    return {
+        "client": ", ".join(request.names),
+        "restart": f"branch {branch}, round {kept}",
+        "rounds_of_the_present_training": request.rounds_before,
+        "models_to_erase": sum(erased) + len(run.branch(branch).rounds()) - kept - 1,
+        "rounds_to_retrain_at_most": request.rounds,
+        "stop_at": request.stop_at,
+        "sensitivity": max(request.sensitivities),
+        "largest_sensitivity": request.budget.largest_sensitivity,
+        "norm_of_the_noise": request.budget.sigma * float(np.sqrt(entries)),
+        "ledger": request.mode,
+        "rule": request.rule,
+        "calibration": request.budget.calibration,
+    }

@@ -1,0 +1,165 @@
+"""Was a client really forgotten, and what did that save?  (Quality of unlearning, measured on its own rows.)
+
+    residual accuracy     on the client's training rows, before and after; the yardstick is a model that never
+                          saw them, not zero
+    membership test       the chance that a training row of the client has a smaller loss than one of its test
+                          rows (Yeom et al., "Privacy Risk in Machine Learning", 2018): 0.5 tells nothing
+    relearning time       rounds of training with the client until its accuracy is what it was before
+    saved                 rounds and bytes of the retraining against those of the training that it replaces
+
+These are measurements, not guarantees: a client may pass all of them and still be in the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from ..core.run_files import MODEL
+from ..data import Federation, Split
+from ..engine import root_key
+from ..models import Task
+from ..participation import Full, Renormalized
+from ..runs import load_tensors, restore
+from ..runs.atomic import write_bytes
+from ..timing import Step
+from ..training.run import Run
+from ..training.train import train
+from ..trust.unlearning.requests import Request
+from ..typing import Array, Float64s, Params, State
+from .build import make_algorithm, make_federation, make_task
+from .forget_plan import ForgettingRun
+
+MOST_RELEARNING = 20
+"""Rounds after which relearning is given up."""
+
+
+@dataclass(frozen=True)
+class OwnRows:
+    """The rows of the clients of a request, which only their owners and a simulation have."""
+
+    federation: Federation
+    task: Task
+    clients: tuple[int, ...]
+
+    @classmethod
+    def of(cls, run: ForgettingRun, clients: Sequence[int]) -> OwnRows:
+        """The rows of some clients of a simulated run."""
+        federation = make_federation(run.experiment)
+        return cls(federation, make_task(run.experiment, federation), tuple(clients))
+
+    def measure(self, params: Params) -> dict[str, float]:
+        """Residual accuracy (where there are classes) and loss, and what a membership test sees."""
+        train, test = (part.take(self.clients) for part in (self.federation.train, self.federation.test))
+        members, others = self._losses(params, train), self._losses(params, test)
+        found = {"loss": float(members.mean()), "membership": membership(members, others)}
+        return {**self.accuracy(params), **found}
+
+    def accuracy(self, params: Params) -> dict[str, float]:
+        """Accuracy on the training rows, where there are classes."""
+        if not self.federation.classes:
+            return {}
+        part = self.federation.train.take(self.clients)
+        outputs = np.asarray(self.task.model.apply(params, jnp.asarray(part.x)))
+        return {"accuracy": float((outputs.argmax(-1) == part.y).mean())}
+
+    def _losses(self, params: Params, part: Split) -> Float64s:
+        if not len(part.y):
+            return np.zeros(0)
+        outputs = self.task.model.apply(params, jnp.asarray(part.x))
+        return np.asarray(self.task.sample_loss(outputs, jnp.asarray(part.y)), np.float64).reshape(-1)
+
+
+def membership(members: Array, others: Array) -> float:
+    """The chance that a member's loss is the smaller one, ties counting half; NaN where one has no rows.
+
+    >>> membership(np.array([0.1, 0.2]), np.array([0.3])), membership(np.ones(3), np.ones(2))
+    (1.0, 0.5)
+    """
+    if not len(members) or not len(others):
+        return float("nan")
+    ranks = rankdata(np.concatenate([members, others]))
+    larger = ranks[: len(members)].sum() - len(members) * (len(members) + 1) / 2
+    return float(1 - larger / (len(members) * len(others)))
+
+
+def measure_before(run: ForgettingRun, request: Request) -> None:
+    """Measure the published model, while it is there, and write it beside the journal."""
+    rows = OwnRows.of(run, request.clients)
+    algorithm = make_algorithm(run.experiment).prepare(rows.task, rows.federation)
+    template = algorithm.broadcast(rows.task, algorithm.init(rows.task, root_key(0, "init")))
+    params = restore(template, load_tensors(run.path / MODEL)[0])
+    _write(run, request, {"before": rows.measure(params)})
+
+
+def measure_after(run: ForgettingRun, request: Request, trained: Run) -> dict[str, Any] | None:
+    """Measure the retrained model, and how soon the clients would be learned again; None where nothing was
+    measured before."""
+    path = run.home / f"quality-{request.number}.json"
+    if not path.exists():
+        return None
+    before = json.loads(path.read_text(encoding="utf-8"))["before"]
+    rows = OwnRows.of(run, request.clients)
+    metrics = trained.metrics()
+    sent = float(np.nansum(metrics["bytes_up"]) + np.nansum(metrics["bytes_down"]))
+    each = sent / max(trained.rounds, 1)
+    found = {
+        "before": before,
+        "after": rows.measure(trained.message),
+        "rounds": trained.rounds,
+        "rounds_saved": request.rounds_before - trained.rounds,
+        "bytes": sent,
+        "bytes_saved": each * (request.rounds_before - trained.rounds),
+        "relearning_rounds": relearning_rounds(run, rows, trained.state, before.get("accuracy")),
+    }
+    _write(run, request, found)
+    return found
+
+
+class _Accuracies:
+    """A keeper that measures the clients' own accuracy after every round."""
+
+    def __init__(self, rows: OwnRows) -> None:
+        self._rows = rows
+        self.values: list[float] = []
+
+    def begin(self, done: int, state: State) -> None:
+        """The model before the first round."""
+        self.values = [self._rows.accuracy(state["params"])["accuracy"]]
+
+    def keep(self, step: Step, report: Mapping[str, ArrayLike], state: State) -> None:
+        """The model after a round."""
+        self.values.append(self._rows.accuracy(state["params"])["accuracy"])
+
+
+def relearning_rounds(run: ForgettingRun, rows: OwnRows, state: State, accuracy: float | None) -> int | None:
+    """Rounds of training with everybody until the clients' accuracy is back; None if it is not in time."""
+    if accuracy is None:
+        return None
+    experiment, kept = run.experiment, _Accuracies(rows)
+    each = experiment.per_round
+    train(
+        rows.federation,
+        rows.task,
+        make_algorithm(experiment),
+        rounds=MOST_RELEARNING,
+        seed=experiment.seed,
+        participation=Full() if each is None else Renormalized(per_round=each),
+        evaluate_every=0,
+        initial=state,
+        keeper=kept,
+    )
+    reached = [n for n, value in enumerate(kept.values) if value >= accuracy]
+    return reached[0] if reached else None
+
+
+def _write(run: ForgettingRun, request: Request, found: Mapping[str, Any]) -> None:
+    words = json.dumps(found, indent=2)
+    write_bytes(run.home / f"quality-{request.number}.json", words.encode())

@@ -1,0 +1,1 @@
+"""The published claims on provable unlearning, as a study."""
