@@ -25,7 +25,8 @@ from ...trust.behaviours import Rehearsal
 from ...trust.monitor import Book, Monitor, Verdict
 from ...trust.monitor.challenge import challenge
 from ...trust.monitor.decisions import raise_flags
-from ..study import Claim, at_most
+from ...typing import Float64s
+from ..study import Claim, at_least, at_most
 from .data import HONEST, Shards, shards, with_free_riders
 from .races import Race
 
@@ -58,7 +59,18 @@ def fair_claims(data: Shards, seeds: int, rounds: int) -> Iterator[Claim]:
 
 
 def caught_claims(data: Shards, seeds: int) -> Iterator[Claim]:
-    """Plain free-riders are seen at once, disguised ones after a window."""
+    """Plain free-riders are seen at once, disguised ones after a window; how well signals tell both apart."""
+    books = [
+        ridden(Race(data, FedAvg, draw=seed), kind, WINDOW)[1] for seed in range(seeds) for kind in DISGUISES
+    ]
+    for signal, words in (
+        ("consecutive", "cosine of consecutive updates"),
+        ("normal", "distance to a Normal"),
+    ):
+        means = np.array([getattr(book.evidence(), signal) for book in books])
+        area = roc_area(means[:, :HONEST].ravel(), means[:, HONEST])
+        claim = f"{data.name}: area under the ROC curve of the mean {words}, {means.size} clients"
+        yield at_least("F17", claim, [area], 0.99)
     for words, kinds, limit in (("plain", ("plain",), 1), ("disguised", DISGUISES, WINDOW)):
         found = []
         for seed in range(seeds):
@@ -148,6 +160,16 @@ def caught_in(run: Run, book: Book) -> float:
     known = ("client quarantined", "client excluded")
     rounds = [e["round"] for e in run.events() if e["kind"] in known and e["client"] == HONEST]
     return float(min(rounds, default=np.inf))
+
+
+def roc_area(fair: Float64s, riding: Float64s) -> float:
+    """The share of pairs in which a fair client has the larger value, ties by half.
+
+    >>> roc_area(np.array([0.9, 0.5]), np.array([0.1, 0.5]))
+    0.875
+    """
+    apart = fair[:, None] - riding[None, :]
+    return float(((apart > 0) + 0.5 * (apart == 0)).mean())
 
 
 def shuffled(federation: Federation, seed: int) -> Federation:
