@@ -36,7 +36,7 @@ OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile")
 """Numbers that are good in the direction of the metric they are taken of."""
 SHARED = (
     *("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "unseen"),
-    *("importance", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
+    *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
 )
 """Settings that make a comparison fair because all methods share them."""
 
