@@ -20,6 +20,8 @@ NOT_PROMISED = {
     "fem-omd": WEIGHTS_MOVE,
     "clustered-fl": NUMBERED,  # clusters and models are numbered by clients
     "mocha": NUMBERED,
+    "gifair": NUMBERED,  # multipliers are listed by clients
+    "gifair-per": NUMBERED,
 }
 SETTINGS = {
     "fedem": {"components": 2},

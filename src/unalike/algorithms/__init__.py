@@ -17,6 +17,8 @@ from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
 from .fem_omd import FemOMD, GaussianFemOMD
+from .gifair import Gifair
+from .gifair_per import GifairPer
 from .ifca import IFCA
 from .knnper import KNNPer
 from .l2sgd import L2SGD
@@ -59,6 +61,8 @@ __all__ = [
     "FedYogi",
     "FemOMD",
     "GaussianFemOMD",
+    "Gifair",
+    "GifairPer",
     "KNNPer",
     "Local",
     "LocalWork",
