@@ -22,6 +22,9 @@ NOT_PROMISED = {
     "mocha": NUMBERED,
     "gifair": NUMBERED,  # multipliers are listed by clients
     "gifair-per": NUMBERED,
+    "gifair+": NUMBERED,
+    "term-group": NUMBERED,
+    "afl": NUMBERED,
 }
 SETTINGS = {
     "fedem": {"components": 2},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError
-from unalike.algorithms import FedAvg, Gifair, GifairPer, LocalWork
+from unalike.algorithms import FedAvg, FedAvgPlus, Gifair, GifairPer, GifairPlus, LocalWork
 from unalike.core.pytrees import largest_difference
 
 from . import naive
@@ -120,3 +120,14 @@ def test_lambda_at_its_maximum_is_refused_before_training(grouped, task):
 def test_bad_settings_are_refused(method, settings, words):
     with pytest.raises(ConfigError, match=words):
         method(**settings)
+
+
+def test_fine_tuning_starts_from_the_common_model(grouped, task):
+    """Tuned models are those of FedAvg+ where lam is zero, and the common one is not touched by tuning."""
+    tuned = [
+        naive.train(grouped, task, method, 2).evaluate("train")["loss"]
+        for method in (FedAvgPlus(work=WORK), GifairPlus(work=WORK, rho=0.0))
+    ]
+    assert np.allclose(*tuned, atol=1e-6)
+    common = [naive.train(grouped, task, method(work=WORK, rho=0.9), 2) for method in (Gifair, GifairPlus)]
+    assert largest_difference(*(run.state["params"] for run in common)) == 0

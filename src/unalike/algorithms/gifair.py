@@ -1,5 +1,5 @@
-"""GIFAIR: clients of groups with large losses take larger steps, so that groups come closer (Yue, Nouiehed, Al
-Kontar, GIFAIR-FL: A Framework for Group and Individual Fairness in Federated Learning, 2022).
+"""GIFAIR: clients of groups with large losses take larger steps, so that groups come closer (Yue, Nouiehed,
+Al Kontar, GIFAIR-FL: A Framework for Group and Individual Fairness in Federated Learning, 2022).
 
     minimise  sum_k p_k F_k(w) + lam sum_{i<j} |L_i(w) - L_j(w)|         L_i: mean loss of group i's clients
     server:   c_k <- lam r_k / (p_k |A_k|)     r_k: groups of smaller loss less groups of larger loss
@@ -27,7 +27,7 @@ from ..typing import Memory, Message, Params, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.fair_weights import ClientGroups, choose_lambda, client_groups
+from .shared.fair_weights import NOBODY, ClientGroups, choose_lambda, client_groups
 from .shared.last_losses import (
     mean_loss,
     report_loss,
@@ -36,8 +36,6 @@ from .shared.last_losses import (
     updated_losses,
 )
 from .shared.local_sgd import Trained, local_sgd
-
-NOBODY = ClientGroups((), (), ())
 
 
 @algorithm_registry.add("gifair")

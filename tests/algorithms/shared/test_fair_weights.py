@@ -71,7 +71,7 @@ def test_scores_are_signs_of_differences(losses):
 
 def test_lambda_beyond_its_maximum_is_refused_with_the_maximum():
     for lam in (GOLDEN.largest_lambda(), 1.0):
-        with pytest.raises(ConfigError, match="below 0.0697674"):
+        with pytest.raises(ConfigError, match=r"below 0\.0697674"):
             choose_lambda(GOLDEN, 0.5, lam)
     assert choose_lambda(GOLDEN, 0.5, 0.06) == 0.06
 

@@ -52,7 +52,7 @@ class ClientGroups:
     @property
     def totals(self) -> Float64s:
         """What the clients of each group count together."""
-        return np.bincount(self._numbers, self.importance, self.count)
+        return np.bincount(self._numbers, np.asarray(self.importance), self.count).astype(np.float64)
 
     @property
     def _numbers(self) -> Int64s:
@@ -79,6 +79,10 @@ class ClientGroups:
         scores = rank_scores(self.mean_losses(losses))[self._numbers]
         shares = self.shares
         return 1.0 + scores * jnp.asarray(np.where(shares > 0, lam / np.where(shares > 0, shares, 1.0), 0.0))
+
+
+NOBODY = ClientGroups((), (), ())
+"""Before a method is made ready for its clients."""
 
 
 def rank_scores(losses: jax.Array) -> jax.Array:
