@@ -81,7 +81,7 @@ def group_numbers(groups: Sequence[str]) -> tuple[tuple[str, ...], Int64s]:
     >>> names, numbers.tolist()
     (('north', 'south'), [1, 0, 1])
     """
-    names, numbers = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    names, numbers = np.unique(np.array(list(groups), dtype=str), return_inverse=True)
     return tuple(str(name) for name in names), numbers.astype(np.int64)
 
 
