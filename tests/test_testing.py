@@ -20,6 +20,11 @@ NOT_PROMISED = {
     "fem-omd": WEIGHTS_MOVE,
     "clustered-fl": NUMBERED,  # clusters and models are numbered by clients
     "mocha": NUMBERED,
+    "gifair": NUMBERED,  # multipliers are listed by clients
+    "gifair-per": NUMBERED,
+    "gifair+": NUMBERED,
+    "term-group": NUMBERED,
+    "afl": NUMBERED,
 }
 SETTINGS = {
     "fedem": {"components": 2},

@@ -28,7 +28,7 @@ SMALL = {
     **{"rounds": 2, "steps": 2, "devices": 1, "evaluate_every": 0},
 }
 CLASSES, NUMBERS = (
-    SimpleNamespace(classes=classes, name=lambda i: f"clinic {i}", metrics=metrics_for(classes))
+    SimpleNamespace(classes=classes, name=lambda i: f"clinic {i}", metrics=metrics_for(classes), groups=None)
     for classes in (10, None)
 )
 """Federations that are tasks as well: all that is asked of both is what classes and metrics there are."""

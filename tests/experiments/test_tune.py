@@ -20,6 +20,8 @@ from unalike.experiments.tune import (
     applied,
     at_the_edge,
     candidates,
+    check_choice,
+    fairest_first,
     final_federation,
     ranked,
     search_space,
@@ -201,7 +203,8 @@ def stubbed(monkeypatch, scores):
     def run(experiment, *, federation, **_):
         asked.append((experiment, federation))
         column = np.array([np.nan, scores[len(asked) - 1]])
-        return SimpleNamespace(metrics=lambda: {"validation_accuracy": column})
+        each = {"validation_accuracy": column[1:], "validation_samples": np.ones(1)}
+        return SimpleNamespace(metrics=lambda: {"validation_accuracy": column}, client_metrics=lambda: each)
 
     monkeypatch.setattr(unalike.experiments.tune, "run_experiment", run)
     return asked
@@ -235,3 +238,26 @@ def test_no_trial_has_a_row_of_a_client_that_joins_after_training(monkeypatch):
     theirs = {row for i in range(len(unseen)) for row in rows_of(unseen.train, i)}
     used = {row for i in range(len(federation)) for row in rows_of(federation.train, i)}
     assert not theirs & used
+
+
+def test_the_fairest_of_those_that_are_nearly_best_is_chosen():
+    found = [
+        Trial("m", {"number": i}, 0.0, *both) for i, both in enumerate([(0.9, 0.2), (0.89, 0.1), (0.5, 0.0)])
+    ]
+    chosen = {
+        points: fairest_first(found, points, True)[0].settings["number"] for points in (None, 0.0, 2.0, 50.0)
+    }
+    assert chosen == {None: 0, 0.0: 0, 2.0: 1, 50.0: 2}
+    assert sorted(t.settings["number"] for t in fairest_first(found, 2.0, True)) == [0, 1, 2]
+
+
+def test_spreads_of_trials_are_over_validation_rows_of_clients():
+    (trials,) = tune({"gifair": described("gifair")}, budget=2, choose="fairest:100").values()
+    assert trials[0].spread == min(trial.spread for trial in trials)
+    assert all(0 <= trial.mean <= 1 for trial in trials)
+
+
+@pytest.mark.parametrize("words", ["fairest:many", "fairest:-1", "fairest:1,2", "best:1", "nicest"])
+def test_a_rule_that_does_not_exist_is_refused(words):
+    with pytest.raises(ConfigError, match="must be best, or fairest:POINTS"):
+        check_choice(words)

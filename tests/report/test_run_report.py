@@ -48,6 +48,7 @@ def test_the_headline_is_the_last_measurement(tmp_path):
         "Test loss": "0.5",
         "Bottom decile of clients": "20.0 %",
         "Worst client": "20.0 %",
+        "Spread over clients": "35.0 %",
         "Clients": 3.0,
         "Rounds": 7.0,
         "Traffic": "14 kB",

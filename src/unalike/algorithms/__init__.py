@@ -1,22 +1,27 @@
 """What clients compute: one method per file, each reading like the method's own pseudo-code."""
 
+from .afl import AFL
 from .apfl import APFL
 from .base import Aggregate, Algorithm, LocalWork, Reply, algorithm_registry
 from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
 from .dpasgd import DPASGD
+from .fair_fine_tuning import GifairPlus
 from .fed_omd import FedOMD
 from .fedavg import FedAvg
 from .fedavg_averaged import FedAvgAveraged
 from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
+from .fedmgda import FedMGDAPlus
 from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
 from .fedrep import FedRep
 from .fem_omd import FemOMD, GaussianFemOMD
+from .gifair import Gifair
+from .gifair_per import GifairPer
 from .ifca import IFCA
 from .knnper import KNNPer
 from .l2sgd import L2SGD
@@ -25,18 +30,23 @@ from .mocha import Mocha
 from .perfedavg import PerFedAvg
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum
+from .q_ffl import QFFL
 from .scaffold import Scaffold
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.messages import Messages
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
 from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
+from .term import Term
+from .term_group import TermGroup
 
 __all__ = [
+    "AFL",
     "APFL",
     "DPASGD",
     "IFCA",
     "L2SGD",
+    "QFFL",
     "Aggregate",
     "Algorithm",
     "ClientData",
@@ -52,6 +62,7 @@ __all__ = [
     "FedAvgPlus",
     "FedBN",
     "FedEM",
+    "FedMGDAPlus",
     "FedOMD",
     "FedPer",
     "FedProx",
@@ -59,6 +70,9 @@ __all__ = [
     "FedYogi",
     "FemOMD",
     "GaussianFemOMD",
+    "Gifair",
+    "GifairPer",
+    "GifairPlus",
     "KNNPer",
     "Local",
     "LocalWork",
@@ -72,6 +86,8 @@ __all__ = [
     "Reply",
     "Scaffold",
     "SurrogateOptimizer",
+    "Term",
+    "TermGroup",
     "Trained",
     "algorithm_registry",
     "local_sgd",

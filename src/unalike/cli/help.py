@@ -24,7 +24,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     REST: (),
     "Data": (
         *("data", "label", "partition", "clients", "samples", "skew"),
-        *("test_fraction", "validation_fraction", "unseen"),
+        *("test_fraction", "validation_fraction", "unseen", "groups"),
     ),
     "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),
     "Model": ("model", "l2", "metrics"),

@@ -55,6 +55,8 @@ def summary(run: Run) -> dict[str, Any]:
         values = clients[f"test_{judged.name}"]
         spread = summarize_clients(values, clients["test_samples"], judged.higher_is_better)
         answer[f"clients_{judged.name}"] = {k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")}
+        if run.setting.federation.groups is not None:
+            answer[f"groups_{judged.name}"] = _of_groups(run, clients, f"test_{judged.name}", judged)
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
         answer["rounds_without_clients"] = empty
@@ -71,6 +73,16 @@ def summary(run: Run) -> dict[str, Any]:
     if run.folder:
         answer["folder"] = str(run.folder.path)
     return answer
+
+
+def _of_groups(run: Run, clients: Mapping[str, Any], name: str, judged: Metric) -> dict[str, float]:
+    """The mean of each group, the worst of them, and how far they are apart."""
+    from ..experiments.fairness import measured_groups
+    from ..runs.fairness import group_means, group_measures
+
+    groups = measured_groups(run, clients) or []
+    values = clients[name]
+    return {**group_means(values, groups), **group_measures(values, groups, judged.higher_is_better)}
 
 
 def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError
 from ..typing import Array, Float64s, Int64s
 from .arrays import clean_targets, gather_features, infer_classes
+from .groups import Groups, check_groups, groups_of
 from .importance import importance_of
 from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
@@ -80,11 +81,15 @@ class Federation:
     """What the features are called, in order, where they came from tables with a header."""
     target: str | None = None
     """The column that is predicted, where there is one."""
+    groups: Groups | None = None
+    """The group of every client, where clients belong to groups."""
 
     def __post_init__(self) -> None:
         lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}
         if len(lengths) != 1 or (self.names is not None and {len(self.names) + 1} != lengths):
             raise DataError("train, validation, test and names must speak of the same number of clients.")
+        if self.groups is not None:
+            check_groups(self.groups, len(self))
 
     def __len__(self) -> int:
         return len(self.train.offsets) - 1
@@ -114,6 +119,11 @@ class Federation:
         weights = None if given is None else importance_of(given, self.train.sizes)
         return replace(self, given_importance=weights)
 
+    def with_groups(self, given: str | Path | Mapping[str, Any] | Sequence[Any] | None) -> Federation:
+        """The same clients in groups, said by a mapping, a file, `column:NAME` or `name:SEPARATOR`; see
+        :mod:`.groups`. None leaves the groups that there are."""
+        return self if given is None else replace(self, groups=groups_of(given, self))
+
     def label_counts(self) -> Int64s:
         """How many training rows of every class each client has, as a (clients, classes) table."""
         if self.classes is None:
@@ -134,6 +144,7 @@ class Federation:
             **parts,
             names=tuple(self.name(int(i)) for i in chosen),
             given_importance=None if weights is None else weights / weights.sum(),
+            groups=None if self.groups is None else tuple(self.groups[int(i)] for i in chosen),
         )
 
     def without_rows(self, clients: ArrayLike) -> Federation:
@@ -249,7 +260,8 @@ class Federation:
         classes: Classes = None,
         seed: int = 0,
     ) -> Federation:
-        """From a folder with one `.npz`, `.csv` or `.parquet` file per client, named after the client.
+        """From a folder with one `.npz`, `.csv` or `.parquet` file per client, named after the client; or
+        with one sub-folder of such files per group of clients.
 
         An `.npz` holds arrays `x` and `y` (and perhaps `columns`, the names of features); a table has a
         header, and its target is the column `label`, or the column called label, y or target, or the last
@@ -265,7 +277,13 @@ class Federation:
             classes=classes,
             seed=seed,
         )
-        return replace(federation, columns=read.columns, target=read.target, description=read.said)
+        return replace(
+            federation,
+            columns=read.columns,
+            target=read.target,
+            description=read.said,
+            groups=read.groups,
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""

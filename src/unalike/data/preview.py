@@ -23,6 +23,9 @@ def show_federation(federation: Federation) -> str:
         f"{_in_brackets(federation.columns)}",
         f"  target: {_target(federation)}",
     ]
+    if federation.groups is not None:
+        names = sorted(set(federation.groups))
+        lines.append(f"  groups: {len(names):,}{_in_brackets(names)}")
     if federation.description:
         lines.append(f"  description: {_cut(federation.description, 100)}")
     return "\n".join(lines)

@@ -54,7 +54,7 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         )
     streams = [(f, None) for f in ("stream", "memory", "stream_weights", "drift", "drift_detector")]
     rehearsed = (("behaviour", None), ("dishonest", None))
-    others = (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")))
+    others = (("unseen", 0.0), ("restarts", 1), ("groups", None), ("importance", ("data", "equal")))
     for name, idle in (*others, *rehearsed, *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):

@@ -60,8 +60,8 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
 
 
 def make_federation(experiment: Experiment) -> Federation:
-    """The clients and their rows."""
-    return load(
+    """The clients and their rows, how much they count, and their groups."""
+    loaded = load(
         experiment.data,
         label=experiment.label,
         partition=experiment.partition,
@@ -71,7 +71,8 @@ def make_federation(experiment: Experiment) -> Federation:
         test_fraction=experiment.test_fraction,
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
-    ).with_importance(experiment.importance)
+    )
+    return loaded.with_groups(experiment.groups).with_importance(experiment.importance)
 
 
 def _silos(experiment: Experiment) -> int | None:

@@ -27,17 +27,18 @@ from ..training.train import Observer
 from ..typing import Array, Float64s
 from .build import make_federation, make_task
 from .config import Experiment, make_experiment
+from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, measured_groups, run_fairness, who_pays
 from .run import rehearse, run_experiment
 from .variations import folder_name
 
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""
 CLIENT_MEASURES = ("clients_mean", "bottom_decile", "worst")
-OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile")
+OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
 SHARED = (
     *("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "unseen"),
-    *("importance", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
+    *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
 )
 """Settings that make a comparison fair because all methods share them."""
 
@@ -55,6 +56,8 @@ class Trials:
     """All that was measured of the first seed's clients."""
     names: list[str] = field(default_factory=list)
     """Who the clients of the first seed are."""
+    groups: list[str] | None = None
+    """Their groups, where there are any."""
 
     def add(self, name: str, seed: int, run: Run) -> None:
         """Keep what a run ended with."""
@@ -63,7 +66,9 @@ class Trials:
         self.curves.setdefault(name, []).append(run.metrics())
         self.clients.setdefault(name, []).append(measured[self.judged])
         self.measured.setdefault(name, measured)
-        self.names = self.names or [run.setting.federation.name(int(i)) for i in measured["client"]]
+        if not self.names:
+            self.names = [run.setting.federation.name(int(i)) for i in measured["client"]]
+            self.groups = measured_groups(run, measured)
 
     def answer(self, metric: str, baseline: str | None = None) -> Comparison:
         """The table; with Local among the methods, also the share of clients that do worse than alone."""
@@ -71,9 +76,15 @@ class Trials:
         for name, rows in results.items() if ALONE in results else ():
             for row, own, alone in zip(rows, self.clients[name], self.clients[ALONE], strict=True):
                 row["worse_than_alone"] = worse_off(own, alone, higher_is_better(self.judged))
-        decisive = self.judged if metric in OVER_CLIENTS else metric
+        decisive = self.judged if metric in (*OVER_CLIENTS, *LOWER_IS_FAIRER) else metric
         first = {name: self.measured[name].get(decisive, values[0]) for name, values in self.clients.items()}
-        return compare_results(results, metric, baseline, first, higher_is_better(decisive))
+        higher = metric not in LOWER_IS_FAIRER and higher_is_better(decisive)
+        return compare_results(results, metric, baseline, first, higher)
+
+    def who_pays(self, baseline: str) -> list[dict[str, Any]]:
+        """By method: who of the first seed's clients and groups gains and who pays against the baseline."""
+        first = {name: values[0] for name, values in self.clients.items()}
+        return who_pays(first, baseline, self.groups, higher_is_better(self.judged))
 
     def worse_than_alone(self, most: int = 8) -> list[dict[str, Any]]:
         """By method: who of the first seed's clients does worse than alone, the greatest loss first."""
@@ -201,7 +212,8 @@ def check_metric(metric: str | None, experiment: Experiment, federation: Federat
     """The metric that decides, before anything is trained."""
     task = make_task(experiment, federation)
     names = ["loss", *(name for name, metric in task.metrics.items() if not metric.table)]
-    known = [*(f"test_{name}" for name in names), *CLIENT_MEASURES]
+    known = [*(f"test_{name}" for name in names), *CLIENT_MEASURES, "spread"]
+    known += GROUP_MEASURES if federation.groups is not None else ()
     if experiment.unseen:
         known += [*(f"unseen_{name}" for name in names), "unseen_bottom_decile"]
     if metric is not None and metric not in known:
@@ -223,7 +235,13 @@ def finals(run: Run) -> dict[str, float]:
         for key, values in run.metrics().items()
         if key.startswith(("test_", "unseen_"))
     }
-    return {**last, "clients_mean": spread["mean"], **{k: spread[k] for k in ("bottom_decile", "worst")}}
+    over_clients = {"clients_mean": spread["mean"], **{k: spread[k] for k in ("bottom_decile", "worst")}}
+    return {
+        **last,
+        **over_clients,
+        "spread": spread["std"],
+        **run_fairness(run, name, higher_is_better(name)),
+    }
 
 
 def worse_off(own: Float64s, alone: Float64s, higher: bool) -> float:

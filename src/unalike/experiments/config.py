@@ -91,6 +91,12 @@ class Experiment(BaseModel):
         description="How much clients count: data (their rows), equal, or a file with one number each.",
     )
 
+    groups: str | None = Field(
+        None,
+        description="Groups of clients: a .csv or .json file, column:NAME, or name:SEPARATOR (what stands "
+        "before it in clients' names); those of the data when not given.",
+    )
+
     model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
     l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
     metrics: str | None = Field(

@@ -25,10 +25,13 @@ import numpy as np
 
 from ..algorithms import algorithm_registry
 from ..core.random import generator
+from ..core.spec import Spec
 from ..data import Federation
 from ..errors import ConfigError
-from ..runs import higher_is_better
+from ..runs import higher_is_better, summarize_clients
+from ..runs.fairness import fairest_within
 from ..training.newcomers import set_apart
+from ..training.run import Run
 from ..training.train import Observer
 from ..typing import Float64s
 from .build import make_federation, make_task
@@ -38,6 +41,8 @@ from .run import run_experiment
 
 RATES = (10**-2.5, 10**0.0)
 """The smallest and the largest learning rate that is tried."""
+BEST, FAIREST = "best", "fairest"
+"""How a trial is chosen: by its score, or by its spread among those that are nearly the best."""
 SEARCHES = ("quasi-random", "random")
 VALIDATION = 0.2
 """The part of each client's rows that judges trials, unless the experiment says otherwise."""
@@ -52,6 +57,10 @@ class Trial:
     method: str
     settings: Settings
     score: float
+    mean: float = math.nan
+    """The same over clients, each counting the same..."""
+    spread: float = math.nan
+    """...and its standard deviation."""
 
 
 def tune(
@@ -60,10 +69,13 @@ def tune(
     budget: int = 12,
     search: str = SEARCHES[0],
     rates: tuple[float, float] = RATES,
+    choose: str = BEST,
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
 ) -> dict[str, list[Trial]]:
-    """All trials of every method, the best first; a trial that diverged has the score NaN and comes last."""
+    """All trials of every method, the chosen one first, then by their scores; a trial that diverged has the
+    score NaN and comes last."""
+    points = check_choice(choose)
     some = with_validation(next(iter(variants.values())))
     federation = make_federation(some)
     if not len(federation.validation.y):
@@ -75,10 +87,10 @@ def tune(
         federation = set_apart(federation, some.unseen, some.seed)[0]
     answer = {}
     for name, experiment in variants.items():
-        points = candidates(experiment, budget, search, rates)
+        tried = candidates(experiment, budget, search, rates)
         trials = []
-        for number, settings in enumerate(points, start=1):
-            announce(f"{name}, trial {number} of {len(points)}")
+        for number, settings in enumerate(tried, start=1):
+            announce(f"{name}, trial {number} of {len(tried)}")
             chosen = applied(with_validation(experiment), settings)
             run = run_experiment(
                 chosen.model_copy(update={"evaluate_every": 0, "unseen": 0.0}),
@@ -86,9 +98,9 @@ def tune(
                 task=task,
                 observer=observer,
             )
-            scores = run.metrics()[judge(task, "validation")]
-            trials.append(Trial(name, settings, float(scores[-1])))
-        answer[name] = ranked(trials, higher_is_better(judge(task)))
+            trials.append(_judged(name, settings, run, judge(task, "validation")))
+        higher = higher_is_better(judge(task))
+        answer[name] = fairest_first(ranked(trials, higher), points, higher)
     return answer
 
 
@@ -145,6 +157,41 @@ def ranked(trials: Sequence[Trial], higher: bool) -> list[Trial]:
     """The best first; what is not a number comes last, and the earlier of two equals comes first."""
     sign = -1.0 if higher else 1.0
     return sorted(trials, key=lambda trial: math.inf if math.isnan(trial.score) else sign * trial.score)
+
+
+def fairest_first(trials: Sequence[Trial], points: float | None, higher: bool) -> list[Trial]:
+    """The trial of least spread, among those at most so many points below the best mean over clients, before
+    the others (the rule by which Li et al., 2020, choose q); None leaves the best first."""
+    if points is None:
+        return list(trials)
+    means, spreads = ([getattr(t, name) for t in trials] for name in ("mean", "spread"))
+    chosen = trials[fairest_within(means, spreads, points, higher)]
+    return [chosen, *(trial for trial in trials if trial is not chosen)]
+
+
+def check_choice(choose: str) -> float | None:
+    """None for `best`, or the points of `fairest:POINTS`.
+
+    >>> check_choice("best"), check_choice("fairest:2")
+    (None, 2.0)
+    """
+    spec = Spec.parse(choose)
+    if spec.name == BEST and not spec.arguments:
+        return None
+    number = spec.arguments[0] if spec.arguments else 1.0
+    if spec.name != FAIREST or len(spec.arguments) > 1 or isinstance(number, str) or not 0 <= number <= 100:
+        raise ConfigError(
+            f"choose = {choose!r} must be best, or fairest:POINTS with at most so many points (0 to 100) "
+            "below the best mean over clients."
+        )
+    return float(number)
+
+
+def _judged(name: str, settings: Settings, run: Run, column: str) -> Trial:
+    """A trial with what it ended with, over samples and over clients."""
+    clients = run.client_metrics()
+    over = summarize_clients(clients[column], clients["validation_samples"])
+    return Trial(name, settings, float(run.metrics()[column][-1]), over["mean"], over["std"])
 
 
 def with_validation(experiment: Experiment) -> Experiment:

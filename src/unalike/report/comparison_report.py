@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 
 from ..runs.comparison import Comparison
 from .comparison_plots import Runs, comparison_clients, comparison_curves
+from .fairness_plots import frontier_plot
 from .html import write_report
 from .plots import save
 from .words import title, value
 
 _TRIALS = "Every trial's score on validation rows; the filled one of each method was chosen."
 _ALONE = "Clients that do worse than alone"
+_PAYS = "Who gains and who pays"
 Rows = Sequence[Mapping[str, Any]]
 _NOTHING: Mapping[str, Any] = {}
 
@@ -27,10 +29,12 @@ def report_comparison(
     config: Mapping[str, Any] = _NOTHING,
     worse: Rows = (),
     source: str = "",
+    pays: Rows = (),
 ) -> Path:
     """Write the page; `runs` maps each method to the recorded columns of its seeds, for the curves, `worse`
-    says who does worse than alone, and `source` where the data came from."""
-    return comparison_page(path, comparison, runs, config, {_ALONE: worse}, source)
+    says who does worse than alone, `source` where the data came from, and `pays` who is worse off than with
+    the baseline."""
+    return comparison_page(path, comparison, runs, config, {_PAYS: pays, _ALONE: worse}, source)
 
 
 def comparison_page(
@@ -48,6 +52,11 @@ def comparison_page(
         figures["Learning"] = comparison_curves(runs, comparison.metric)
     if comparison.clients:
         figures["Clients"] = comparison_clients(comparison.clients, comparison.metric)
+    points = {
+        row["method"]: [(row["spread"], row["clients_mean"])] for row in comparison.rows if "spread" in row
+    }
+    if len(points) > 1 and "Frontier" not in more:
+        figures["Frontier"] = frontier_plot(points, comparison.higher is not False)
     figures |= more
     for name, drawn in figures.items():
         save(drawn, Path(path).parent / "plots" / f"{name.lower()}.png")
@@ -74,6 +83,8 @@ def _captions(seeds: int, first: int) -> dict[str, str]:
         "Clients": f"{_seed(seeds, first)}: each method's clients, worst first. A better mean can hide a "
         "worse bottom decile.",
         "Trials": _TRIALS,
+        "Frontier": "The mean over clients against its spread: up and to the left is better and fairer. The "
+        "line joins what nothing else beats in both.",
     }
 
 
@@ -81,6 +92,7 @@ def _notes(seeds: int, first: int) -> dict[str, str]:
     interval = f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
     return {
         "Results": interval if seeds > 1 else "",
+        _PAYS: f"{_seed(seeds, first)}, against the baseline; the worst tenth is the baseline's.",
         _ALONE: f"{_seed(seeds, first)}; the clients that lose most come first.",
     }
 

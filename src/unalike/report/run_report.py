@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..models.metrics import find_metric, measured_columns
+from ..runs.fairness import group_means, group_measures
 from ..runs.record import Record
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array
@@ -88,6 +89,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
         config={**folder.config, "versions": getattr(folder, "versions", {})},
         events=events,
         tables={
+            "Groups": group_rows(clients, federation, asked),
             "Clients that do worst": worst,
             "Clients under suspicion": suspects(folder.record, federation),
             "Clients that were left out most": most_excluded(folder.record, federation),
@@ -219,8 +221,32 @@ def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> di
     return {
         "Bottom decile of clients": value(score, summary["bottom_decile"]),
         "Worst client": value(score, summary["worst"]),
+        "Spread over clients": value(score, summary["std"]),
+        **_group_cards(clients, federation, score),
         "Clients": f"{known:,} of {everyone:,} evaluated" if known < everyone else float(known),
     }
+
+
+def _group_cards(clients: Columns, federation: Any, score: str) -> dict[str, str | float]:
+    if getattr(federation, "groups", None) is None:
+        return {}
+    groups = [federation.groups[int(i)] for i in clients["client"]]
+    found = group_measures(clients[score], groups, higher_is_better(score))
+    return {
+        "Worst group": value(score, found["worst_group"]),
+        "Discrepancy of groups": value(score, found["discrepancy"]),
+    }
+
+
+def group_rows(clients: Columns, federation: Any, asked: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Every group's mean over its clients, the worst first, where clients belong to groups."""
+    score = client_score(clients, asked)
+    if score is None or getattr(federation, "groups", None) is None:
+        return []
+    groups = [federation.groups[int(i)] for i in clients["client"]]
+    means = group_means(clients[score], groups)
+    order = sorted(means, key=lambda group: means[group] * (1 if higher_is_better(score) else -1))
+    return [{"group": g, "clients": groups.count(g), title(score): value(score, means[g])} for g in order]
 
 
 def _entry(name: str, item: Any) -> Any:

@@ -16,6 +16,7 @@ from ..runs.statistics import higher_is_better
 from ..typing import Float64s
 from .comparison_plots import Runs
 from .comparison_report import comparison_page
+from .fairness_plots import frontier_plot
 from .plots import scale
 from .style import color, figure, styled
 
@@ -47,6 +48,15 @@ def _readable(scores: Float64s, metric: str) -> Float64s:
     return np.where(scores <= 10 * np.nanmin(scores, initial=np.inf), scores, np.nan)
 
 
+def _frontier(trials: Trials, metric: str) -> dict[str, Figure]:
+    """Means and spreads of all trials, where spreads were measured."""
+    points = {
+        name: [(t.spread, t.mean) for t in found if math.isfinite(t.spread)] for name, found in trials.items()
+    }
+    points = {name: found for name, found in points.items() if found}
+    return {"Frontier": frontier_plot(points, higher_is_better(metric))} if points else {}
+
+
 def report_tuning(
     path: str | Path,
     comparison: Comparison,
@@ -57,7 +67,12 @@ def report_tuning(
 ) -> Path:
     """Write the page of a comparison with all trials that led to it."""
     rows = [
-        {"method": t.method, "validation": f"{t.score:.4f}", **{k: f"{v:.4g}" for k, v in t.settings.items()}}
+        {
+            "method": t.method,
+            "validation": f"{t.score:.4f}",
+            "spread": f"{t.spread:.4f}",
+            **{k: f"{v:.4g}" for k, v in t.settings.items()},
+        }
         for found in trials.values()
         for t in found
         if not math.isnan(t.score)
@@ -71,5 +86,5 @@ def report_tuning(
         config,
         {"Trials": table},
         source,
-        {"Trials": tuning_plot(trials, comparison.metric)},
+        {"Trials": tuning_plot(trials, comparison.metric), **_frontier(trials, comparison.metric)},
     )

@@ -3,6 +3,7 @@
 from .asynchrony import study as _asynchrony  # noqa: F401 - studies register themselves
 from .availability import study as _availability  # noqa: F401
 from .engines import study as _engines  # noqa: F401
+from .fairness import study as _fairness  # noqa: F401
 from .fedem import study as _fedem  # noqa: F401
 from .foundation import study as _foundation  # noqa: F401
 from .free_riders import study as _free_riders  # noqa: F401

@@ -23,6 +23,10 @@ Results = Mapping[str, Seeds]
 _BESIDE = {
     "clients_mean": "clients' mean",
     "bottom_decile": "bottom decile",
+    "spread": "spread",
+    "worst_group": "worst group",
+    "discrepancy": "discrepancy",
+    "loss_spread": "loss spread",
     "worse_than_alone": "worse than alone",
 }
 """What a person also wants to see of a method, and what the column is called."""

@@ -1,9 +1,10 @@
 """What is the inner loop that most algorithms share?  (Local SGD.)
 
 Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
-of weight mu) and a correction added to every gradient (control variates):
+of weight mu) and a correction added to every gradient (control variates); and with an optional factor of the
+loss (how much this client counts in the round):
 
-    params <- params - step(  gradient(batch) + mu * (params - anchor) + correction  )
+    params <- params - step(  factor * gradient(batch) + mu * (params - anchor) + correction  )
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...core.pytrees import add, add_scaled, subtract
+from ...core.pytrees import add, add_scaled, scale, subtract
 from ...models import Batch, Task
 from ...typing import Params
 from .client_data import ClientData
@@ -37,6 +38,7 @@ def local_sgd(
     anchor: Params | None = None,
     mu: float | jax.Array = 0.0,
     correction: Params | None = None,
+    factor: jax.Array | None = None,
 ) -> Trained:
     """Walk over the planned mini-batches from `start`."""
     descent = OptimizerSteps(optimizer, data.round)
@@ -44,6 +46,8 @@ def local_sgd(
     def step(carry: tuple[OptimizerState, jax.Array], batch: Batch) -> tuple[OptimizerState, jax.Array]:
         point, total = carry
         loss, gradient = task.loss_and_gradient(point.params, batch)
+        if factor is not None:
+            gradient = scale(factor, gradient)
         if anchor is not None:
             gradient = add_scaled(gradient, mu, subtract(point.params, anchor))
         if correction is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...runs import Comparison
 
 
-SPARE = ("clients' mean", "unseen", "bottom decile")
+SPARE = ("loss spread", "clients' mean", "unseen", "bottom decile", "spread", "worst group", "discrepancy")
 """Columns that a narrow window can do without."""
 
 
@@ -56,7 +56,8 @@ def compare(
     """Train several algorithms on the same clients and say which is better, with intervals and paired tests.
 
     With local among them, also how many clients do worse than they would alone. An option for one of them has
-    its name in front: --set ditto.lam=1 --set fedem.learning_rate=0.3
+    its name in front: --set ditto.lam=1 --set fedem.learning_rate=0.3. With groups of clients, also what the
+    worst of them gets and how far they are apart.
 
     Example: unalike compare --algorithms fedavg,fedem,local --seeds 3 --data digits --partition dirichlet:0.3
     --clients 50
@@ -132,7 +133,13 @@ def conclude(
 
     worse = trials.worse_than_alone()
     report = report_comparison(
-        out / "report.html", answer, trials.curves, experiment.model_dump(), worse, source
+        out / "report.html",
+        answer,
+        trials.curves,
+        experiment.model_dump(),
+        worse,
+        source,
+        trials.who_pays(answer.baseline),
     )
     if json:
         found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}

@@ -29,6 +29,11 @@ def tune_methods(
     budget: int = typer.Option(12, min=1, help="Trials of every method."),
     search: str = typer.Option("quasi-random", help="How settings are chosen: quasi-random or random."),
     rates: str = typer.Option("0.003162,1", help="Smallest and largest learning rate to try."),
+    choose: str = typer.Option(
+        "best",
+        help="Which trial is chosen: best, or fairest:POINTS, the least spread over clients among those at "
+        "most so many points below the best mean over clients.",
+    ),
     seeds: int = typer.Option(3, min=1, help="Seeds of the comparison with the chosen settings."),
     out: Path | None = typer.Option(
         None,
@@ -58,6 +63,7 @@ def tune_methods(
     from ...experiments.tune import (
         applied,
         at_the_edge,
+        check_choice,
         final_federation,
         search_space,
         tune,
@@ -65,6 +71,7 @@ def tune_methods(
     )
     from ...report import report_tuning
 
+    check_choice(choose)
     variants = {name: variant(experiment, name) for name in names}
     check_options(experiment, list(variants))
     for chosen in variants.values():
@@ -82,6 +89,7 @@ def tune_methods(
             budget=budget,
             search=search,
             rates=_pair(rates),
+            choose=choose,
             observer=progress,
             announce=progress.rename,
         )
@@ -119,7 +127,7 @@ def tune_methods(
             stderr.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
         for edge in at_the_edge(found, search_space(variants[name], _pair(rates))):
             stderr.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
-    show_rows([_chosen(found[0], len(found)) for found in trials.values()], "best on validation rows")
+    show_rows([_chosen(found[0], len(found)) for found in trials.values()], f"{choose} on validation rows")
     show_comparison(answer)
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
@@ -138,10 +146,15 @@ def _chosen(trial: Trial, trials: int) -> dict[str, Any]:
         "method": trial.method,
         "trials": trials,
         "validation": trial.score,
+        "spread": trial.spread,
         "learning rate": trial.settings["learning_rate"],
         "own settings": ", ".join(f"{k} {v:.4g}" for k, v in own.items()),
     }
 
 
 def _listed(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
-    return [{"method": t.method, "score": t.score, **t.settings} for found in trials.values() for t in found]
+    return [
+        {"method": t.method, "score": t.score, "mean": t.mean, "spread": t.spread, **t.settings}
+        for found in trials.values()
+        for t in found
+    ]

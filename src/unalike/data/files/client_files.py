@@ -1,9 +1,10 @@
 """What do the files of a folder hold, one per client?  (A folder of client files.)
 
-A client is an `.npz`, `.csv` or `.parquet` file. Tables are matched by the names of their columns, so that
-their order does not matter. The target is the column that the user names, or the one called label, y or
-target, or the last one of the first table; which it was is said. Nothing here ever unpickles: a file from
-somebody else cannot run code on this machine.
+A client is an `.npz`, `.csv` or `.parquet` file, in the folder itself or, where it holds none, in one of its
+sub-folders, which are then groups of clients. Tables are matched by the names of their columns, so that their
+order does not matter. The target is the column that the user names, or the one called label, y or target, or
+the last one of the first table; which it was is said. Nothing here ever unpickles: a file from somebody else
+cannot run code on this machine.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Folder(NamedTuple):
     columns: tuple[str, ...] | None
     target: str | None
     said: str
+    groups: tuple[str, ...] | None = None
+    """The sub-folder of every client, where there are sub-folders."""
 
 
 def client_paths(folder: Path) -> list[Path]:
@@ -63,7 +66,8 @@ def read_folder(folder: Path, label: str | None = None) -> Folder:
     """Features and targets of every client file in the folder."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give a folder with one file per client.")
-    paths = client_paths(folder)
+    flat = client_paths(folder)
+    paths = flat or [path for part in sorted(folder.glob("[!.]*/")) for path in client_paths(part)]
     if not paths:
         raise DataError(
             f"folder {str(folder)!r} holds no clients; put one {', '.join(SUFFIXES)} file per client in it."
@@ -75,7 +79,8 @@ def read_folder(folder: Path, label: str | None = None) -> Folder:
     columns = agree_columns({name: mine.columns for name, mine in rows.items()})
     clients = _same_kind({name: (_ordered(mine, columns), mine.y) for name, mine in rows.items()})
     said = [*_say_target(target, label, clients), *_say_unread(unread_paths(folder))]
-    return Folder(clients, columns, target, "; ".join(said))
+    groups = None if flat else tuple(path.parent.name for path in paths)
+    return Folder(clients, columns, target, "; ".join(said), groups)
 
 
 def choose_target(headers: Mapping[Path, Sequence[str]], label: str | None) -> str | None:

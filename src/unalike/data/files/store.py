@@ -35,6 +35,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "description": (str, NoneType),
     "target": (str, NoneType),
     "importance": (bool, NoneType),
+    "groups": (list, NoneType),
 }
 
 
@@ -57,6 +58,7 @@ def save_federation(federation: Federation, folder: Path) -> Path:
         "description": federation.description,
         "columns": federation.columns,
         "target": federation.target,
+        "groups": federation.groups,
     }
     _replace(folder / MANIFEST, json.dumps(manifest).encode())
     return folder
@@ -77,6 +79,7 @@ def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Fede
         given_importance=_read_array(folder / IMPORTANCE, False) if manifest.get("importance") else None,
         columns=_names(manifest, "columns"),
         target=manifest.get("target"),
+        groups=_names(manifest, "groups"),
     )
     return validate(federation) if check else federation
 
@@ -104,7 +107,7 @@ def _check_manifest(manifest: Any) -> None:
     for key, kinds in _KINDS.items():
         if not isinstance(manifest.get(key), kinds):
             raise ValueError(f"its {key} cannot be {manifest[key]!r:.40}")
-    for key in ("names", "label_names", "columns"):
+    for key in ("names", "label_names", "columns", "groups"):
         if not all(isinstance(name, str) for name in manifest.get(key) or ()):
             raise ValueError(f"its {key} are not all words")
     if isinstance(manifest.get("classes"), bool):

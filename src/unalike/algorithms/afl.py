@@ -1,0 +1,115 @@
+"""AFL: the model that is best for the worst mixture of clients or groups (Mohri, Sivek, Suresh, Agnostic
+Federated Learning, 2019).
+
+    min_w  max_{lam on the simplex}  sum_i lam_i L_i(w)
+    client:   w_k <- descend from w;     sends  w_k  and  F_k(w), with weight  lam_i / (importance of group i)
+    server:   lam <- nearest point of the simplex to  lam + lam_rate * (L_1, ..., L_d)
+    predict:  with the mean of all models w
+
+Groups are the domains of the paper; without groups, every client is one. It is meant for few clients which
+all take part, with one step a round (`steps = 1`); with more steps it is a heuristic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.pytrees import add_scaled, subtract
+from ..data.federation import Federation
+from ..models import Task
+from ..typing import Memory, Message, Predictor, State, Upload
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
+from .fedavg import FedAvg
+from .shared.client_data import ClientData
+from .shared.fair_weights import NOBODY, ClientGroups, client_groups
+from .shared.last_losses import (
+    mean_loss,
+    report_loss,
+    traffic_with_numbers,
+    uninformed_loss,
+    updated_losses,
+)
+from .shared.local_sgd import local_sgd
+from .shared.newcomers import require_not_negative
+from .shared.simplex import project_simplex
+
+
+@algorithm_registry.add("afl")
+@dataclass(frozen=True, kw_only=True)
+class AFL(FedAvg):
+    """The model that is best for the worst mixture of clients or groups (Mohri et al., 2019)."""
+
+    lam_rate: float = 0.1
+    """How quickly the mixture turns to those with large losses."""
+    average: bool = True
+    """Whether clients predict with the mean of all models; otherwise with the last one."""
+    groups: ClientGroups = NOBODY
+    initial_loss: float = 0.0
+    """Found when training starts, as the groups are."""
+
+    name: ClassVar[str] = "afl"
+    sums_by_importance: ClassVar[bool] = True
+    grid: ClassVar = {"lam_rate": (0.01, 0.1, 0.5)}
+
+    def __post_init__(self) -> None:
+        require_not_negative(lam_rate=self.lam_rate)
+
+    @property
+    def equals_local_training(self) -> bool:
+        return super().equals_local_training and not self.average
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        return replace(self, groups=client_groups(federation), initial_loss=uninformed_loss(task, federation))
+
+    def init(self, task: Task, key: jax.Array) -> State:
+        state, groups = super().init(task, key), self.groups
+        return {
+            **state,
+            "losses": jnp.full(len(groups.group), self.initial_loss),
+            "lam": jnp.asarray(groups.totals, jnp.float32),
+            "average": state["params"],
+            "rounds": jnp.zeros(()),
+        }
+
+    def broadcast(self, task: Task, state: State) -> Message:
+        each = state["lam"] / jnp.asarray(self.groups.totals, jnp.float32)
+        weights = each[np.asarray(self.groups.group)]
+        return {"params": state["params"], "weights": weights, "average": state["average"]}
+
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
+        # The mean goes down once, when training has ended.
+        return traffic_with_numbers(message["params"], 0, 1)
+
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
+        weight = message["weights"][data.client]
+        loss = mean_loss(task, message["params"], data)
+        trained = local_sgd(task, message["params"], data, self.optimizer)
+        told = report_loss(loss, data.client, len(message["weights"]), jnp.ones(()))
+        report = {"train_loss": trained.loss, "multiplier": weight}
+        return Reply({"params": trained.params, **told}, memory, report, weight)
+
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
+        assert mixed.start is not None
+        assert mixed.importance_sum is not None
+        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
+        # By importance: who has lost all weight in the mixture must still be heard.
+        losses = updated_losses(state["losses"], mixed.importance_sum)
+        rounds = state["rounds"] + 1
+        moved = subtract(stepped["params"], state["average"])
+        return {
+            **stepped,
+            "losses": losses,
+            "lam": project_simplex(state["lam"] + self.lam_rate * self.groups.mean_losses(losses)),
+            "average": add_scaled(state["average"], 1.0 / rounds, moved),
+            "rounds": rounds,
+        }
+
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
+        return message["average" if self.average else "params"]

@@ -1,0 +1,111 @@
+"""GIFAIR: clients of groups with large losses take larger steps, so that groups come closer (Yue, Nouiehed,
+Al Kontar, GIFAIR-FL: A Framework for Group and Individual Fairness in Federated Learning, 2022).
+
+    minimise  sum_k p_k F_k(w) + lam sum_{i<j} |L_i(w) - L_j(w)|         L_i: mean loss of group i's clients
+    server:   c_k <- lam r_k / (p_k |A_k|)     r_k: groups of smaller loss less groups of larger loss
+    client:   w_k <- descend from w with every gradient times 1 + c_k;   sends  w_k  and  F_k(w_k)
+    server:   w   <- as FedAvg
+
+Without groups, every client is one. The loss of the client's own model stands for that of the common one;
+`exact` asks for the latter in a round of its own before each round of training. `importance` says whether p
+follows sizes or is uniform: only the smallest group's share can be moved by all of rho, so that with very
+unequal sizes `importance = "equal"` is fairer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from ..data.federation import Federation
+from ..errors import ConfigError
+from ..models import Task
+from ..typing import Memory, Message, Params, Predictor, State, Upload
+from .base import Aggregate, Algorithm, Reply, algorithm_registry
+from .fedavg import FedAvg
+from .shared.client_data import ClientData
+from .shared.fair_weights import NOBODY, ClientGroups, choose_lambda, client_groups
+from .shared.last_losses import (
+    mean_loss,
+    report_loss,
+    traffic_with_numbers,
+    uninformed_loss,
+    updated_losses,
+)
+from .shared.local_sgd import Trained, local_sgd
+
+
+@algorithm_registry.add("gifair")
+@dataclass(frozen=True, kw_only=True)
+class Gifair(FedAvg):
+    """Larger steps where losses are large, so that groups or clients come closer (Yue et al., 2022)."""
+
+    rho: float = 0.5
+    """lam as a share of its maximum, at least 0 (FedAvg) and below 1 (where the best group stands still)."""
+    lam: float | None = None
+    """The weight of differences between groups, instead of rho."""
+    individual: bool = False
+    """Whether every client is a group of its own, although there are groups."""
+    exact: bool = False
+    """Whether losses are those of the common model, asked for in every other round."""
+    groups: ClientGroups = NOBODY
+    """Found when training starts."""
+    initial_loss: float = 0.0
+    """Of clients that have not reported; found when training starts."""
+
+    name: ClassVar[str] = "gifair"
+    grid: ClassVar = {"rho": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rho < 1:
+            raise ConfigError(f"rho, a share of lam's maximum, must be in [0, 1), but is {self.rho}.")
+        if self.lam is not None and not self.lam >= 0:
+            raise ConfigError(f"lam must not be negative, but is {self.lam}.")
+
+    @property
+    def equals_local_training(self) -> bool:
+        return super().equals_local_training and not self.exact
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        groups = client_groups(federation, self.individual)
+        lam = choose_lambda(groups, self.rho, self.lam)
+        return replace(self, groups=groups, lam=lam, initial_loss=uninformed_loss(task, federation))
+
+    def init(self, task: Task, key: jax.Array) -> State:
+        losses = jnp.full(len(self.groups.group), self.initial_loss)
+        return {**super().init(task, key), "losses": losses}
+
+    def broadcast(self, task: Task, state: State) -> Message:
+        multipliers = self.groups.multipliers(state["losses"], self.lam or 0.0)
+        return {"params": state["params"], "multipliers": multipliers}
+
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
+        return traffic_with_numbers(message["params"], 1, 1)
+
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
+        factor = message["multipliers"][data.client]
+        asked = data.round % 2 == 0 if self.exact else jnp.asarray(True)
+        if self.exact:
+            data = replace(data, steps=jnp.where(asked, 0, data.steps), round=data.round // 2)
+        trained = self.descend(task, message["params"], data, factor)
+        loss = mean_loss(task, trained.params, data)
+        told = report_loss(loss, data.client, len(message["multipliers"]), asked.astype(jnp.float32))
+        report = {"train_loss": jnp.where(data.steps > 0, trained.loss, loss), "multiplier": factor}
+        return Reply({"params": trained.params, **told}, memory, report)
+
+    def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> Trained:
+        """Local steps whose gradients are multiplied; with lam = 0 there is nothing to multiply."""
+        return local_sgd(task, start, data, self.optimizer, factor=factor if self.lam != 0 else None)
+
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
+        assert mixed.start is not None
+        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
+        return {**stepped, "losses": updated_losses(state["losses"], mixed.total)}
+
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
+        return message["params"]

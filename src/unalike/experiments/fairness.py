@@ -1,0 +1,73 @@
+"""How fair was a run, and who pays for it?  (Measures of fairness of runs and comparisons.)
+
+spread         of the judged metric over clients, on test rows
+with groups    worst group, discrepancy, and the spread of training losses between groups
+who pays       clients (and groups) that are worse off than with a reference method, and who gains
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..runs.fairness import gains, group_means, group_measures, loss_spread
+from ..training.run import Run
+from ..typing import Array, Float64s
+
+LOWER_IS_FAIRER = ("spread", "discrepancy", "loss_spread")
+GROUP_MEASURES = ("worst_group", "discrepancy", "loss_spread")
+
+
+def measured_groups(run: Run, columns: Mapping[str, Array]) -> list[str] | None:
+    """The groups of the clients that these columns are of; None where there are no groups."""
+    groups = run.setting.federation.groups
+    return None if groups is None else [groups[int(i)] for i in columns["client"]]
+
+
+def run_fairness(run: Run, judged: str, higher: bool) -> dict[str, float]:
+    """What a run's groups got, where there are groups; losses are those of all training rows."""
+    columns = run.client_metrics()
+    groups = measured_groups(run, columns)
+    if groups is None:
+        return {}
+    losses = run.evaluate("train")["loss"][columns["client"]]
+    values = group_measures(columns[judged], groups, higher)
+    return {**values, "loss_spread": loss_spread(losses, groups)}
+
+
+def who_pays(
+    clients: Mapping[str, Float64s], baseline: str, groups: Sequence[str] | None, higher: bool
+) -> list[dict[str, Any]]:
+    """A row per method: how many clients gain and pay against the baseline, how the baseline's worst tenth
+    fares, and what each group gains on average."""
+    reference = np.asarray(clients[baseline], float)
+    return [
+        {"method": name, **_against(np.asarray(values, float), reference, groups, higher)}
+        for name, values in clients.items()
+        if name != baseline and len(values) == len(reference)
+    ]
+
+
+def _against(
+    own: Float64s, reference: Float64s, groups: Sequence[str] | None, higher: bool
+) -> dict[str, str]:
+    change = gains(own, reference, higher)
+    known = np.isfinite(change)
+    worst_first = np.argsort(np.where(known, reference if higher else -reference, np.inf), kind="stable")
+    tenth = worst_first[: max(1, int(known.sum()) // 10)]
+    row = {
+        "clients that gain": str(int((change[known] > 0).sum())),
+        "clients that pay": str(int((change[known] < 0).sum())),
+        "gain on average": _signed(change[known]),
+        "gain of the worst tenth": _signed(change[tenth]),
+        "gain of the others": _signed(change[np.setdiff1d(np.flatnonzero(known), tenth)]),
+    }
+    for group, mean in group_means(change, groups).items() if groups is not None else ():
+        row[f"gain of {group}"] = _signed(np.array([mean]))
+    return row
+
+
+def _signed(values: Float64s) -> str:
+    return f"{values.mean():+.4f}" if values.size and np.isfinite(values).all() else "–"

@@ -1,0 +1,1 @@
+"""The published claims on fairness between clients and groups, as a study."""

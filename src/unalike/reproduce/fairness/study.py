@@ -1,0 +1,20 @@
+"""Fair to whom?  (Study of fairness between clients and groups.)
+
+Yue, "Federated Data Analytics: Theory and Application" (doctoral thesis, 2023), chapter 2: GIFAIR-FL, with
+q-FFL, TERM, AFL, FedMGDA+ and Ditto beside it. Formulas are exact, orders are trained on small problems;
+tables of images and plays are soft, for the data and the models are others.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .real_data import real_claims
+from .theory import theory_claims
+from .training import training_claims
+
+
+@study_registry.add("fairness")
+def fairness(quick: bool = False) -> list[Claim]:
+    """How fair methods are to clients and groups, and what that costs (G1 to G9, T1 to T10, R1 and R2)."""
+    real = [] if quick else real_claims()
+    return [*theory_claims(quick), *training_claims(quick), *real]
