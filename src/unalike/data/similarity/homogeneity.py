@@ -68,11 +68,12 @@ def fit_normal(edges: Float64s) -> NormalFit:
     return NormalFit(theta, phi, distance)
 
 
-def iid_reference(split: Split, repeats: int = 1, seed: int = 0) -> float:
-    """The mean homogeneity of clients of the same sizes that all draw from the same rows."""
+def iid_reference(split: Split, repeats: int = 1, seed: int = 0, among: ClientIds | None = None) -> float:
+    """The mean homogeneity of clients (or those among them) of the same sizes that all draw from the same
+    rows."""
     found = []
     for k in range(repeats):
-        _, messages = shuffled_messages(split, generator(seed, "iid reference", k))
+        _, messages = shuffled_messages(split, generator(seed, "iid reference", k), among)
         found.append(homogeneity(adjacency(misalignment(messages))))
     return float(np.mean(found))
 

@@ -35,11 +35,11 @@ def principal_direction(rows: ArrayLike, raw_sign: bool = False) -> Float64s:
     array([0.6, 0.8])
     """
     x = _table(rows)
-    if not x.any():
+    mean = (np.ones(len(x), x.dtype) @ x).astype(np.float64) / max(len(x), 1)
+    if not mean.any() and not x.any():
         raise DataError("a client whose features are all zero (or that has no rows) has no direction.")
     if raw_sign:
         return np.asarray(np.linalg.svd(x.astype(np.float64), full_matrices=False)[2][0])
-    mean = x.mean(axis=0, dtype=np.float64)
     direction = _iterate(x, mean)
     if direction is None:
         direction = _decompose(x)
@@ -52,9 +52,13 @@ def client_messages(split: Split, raw_sign: bool = False) -> tuple[ClientIds, Fl
     return directions_of(split.x, pieces, raw_sign)
 
 
-def shuffled_messages(split: Split, rng: np.random.Generator) -> tuple[ClientIds, Float64s]:
-    """The messages that clients of the same sizes would have if rows were dealt to them at random."""
-    return directions_of(split.x, np.split(rng.permutation(len(split.x)), split.offsets[1:-1]))
+def shuffled_messages(
+    split: Split, rng: np.random.Generator, among: ClientIds | None = None
+) -> tuple[ClientIds, Float64s]:
+    """The messages that clients (or those among them) of the same sizes would have if rows were dealt to them
+    at random."""
+    pieces = np.split(rng.permutation(len(split.x)), split.offsets[1:-1])
+    return directions_of(split.x, pieces if among is None else (pieces[i] for i in among))
 
 
 def directions_of(x: Array, pieces: Iterable[Int64s], raw_sign: bool = False) -> tuple[ClientIds, Float64s]:
@@ -68,7 +72,7 @@ def directions_of(x: Array, pieces: Iterable[Int64s], raw_sign: bool = False) ->
     found: dict[int, Float64s] = {}
     for i, rows in enumerate(pieces):
         mine = x[rows[0] : rows[-1] + 1] if _is_range(rows) else x[rows]
-        if mine.any():
+        if mine[:1].any() or mine.any():  # the first row nearly always says it
             found[i] = principal_direction(mine, raw_sign)
     if not found:
         raise DataError("no client has a row that is not zero, so none has a direction to compare.")
