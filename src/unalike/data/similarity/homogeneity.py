@@ -71,11 +71,15 @@ def fit_normal(edges: Float64s) -> NormalFit:
 def iid_reference(split: Split, repeats: int = 1, seed: int = 0, among: ClientIds | None = None) -> float:
     """The mean homogeneity of clients (or those among them) of the same sizes that all draw from the same
     rows."""
-    found = []
-    for k in range(repeats):
-        _, messages = shuffled_messages(split, generator(seed, "iid reference", k), among)
-        found.append(homogeneity(adjacency(misalignment(messages))))
-    return float(np.mean(found))
+    return float(np.mean([homogeneity(shuffled_weights(split, seed, k, among)) for k in range(repeats)]))
+
+
+def shuffled_weights(
+    split: Split, seed: int = 0, repeat: int = 0, among: ClientIds | None = None
+) -> Float64s:
+    """The weights of edges between clients of the same sizes whose rows are dealt at random."""
+    _, messages = shuffled_messages(split, generator(seed, "iid reference", repeat), among)
+    return adjacency(misalignment(messages))
 
 
 def subset_homogeneity(weights: Float64s, subsets: Iterable[ClientIds]) -> Float64s:

@@ -22,7 +22,7 @@ from ...typing import ClientIds, Float64s, Int64s
 from ..federation import Federation
 from .clusters import spectral_groups
 from .graph import SMALLEST, Spectrum, adjacency, degree_weights, edge_weights, spectrum
-from .homogeneity import NormalFit, fit_normal, homogeneity, iid_reference
+from .homogeneity import NormalFit, fit_normal, homogeneity, shuffled_weights
 from .misalignment import RIGHT_ANGLE, check_messages, misalignment, pairs
 from .principal_direction import client_messages
 from .private_messages import WARNING, message_privacy_registry
@@ -47,14 +47,19 @@ class Similarity:
     weights: Float64s
     degrees: Float64s
     """Of all that have a direction."""
-    reference: float
-    """Homogeneity of the same rows shuffled among clients of the same sizes."""
+    shuffled: tuple[Float64s, ...] = ()
+    """Weights between clients of the same sizes whose rows were dealt at random, for every shuffle."""
     warnings: tuple[str, ...] = ()
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the Laplacian of those that are compared."""
         return spectrum(self.weights)
+
+    @property
+    def reference(self) -> float:
+        """Homogeneity of the same rows shuffled among clients of the same sizes; the mean over shuffles."""
+        return float(np.mean([homogeneity(weights) for weights in self.shuffled or (np.zeros((1, 1)),)]))
 
     @property
     def homogeneity(self) -> float:
@@ -151,15 +156,13 @@ def measure_similarity(
     compared = clients
     if len(clients) > most:
         compared = np.sort(generator(seed, "compared clients").choice(clients, most, replace=False))
-    reference = float("nan")
-    if len(compared) > 1:
-        reference = iid_reference(federation.train, repeats, seed, compared)
+    again = range(repeats if len(compared) > 1 else 0)
     return similarity_of(
         messages,
         clients=clients,
         compared=compared,
         population=len(federation),
-        reference=reference,
+        shuffled=tuple(shuffled_weights(federation.train, seed, k, compared) for k in again),
         warnings=_warnings(federation, clients, privacy),
         sign_alarm=privacy is None and _never_negative(federation),
     )
@@ -171,7 +174,7 @@ def similarity_of(
     clients: ClientIds | None = None,
     compared: ClientIds | None = None,
     population: int | None = None,
-    reference: float = float("nan"),
+    shuffled: tuple[Float64s, ...] = (),
     warnings: tuple[str, ...] = (),
     sign_alarm: bool = False,
 ) -> Similarity:
@@ -186,7 +189,7 @@ def similarity_of(
     degrees = weights.sum(axis=1) if len(few) == len(who) else _degrees(table, sample, who, few)
     found = _edge_warnings(misalignments, degrees, sign_alarm)
     size = len(table) if population is None else population
-    return Similarity(size, who, few, misalignments, weights, degrees, reference, (*warnings, *found))
+    return Similarity(size, who, few, misalignments, weights, degrees, shuffled, (*warnings, *found))
 
 
 def _degrees(table: Float64s, sample: Float64s, who: ClientIds, few: ClientIds) -> Float64s:
