@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.random import generator
+from ...errors import ConfigError
 from ...typing import ClientIds, Float64s, Int64s
 from ..federation import Federation
 from .clusters import spectral_groups
@@ -29,6 +30,8 @@ from .private_messages import WARNING, message_privacy_registry
 
 MOST_COMPARED = 1000
 """Clients of which all pairs are compared."""
+MOST_GROUPED = 4000
+"""Clients that are put into groups."""
 FEW_ROWS = 30
 """Clients with fewer rows are unlike others by chance."""
 
@@ -166,6 +169,34 @@ def measure_similarity(
         warnings=_warnings(federation, clients, privacy),
         sign_alarm=privacy is None and _never_negative(federation),
     )
+
+
+def likeness_importance(federation: Federation) -> Float64s:
+    """What clients count by their likeness to all others: p_i = d_i / sum_j d_j.
+
+    >>> x = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+    >>> likeness_importance(Federation.from_owners(x, np.zeros(3, int), np.arange(3))).round(2)
+    array([0.44, 0.45, 0.1 ])
+    """
+    return measure_similarity(federation, repeats=0).importance
+
+
+def client_groups(federation: Federation, count: int) -> Int64s:
+    """The group of every client by spectral clustering of all; who has no direction is in the first.
+
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> client_groups(Federation.from_owners(x, np.zeros(4, int), np.arange(4)), 2)
+    array([0, 1, 0, 1])
+    """
+    if len(federation) > MOST_GROUPED:
+        raise ConfigError(
+            f"groups by similarity compare all clients, at most {MOST_GROUPED:,}, but there are "
+            f"{len(federation):,}."
+        )
+    found = measure_similarity(federation, repeats=0, most=MOST_GROUPED)
+    groups = np.zeros(len(federation), np.int64)
+    groups[found.compared] = found.groups(count)
+    return groups
 
 
 def similarity_of(
