@@ -11,10 +11,13 @@ image; who sends it shows that image (see `private_messages.py`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from ...core.pixels import as_floats
 from ...errors import DataError
@@ -69,11 +72,17 @@ def directions_of(x: Array, pieces: Iterable[Int64s], raw_sign: bool = False) ->
     (array([0, 2]), [[1.0, 0.0], [0.0, 1.0]])
     """
     check_numbers(x)
-    found: dict[int, Float64s] = {}
-    for i, rows in enumerate(pieces):
+
+    def direction(rows: Int64s) -> Float64s | None:
         mine = x[rows[0] : rows[-1] + 1] if _is_range(rows) else x[rows]
-        if mine[:1].any() or mine.any():  # the first row nearly always says it
-            found[i] = principal_direction(mine, raw_sign)
+        some = mine[:1].any() or mine.any()  # the first row nearly always says it
+        return principal_direction(mine, raw_sign) if some else None
+
+    # Products of one client are too small to share between cores, which would wait for each other; clients
+    # are not.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as cores:
+        every = enumerate(cores.map(direction, pieces))
+        found = {i: message for i, message in every if message is not None}
     if not found:
         raise DataError("no client has a row that is not zero, so none has a direction to compare.")
     return np.array(list(found), np.int64), np.stack(list(found.values()))
