@@ -45,11 +45,21 @@ def test_blurred_messages_cost_homogeneity():
     assert not any("mean row" in words for words in noisy["warnings"])
 
 
+def test_noisier_or_fewer_rows_are_tried():
+    what_if = json.loads(type_in(*FEW, "--model", "none", "--noise", "0.5", "--keep", "0.5", "--json"))[
+        "what_if"
+    ]
+    assert what_if["homogeneity_after"] < what_if["homogeneity_before"]
+    assert what_if["squared_deviation"]["measured"] > 0
+    assert "what if" in type_in(*FEW, "--model", "none", "--keep", "0.5")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--privacy", "secret"), "unknown message privacy"),
         (("--privacy", "gaussian:0"), "not possible"),
+        (("--model", "none", "--keep", "2"), "at most 1"),
         (("--partition", "imbalance:-1"), "class imbalance of -1"),
         (("--plot", "no/such/folder/a.png"), "no folder"),
     ],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...advice.heterogeneity import HeterogeneityAdvice
     from ...data import Federation
     from ...data.similarity import Similarity
+    from ...theory.likeness.measured_change import MeasuredChange
 
 _LEGEND = (
     "features: homogeneity over that of shuffled rows; labels: mean divergence of two clients' labels, in "
@@ -47,6 +48,12 @@ def heterogeneity(
         None, help="Who is there (`unalike list availabilities`).", show_default="everyone"
     ),
     rounds: int = typer.Option(50, min=1, help="Rounds of cohorts."),
+    noise: float | None = typer.Option(
+        None, min=0, help="What if features had noise of this standard deviation?", show_default="none"
+    ),
+    keep: float | None = typer.Option(
+        None, help="What if clients had only this part of their rows?", show_default="all"
+    ),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition, shuffles and cohorts."),
     plot: Path | None = typer.Option(None, help="Where to draw the graph (PNG).", show_default="nowhere"),
     page: Path | None = typer.Option(None, help="Where to write a page (HTML).", show_default="nowhere"),
@@ -77,9 +84,52 @@ def heterogeneity(
         cohorts = measure_cohorts(found, who, federation.importance, rounds, seed)
     task = None if model == "none" else make_task(experiment, federation)
     advice = advise_heterogeneity(federation, found, task, cohorts, seed)
+    moved = None
+    if noise is not None or keep is not None:
+        moved = _what_if(federation, found, noise or 0.0, 1.0 if keep is None else keep, privacy, seed)
     given = {name: value for name, value in settings.items() if value is not None}
     places = write_similarity(found, federation, plot, page, advice, given)
-    print_json({**advice.as_dict(), **places}) if json else _show(advice, data)
+    if json:
+        print_json({**advice.as_dict(), **places, "what_if": None if moved is None else moved.as_dict()})
+        return
+    _show(advice, data)
+    if moved is not None:
+        _show_change(moved)
+
+
+def _what_if(
+    federation: Federation, found: Similarity, noise: float, keep: float, privacy: str | None, seed: int
+) -> MeasuredChange:
+    """The same clients with noisier or fewer rows."""
+    from ...data.similarity import measure_similarity
+    from ...data.similarity.altered_rows import with_noise, with_part_of_rows
+    from ...theory.likeness.measured_change import compare_networks
+
+    altered = with_noise(with_part_of_rows(federation, keep, seed), noise, seed)
+    after = measure_similarity(altered, privacy=privacy, repeats=0, seed=seed)
+    return compare_networks(found.weights, after.weights)
+
+
+def _show_change(moved: MeasuredChange) -> None:
+    told = moved.as_dict()
+    rows = [
+        {
+            "eigenvalues": name.replace("_", " "),
+            "measured": f"{told[name]['measured']:.4g}",
+            "printed": " to ".join(f"{bound:.4g}" for bound in told[name]["printed"]),
+            "corrected": " to ".join(f"{bound:.4g}" for bound in told[name]["corrected"]),
+        }
+        for name in ("squared_deviation", "absolute_deviation")
+    ]
+    chance = told["probability_of_less"]
+    show_rows(rows, f"what if: homogeneity {moved.before:.3f} becomes {moved.after:.3f}")
+    console.print(
+        f"epsilon {moved.network.epsilon:.3g}, delta {moved.network.delta:.3g}; P(less homogeneous) "
+        f"{chance['corrected']:.3f} (printed {chance['printed']:.3f}). Bounds are of networks drawn "
+        "independently of each other; these share their clients.",
+        style="dim",
+        highlight=False,
+    )
 
 
 def write_similarity(
