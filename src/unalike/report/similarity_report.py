@@ -54,13 +54,13 @@ def report_similarity(
 def _summary(found: Similarity) -> dict[str, str | float]:
     if len(found.compared) < 2:
         return {"clients": float(len(found.clients))}
-    return {
+    summary: dict[str, str | float] = {
         "clients": float(found.population),
         "homogeneity": round(found.homogeneity, 3),
-        "of shuffled rows": round(found.reference, 3),
-        "ratio": f"{found.ratio:.0%}",
-        "groups": float(found.groups().max() + 1),
     }
+    if np.isfinite(found.reference):
+        summary |= {"of shuffled rows": round(found.reference, 3), "ratio": f"{found.ratio:.0%}"}
+    return summary | {"groups": float(found.groups().max() + 1)}
 
 
 def _measures(advice: HeterogeneityAdvice | None) -> dict[str, list[dict[str, Any]]]:

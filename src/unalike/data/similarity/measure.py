@@ -103,10 +103,11 @@ class Similarity:
         """One line for a person."""
         if len(self.compared) < 2:
             return "One client has nobody to be compared with: homogeneity is not defined."
+        known = np.isfinite(self.reference)
+        beside = f"{self.ratio:.0%} of what shuffled rows would have ({self.reference:.3f})"
         return (
-            f"homogeneity {self.homogeneity:.3f}, {self.ratio:.0%} of what shuffled rows would have "
-            f"({self.reference:.3f}); -ln misalignment {self.fit.theta:.2f} ± {self.fit.phi:.2f}: "
-            f"{_in_words(self.ratio)}"
+            f"homogeneity {self.homogeneity:.3f}, {beside if known else 'with nothing to compare it with'}; "
+            f"-ln misalignment {self.fit.theta:.2f} ± {self.fit.phi:.2f}{_in_words(self.ratio)}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class Similarity:
             "compared": len(self.compared),
             "homogeneity": self.homogeneity if several else None,
             "standard_error": self.standard_error,
-            "iid_reference": self.reference if several else None,
+            "iid_reference": self.reference if np.isfinite(self.reference) else None,
             "ratio": self.ratio if several and np.isfinite(self.ratio) else None,
             "theta": self.fit.theta if several else None,
             "phi": self.fit.phi if several else None,
@@ -262,6 +263,6 @@ def _never_negative(federation: Federation) -> bool:
 
 def _in_words(ratio: float) -> str:
     if not np.isfinite(ratio):
-        return "there is no reference."
-    words = ((0.95, "as alike as rows dealt at random."), (0.75, "a little unlike."), (0.5, "unlike."))
-    return next((text for limit, text in words if ratio >= limit), "very unlike.")
+        return "."
+    words = ((0.95, "as alike as rows dealt at random"), (0.75, "a little unlike"), (0.5, "unlike"))
+    return f": {next((text for limit, text in words if ratio >= limit), 'very unlike')}."
