@@ -114,5 +114,7 @@ def test_a_blurred_message_costs_precision_and_the_warning_goes():
     noisy = measure_similarity(federation, privacy="gaussian:1,1e-5")
     assert any("mean row" in words for words in plain.warnings)
     assert not any("mean row" in words for words in noisy.warnings)
+    assert any("moves homogeneity by -" in words for words in noisy.warnings)
+    assert noisy.ratio == pytest.approx(1, abs=0.1)  # noise hides that clients are unlike
     assert kept.homogeneity == pytest.approx(plain.homogeneity, abs=1e-6)  # all 64 pixels are kept
     assert noisy.homogeneity < 0.5 * plain.homogeneity

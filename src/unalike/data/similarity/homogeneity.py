@@ -12,7 +12,7 @@ Therefore it is compared with that of the same rows, shuffled among clients of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -75,11 +75,16 @@ def iid_reference(split: Split, repeats: int = 1, seed: int = 0, among: ClientId
 
 
 def shuffled_weights(
-    split: Split, seed: int = 0, repeat: int = 0, among: ClientIds | None = None
+    split: Split,
+    seed: int = 0,
+    repeat: int = 0,
+    among: ClientIds | None = None,
+    blur: Callable[[Float64s], Float64s] | None = None,
 ) -> Float64s:
-    """The weights of edges between clients of the same sizes whose rows are dealt at random."""
+    """The weights of edges between clients of the same sizes whose rows are dealt at random; their messages
+    are blurred like those that they are compared with."""
     _, messages = shuffled_messages(split, generator(seed, "iid reference", repeat), among)
-    return adjacency(misalignment(messages))
+    return adjacency(misalignment(messages if blur is None else blur(messages)))
 
 
 def subset_homogeneity(weights: Float64s, subsets: Iterable[ClientIds]) -> Float64s:
