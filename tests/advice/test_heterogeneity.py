@@ -73,6 +73,14 @@ def test_turned_pictures_are_groups_with_the_same_labels():
     assert any("although labels do not" in reason for reason in advice.reasons)
 
 
+def test_chance_signs_of_centred_features_are_no_groups():
+    federation = load("diabetes", partition="iid", clients=6)
+    advice = advise_heterogeneity(federation, measure_similarity(federation))
+    assert advice.similarity.unsure_signs > 0
+    assert advice.recommended == "fedavg"
+    assert "signs by chance" in advice.reasons[0]
+
+
 def test_one_client_is_told_so():
     alone = Federation.from_owners(np.eye(3), np.arange(3), np.zeros(3, int))
     advice = advise_heterogeneity(alone, measure_similarity(alone), softmax(alone))

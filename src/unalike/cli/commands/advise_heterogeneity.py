@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +166,7 @@ def _show(advice: HeterogeneityAdvice, data: str) -> None:
     rows = [
         {
             "measure": report.name,
-            "value": f"{report.value:.3g}",
+            "value": "" if math.isnan(report.value) else f"{report.value:.3g}",
             "if alike": f"{report.alike:g}",
             "agrees": "" if report.agreement is None else f"{report.agreement:.2f}",
         }

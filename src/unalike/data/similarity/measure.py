@@ -12,7 +12,7 @@ theirs, and every client's degree is its mean weight to them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,7 @@ from .clusters import spectral_groups
 from .graph import SMALLEST, Spectrum, adjacency, degree_weights, edge_weights, spectrum
 from .homogeneity import NormalFit, fit_normal, homogeneity, shuffled_weights
 from .misalignment import RIGHT_ANGLE, check_messages, misalignment, pairs
-from .principal_direction import client_messages
+from .principal_direction import client_messages, signs_by_chance
 from .private_messages import WARNING, message_privacy_registry
 
 MOST_COMPARED = 1000
@@ -54,6 +54,8 @@ class Similarity:
     shuffled: tuple[Float64s, ...] = ()
     """Weights between clients of the same sizes whose rows were dealt at random, for every shuffle."""
     warnings: tuple[str, ...] = ()
+    unsure_signs: int = 0
+    """Clients whose message has a sign by chance."""
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -160,17 +162,25 @@ def measure_similarity(
         compared = np.sort(generator(seed, "compared clients").choice(clients, most, replace=False))
     blur = None if privacy is None else _blur(privacy, seed)
     plain, messages = messages, messages if blur is None else blur(messages)
-    cost = [] if privacy is None else _cost(plain, messages, np.searchsorted(clients, compared), privacy)
+    notes = [] if privacy is None else _cost(plain, messages, np.searchsorted(clients, compared), privacy)
     again = range(repeats if len(compared) > 1 else 0)
-    return similarity_of(
+    positive = _never_negative(federation)
+    unsure = 0 if positive else signs_by_chance(federation.train, clients, plain)
+    if unsure:
+        notes.append(
+            f"{unsure:,} clients have centred features: the sign of their message is chance, and homogeneity "
+            "says little; do not centre features, or judge by other measures."
+        )
+    found = similarity_of(
         messages,
         clients=clients,
         compared=compared,
         population=len(federation),
         shuffled=tuple(shuffled_weights(federation.train, seed, k, compared, blur) for k in again),
-        warnings=(*_warnings(federation, clients, privacy), *cost),
-        sign_alarm=privacy is None and _never_negative(federation),
+        warnings=(*_warnings(federation, clients, privacy), *notes),
+        sign_alarm=privacy is None and positive,
     )
+    return replace(found, unsure_signs=unsure)
 
 
 def _blur(privacy: str, seed: int) -> Callable[[Float64s], Float64s]:

@@ -55,6 +55,22 @@ def client_messages(split: Split, raw_sign: bool = False) -> tuple[ClientIds, Fl
     return directions_of(split.x, pieces, raw_sign)
 
 
+def signs_by_chance(split: Split, clients: ClientIds, messages: Float64s) -> int:
+    """How many messages have a sign by chance: the rows' mean along the message is within two of its standard
+    errors of zero, as it is where features are centred.
+
+    >>> balanced = Split(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2), np.array([0, 2]))
+    >>> signs_by_chance(balanced, np.array([0]), np.array([[1.0, 0.0]]))
+    1
+    """
+    unsure = 0
+    for i, message in zip(clients, messages, strict=True):
+        x = _table(split.client(int(i))[0])
+        along = x @ message.astype(x.dtype)
+        unsure += bool(len(along) > 1 and abs(along.mean()) < 2 * along.std() / np.sqrt(len(along)))
+    return unsure
+
+
 def shuffled_messages(
     split: Split, rng: np.random.Generator, among: ClientIds | None = None
 ) -> tuple[ClientIds, Float64s]:
