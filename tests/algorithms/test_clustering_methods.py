@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -145,6 +146,7 @@ def test_the_halves_are_those_of_scipy(seed):
         (lambda: IFCA(clusters=0), "at least 1"),
         (lambda: ClusteredFL(tol1=-1.0), "negative"),
         (lambda: ClusteredFL(most=0), "at least 1"),
+        (lambda: ClusteredFL(groups=17), "between 0 and 16"),
     ],
 )
 def test_impossible_settings_are_refused(make, words):
@@ -156,3 +158,22 @@ def test_more_clusters_than_clients_are_refused():
     federation, task = quadratics(*TWO_KINDS)
     with pytest.raises(ConfigError, match="9 clusters need as many clients"):
         train(federation, task, IFCA(clusters=9), 1)
+
+
+def test_groups_of_like_features_train_apart_from_the_first_round():
+    rng = np.random.default_rng(0)
+    kind = np.arange(6) % 2
+    x = (np.eye(2)[np.repeat(kind, 8)] + 0.2 * rng.random((48, 2))).astype(np.float32)
+    y = rng.normal(size=48).astype(np.float32)
+    everyone = Federation.from_owners(x, y, np.repeat(np.arange(6), 8), classes=None)
+    task = Task.regression(linear(0, input_shape=(2,), outputs=1))
+    run = train(everyone, task, ClusteredFL(groups=2, tol1=0.0, work=WORK, optimizer=RATE), 3)
+    assert run.state["cluster"].tolist() == kind.tolist()
+    assert int(run.state["count"]) == 2
+    for group in (0, 1):
+        alone = train(
+            everyone.subset(np.flatnonzero(kind == group)), task, FedAvg(work=WORK, optimizer=RATE), 3
+        )
+        both = (pytrees.row(run.state["models"], group), alone.state["params"])
+        for mine, theirs in zip(*map(jax.tree.leaves, both), strict=True):
+            np.testing.assert_allclose(mine, theirs, atol=1e-5)

@@ -8,7 +8,7 @@ from unalike.cli.options import FIELDS
 COMMANDS = [
     ("run",), ("resume",), ("compare",), ("tune",), ("list",), ("inspect",), ("reproduce",), ("certs",),
     ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
-    ("advise", "free-riders"), ("network", "design"),
+    ("advise", "free-riders"), ("advise", "heterogeneity"), ("network", "design"),
 ]  # fmt: skip
 
 

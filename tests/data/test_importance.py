@@ -77,7 +77,7 @@ def test_without_a_number_of_clients_any_number_will_do():
         (b"", r"one number per client \(3\), but has shape \(0,\)"),
         (b"0.5 0.5", r"but has shape \(2,\)"),
         (b"\xff\xfe\x00", "a file of numbers"),
-        (None, "importance must be data or equal, or a file of numbers"),
+        (None, "importance must be data, equal, similarity, or a file of numbers"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_sentence(tmp_path, content, words):
@@ -92,7 +92,9 @@ def test_a_wrong_file_is_refused_in_one_sentence(tmp_path, content, words):
 def test_a_folder_or_a_misspelt_policy_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for policy in (str(tmp_path), "eqal"):
-        with pytest.raises(ConfigError, match="importance must be data or equal, or a file of numbers"):
+        with pytest.raises(
+            ConfigError, match="importance must be data, equal, similarity, or a file of numbers"
+        ):
             importance_of(policy, SIZES)
 
 
@@ -235,3 +237,20 @@ def test_training_minimises_what_the_importances_say():
         told = federation.with_importance(policy)
         run = train(told, task, algorithm, rounds=150, evaluate_every=0, participation=Full())
         assert float(run.message["w"][0, 0]) == pytest.approx(float(told.importance @ optima), abs=1e-4)
+
+
+# By likeness.
+
+
+def test_clients_like_the_others_count_more_and_strangers_less():
+    rng = np.random.default_rng(0)
+    x = np.vstack([[1, 0, 0] + 0.1 * rng.random((15, 3)), [0, 0, 1] + 0.1 * rng.random((5, 3))])
+    clients = Federation.from_owners(x, np.zeros(20, int), np.arange(20) // 5)
+    weights = clients.with_importance("similarity").importance
+    assert weights.sum() == pytest.approx(1)
+    assert weights[3] < 0.5 * weights[:3].min()
+
+
+def test_likeness_cannot_be_told_from_sizes():
+    with pytest.raises(ConfigError, match="needs the clients' rows"):
+        importance_of("similarity", SIZES)

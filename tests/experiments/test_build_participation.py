@@ -13,6 +13,7 @@ from unalike.participation import (
     AvailableOnly,
     Binomial,
     CAFed,
+    ClusteredByData,
     ClusteredBySimilarity,
     ClusteredBySize,
     Diurnal,
@@ -86,6 +87,7 @@ SAMPLERS = {
     "optimal": Optimal,
     "clustered-size": ClusteredBySize,
     "clustered-similarity": ClusteredBySimilarity,
+    "clustered-data": ClusteredByData,
     "target": Target,
     "power-of-choice": PowerOfChoice,
 }
@@ -108,7 +110,7 @@ def test_full_needs_no_number(make):
 
 
 def test_clustered_samplers_know_sizes_seed_and_classes(make, federation):
-    for name in ("clustered-size", "clustered-similarity", "target"):
+    for name in ("clustered-size", "clustered-similarity", "clustered-data", "target"):
         sampler = make(sampling=name, per_round=3, seed=5)
         assert np.array_equal(sampler.sizes, federation.train.sizes)
         assert sampler.seed == 5

@@ -18,8 +18,8 @@ FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", 
 FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path__) if found.ispkg]
 STUDIES = [name for name in FOLDERS if name != "shared"]
 WITH_THEORY = (
-    *("asynchrony", "availability", "fairness", "fedem", "free_riders", "online_mixture", "sampling"),
-    *("streams", "topology", "unlearning"),
+    *("asynchrony", "availability", "fairness", "fedem", "free_riders", "likeness", "online_mixture"),
+    *("sampling", "streams", "topology", "unlearning"),
 )
 
 

@@ -1,6 +1,7 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
+from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -11,13 +12,16 @@ __all__ = [
     "FreeRiderAdvice",
     "FreeRiderReport",
     "Goal",
+    "HeterogeneityAdvice",
     "LocalDescent",
+    "MeasureReport",
     "PolicyReport",
     "SchemeReport",
     "StrategyReport",
     "StreamAdvice",
     "TimingAdvice",
     "advise_free_riders",
+    "advise_heterogeneity",
     "advise_sampling",
     "advise_streams",
     "advise_timing",

@@ -8,6 +8,9 @@ under Privacy Constraints, 2020).
                         split c in two by complete linkage on 1 - cos(D_s, D_t)
                 theta_c <- theta_c + sum_{t in c} importance_t D_t / sum_{t in c} importance_t
 
+Training may begin with `groups` clusters of clients whose features are alike, found before the first round in
+the similarity graph (see `data/similarity/clusters.py`), instead of with one.
+
 Clusters are split only in rounds in which everyone takes part. All models go down in the simulation, and
 every client reads its own; only that one is counted. A client that joins later takes the model of least loss
 on its own training rows.
@@ -26,6 +29,7 @@ from jax import lax
 from ..core import pytrees
 from ..core.pytrees import nbytes
 from ..data.federation import Federation
+from ..data.similarity import client_groups
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Memory, Message, Predictor, PyTree, State, Upload
@@ -48,8 +52,12 @@ class ClusteredFL(Algorithm):
     """...and the longest change of one of its clients longer than this."""
     most: int = 16
     """Clusters, at most."""
+    groups: int = 0
+    """Clusters to begin with, of clients whose features are alike; 0 begins with one cluster of all."""
     clients: int = 0
     """How many clients there are; found when training starts."""
+    first_clusters: tuple[int, ...] = ()
+    """The cluster that each client begins in; found when training starts."""
     optimizer: Optimizer = field(default_factory=Optimizer)
 
     name: ClassVar[str] = "clustered-fl"
@@ -61,16 +69,20 @@ class ClusteredFL(Algorithm):
             raise ConfigError(f"tol1 and tol2 must not be negative, but are {self.tol1} and {self.tol2}.")
         if self.most < 1:
             raise ConfigError(f"most must be at least 1 cluster, but is {self.most}.")
+        if not 0 <= self.groups <= self.most:
+            raise ConfigError(f"groups must be between 0 and {self.most} clusters, but is {self.groups}.")
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
-        return replace(self, clients=len(federation))
+        first = tuple(client_groups(federation, self.groups).tolist()) if self.groups else ()
+        return replace(self, clients=len(federation), first_clusters=first)
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return nbytes(upload), nbytes(upload)
 
     def init(self, task: Task, key: jax.Array) -> State:
         models = pytrees.stack([task.init(key)] * self.most)
-        return {"models": models, "cluster": jnp.zeros(self.clients, jnp.int32), "count": jnp.asarray(1)}
+        cluster = jnp.asarray(self.first_clusters or (0,) * self.clients, jnp.int32)
+        return {"models": models, "cluster": cluster, "count": jnp.asarray(max(self.groups, 1))}
 
     def broadcast(self, task: Task, state: State) -> Message:
         return state

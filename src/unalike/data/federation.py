@@ -20,7 +20,7 @@ from ..errors import DataError
 from ..typing import Array, Float64s, Int64s
 from .arrays import clean_targets, gather_features, infer_classes
 from .groups import Groups, check_groups, groups_of
-from .importance import importance_of
+from .importance import SIMILARITY, importance_of
 from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
@@ -114,7 +114,12 @@ class Federation:
         return importance_of("data", self.train.sizes)
 
     def with_importance(self, policy: str | ArrayLike) -> Federation:
-        """The same clients, which count by `data` (their rows), `equal`, a file's numbers, or given ones."""
+        """The same clients, which count by `data` (their rows), `equal`, `similarity` (to the others, by
+        their features), a file's numbers, or given ones."""
+        if isinstance(policy, str) and policy == SIMILARITY:
+            from .similarity import likeness_importance
+
+            return replace(self, given_importance=likeness_importance(self))
         given = None if isinstance(policy, str) and policy == "data" else policy
         weights = None if given is None else importance_of(given, self.train.sizes)
         return replace(self, given_importance=weights)

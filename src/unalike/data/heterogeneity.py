@@ -63,6 +63,18 @@ def mean_divergence(histograms: Float64s) -> float:
     return max(total / (n * (n - 1) / 2), 0.0)
 
 
+def pairwise_divergence(histograms: Float64s) -> Float64s:
+    """The Jensen-Shannon divergence, in bits, of every two rows (each adds up to one).
+
+    >>> pairwise_divergence(np.eye(2))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    entropies = _entropy(histograms)
+    mixed = np.stack([_entropy((row + histograms) / 2) for row in histograms])
+    return np.maximum(mixed - (entropies[:, None] + entropies) / 2, 0.0)
+
+
 def _label_facts(federation: Federation) -> dict[str, Any]:
     counts = federation.label_counts()
     sample = np.arange(len(counts))

@@ -1,7 +1,8 @@
 """How much does each client count in the objective?  (Client weights.)
 
 sum_i p_i L_i(theta) with p_i the client's share of all rows, or equal for all, or given by the user in a file
-with one number per client.
+with one number per client, or by how like the others its features are (`similarity`: see
+`similarity/measure.py`; only a federation, which has the features, can tell).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ..core.plain_files import check_plain_file
 from ..errors import ConfigError
 from ..typing import Float64s, Int64s
 
-POLICIES = ("data", "equal")
+SIMILARITY = "similarity"
+POLICIES = ("data", "equal", SIMILARITY)
 
 
 def importance_of(policy: str | ArrayLike, sizes: Int64s) -> Float64s:
@@ -34,6 +36,8 @@ def importance_of(policy: str | ArrayLike, sizes: Int64s) -> Float64s:
         return sizes / max(int(sizes.sum()), 1)
     if policy == "equal":
         return np.full(len(sizes), 1 / len(sizes))
+    if policy == SIMILARITY:
+        raise ConfigError("importance 'similarity' needs the clients' rows, which are not here; use another.")
     return check_importance(read_importance(policy), len(sizes))
 
 
@@ -43,7 +47,7 @@ def read_importance(path: str | Path) -> Float64s:
         check_plain_file(Path(path))
         words = Path(path).read_text(encoding="utf-8").replace(",", " ").split()
     except (OSError, UnicodeDecodeError) as error:
-        known = " or ".join(POLICIES)
+        known = ", ".join(POLICIES)
         raise ConfigError(f"importance must be {known}, or a file of numbers: {path} ({error}).") from None
     try:
         return np.array([float(word) for word in words])

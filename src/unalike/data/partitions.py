@@ -14,6 +14,7 @@ again until it is lucky.
 - `shards`: McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data",
   2017.
 - `pachinko`: Reddi et al., "Adaptive Federated Optimization", 2021.
+- `imbalance`: Buttaci, "Does Perturbation Aid Convergence?" (see `imbalance.py`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from .allocation import (
     spread,
     take_in_turn,
 )
+from .imbalance import deal_by_imbalance
 from .sizes import Sizes, allot, check_clients, draw_sizes, whole
 
 Labels = Array
@@ -178,6 +180,23 @@ def pachinko(
         return fine
 
     return take_in_turn(pools, rng.permutation(clients), choose)
+
+
+@partition_registry.add("imbalance")
+def imbalance(
+    class_imbalance: float = 1.0,
+    data_imbalance: float = 0.0,
+    *,
+    labels: Labels,
+    clients: int,
+    rng: Rng,
+) -> Rows:
+    """Two knobs: `imbalance:10,1` has unlike labels and unlike sizes, `imbalance:0,0` neither.
+
+    The first is one over a Dirichlet parameter, the second the variance of the logarithm of sizes. Clients
+    that would be empty are left out, so there may be fewer.
+    """
+    return deal_by_imbalance(labels, clients, class_imbalance, data_imbalance, rng)
 
 
 @partition_registry.add("lognormal")

@@ -61,8 +61,10 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
             own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""
             raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
     sampling = experiment.spec("sampling")
-    if sampling is not None and sampling.name in ("target", "optimal"):
+    if sampling is not None and sampling.name in ("target", "optimal", "clustered-data"):
         raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")
+    if experiment.options.get("groups") and experiment.algorithm == "clustered-fl":
+        raise ConfigError("groups of clustered-fl look at rows, which stay with real clients; leave it out.")
     if clients is not None:
         _check_count(experiment, clients)
 

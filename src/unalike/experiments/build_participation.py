@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..core.spec import Spec
 from ..data import Federation
+from ..data.similarity.principal_direction import client_messages
 from ..errors import ConfigError
 from ..participation import (
     Availability,
@@ -19,7 +22,7 @@ from ..participation import (
     sampler_registry,
     strategy_registry,
 )
-from ..typing import ClientIds, Int64s
+from ..typing import ClientIds, Float64s, Int64s
 from .config import DEFAULT_ROUNDS, Experiment
 
 MOST_FITTED = 20_000
@@ -65,6 +68,7 @@ def make_sampler(experiment: Experiment, federation: Federation) -> Sampler | No
         per_round=experiment.per_round,
         sizes=federation.train.sizes,
         labels=_majority(federation) if spec.name == "target" else None,
+        messages=_messages(federation) if spec.name == "clustered-data" else None,
         seed=experiment.seed,
     )
 
@@ -99,6 +103,14 @@ def _clusters(experiment: Experiment, availability: Availability) -> ClientIds |
     """The cluster of each client, where whole clusters come and go."""
     spec = experiment.spec("availability")
     return availability.groups if spec is not None and spec.name == "clusters" else None
+
+
+def _messages(federation: Federation) -> Float64s:
+    """The direction of each client's rows; zeros for who has none."""
+    clients, found = client_messages(federation.train)
+    messages = np.zeros((len(federation), found.shape[1]))
+    messages[clients] = found
+    return messages
 
 
 def _majority(federation: Federation) -> Int64s:

@@ -88,7 +88,8 @@ class Experiment(BaseModel):
 
     importance: str = Field(
         "data",
-        description="How much clients count: data (their rows), equal, or a file with one number each.",
+        description="How much clients count: data (their rows), equal, similarity (to the others, by their "
+        "features), or a file with one number each.",
     )
 
     groups: str | None = Field(

@@ -9,6 +9,7 @@ from .remaining import Remaining
 from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
 from .samplers.bernoulli import Binomial, Optimal, Poisson
 from .samplers.clustered import ClusteredBySize, Target
+from .samplers.clustered_data import ClusteredByData
 from .samplers.clustered_similarity import ClusteredBySimilarity
 from .samplers.multinomial import Multinomial
 from .samplers.power_of_choice import PowerOfChoice
@@ -30,6 +31,7 @@ __all__ = [
     "Beliefs",
     "Binomial",
     "CAFed",
+    "ClusteredByData",
     "ClusteredBySimilarity",
     "ClusteredBySize",
     "Cohort",

@@ -8,6 +8,7 @@ from .fedem import study as _fedem  # noqa: F401
 from .foundation import study as _foundation  # noqa: F401
 from .free_riders import study as _free_riders  # noqa: F401
 from .knnper import study as _knnper  # noqa: F401
+from .likeness import study as _likeness  # noqa: F401
 from .online_mixture import study as _online_mixture  # noqa: F401
 from .sampling import study as _sampling  # noqa: F401
 from .streams import study as _streams  # noqa: F401

@@ -83,7 +83,7 @@ def test_equal_seeds_give_equal_answers(ask):
     ("words", "sentence"),
     [
         (("--per-round", "7"), r"per_round must be between 1 and the number of clients \(6\), but is 7"),
-        (("--importance", "nowhere.txt"), "importance must be data or equal, or a file"),
+        (("--importance", "nowhere.txt"), "importance must be data, equal, similarity, or a file"),
         (("--importance", "short.txt"), r"importance needs one number per client \(6\)"),
         (("--importance", "half.txt"), "importance must sum to one, but sums to 0.6"),
         (("--data", "digit"), "did you mean 'digits'"),

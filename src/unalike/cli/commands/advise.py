@@ -57,7 +57,7 @@ def sampling(
     samples: int | None = SAMPLES,
     per_round: int = typer.Option(10, min=1, help="Clients drawn each round."),
     importance: str = typer.Option(
-        "data", help="How much clients count: data (their rows), equal, or a file with one number per client."
+        "data", help="How much clients count: data (their rows), equal, similarity, or a file of numbers."
     ),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition."),
     plot: Path | None = typer.Option(

@@ -95,6 +95,9 @@ def serve(
     streaming: bool = typer.Option(
         False, "--streaming", help="Let nodes whose rows come and go say how many they hold, and count so."
     ),
+    similarity: bool = typer.Option(
+        False, "--similarity", help="First ask nodes that tell it for the direction of their rows; compare."
+    ),
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
     ),
@@ -110,6 +113,8 @@ def serve(
     """
     from ...deploy import SuperLink, check_flower, read_allowed
     from ...deploy.forgotten_nodes import RemainingNodes, started_forgetting
+    from ...deploy.node_agreement import gathered
+    from ...deploy.node_similarity import ask_directions, write_node_similarity
     from ...deploy.protection import Protection
     from ...deploy.server import check_servable, ignored, introductions, make_folder, train_nodes
     from ...deploy.streaming_nodes import check_streaming
@@ -167,6 +172,10 @@ def serve(
                 open_until_the_end.enter_context(forgetting.run.folder.locked())
                 folder, going_on = retraining_folder(*forgetting)
             can_go_on("unalike serve --resume", path)
+            if similarity:
+                found = ask_directions(experiment, post, told, patience, log)
+                places = write_node_similarity(found, gathered(told, experiment), folder.path)
+                log(f"{found.verdict()} ({', '.join(str(place) for place in places)})")
             with LiveRounds(quiet or json) as progress:
                 run, engine = train_nodes(
                     experiment,
@@ -218,6 +227,12 @@ def join(
     memory: str | None = typer.Option(
         None, help="Which rows of the stream are kept: a number of the newest, or such as reservoir:200."
     ),
+    tell_direction: str | None = typer.Option(
+        None,
+        help="Tell a server that asks in which direction rows point, which is close to their mean: plain, "
+        "projection:16 or gaussian:1,1e-5.",
+        show_default="never",
+    ),
     behaviour: str | None = typer.Option(
         None,
         help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviours`), to try "
@@ -236,10 +251,12 @@ def join(
     if behaviour is not None:
         check_name("behaviours", behaviour)
     check_flower()
+    from ...data.similarity.private_messages import WARNING
     from ...deploy.client.app import ClientWorker
     from ...deploy.client.join_stream import check_stream, open_stream
     from ...deploy.client.local_privacy import private_answers
     from ...deploy.client.rows import is_uncut, without_cut
+    from ...deploy.client.tell_direction import PLAIN, DirectionTeller
     from ...deploy.secure_aggregation.node import secure_app
     from ...experiments.build import make_federation
     from ...privacy.local import local_privacy
@@ -277,7 +294,10 @@ def join(
     if behaviour is not None:
         _say(f"{name} is a rehearsal: it is not honest ({behaviour}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
-    app = secure_app(answers, secure_only)
+    teller = DirectionTeller(lambda: own if held is None else held.federation(), tell_direction, uncut, _say)
+    if tell_direction == PLAIN:
+        _say(WARNING)
+    app = secure_app(teller.in_front_of(answers), secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, _say)
     _say("left.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,6 +13,9 @@ from ...core.method_options import method_options, option_words
 from ...errors import unknown
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows, show_summary
+
+if TYPE_CHECKING:
+    from ...data.similarity import Similarity
 
 OPTIMIZERS, ALGORITHMS = "optimizers", "algorithms"
 
@@ -48,6 +52,12 @@ def described(kind: str, names: Mapping[str, str]) -> dict[str, dict[str, str]]:
     }
 
 
+def _likeness(found: Similarity) -> dict[str, float]:
+    """The numbers of the verdict."""
+    numbers = {"homogeneity": found.homogeneity, "iid_reference": found.reference, "ratio": found.ratio}
+    return numbers | {"groups": int(found.groups().max()) + 1}
+
+
 def _optimizers() -> dict[str, str]:
     from ...algorithms import optimizer_names
 
@@ -69,9 +79,14 @@ def inspect_data(
     samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition."),
     picture: Path = typer.Option(Path("partition.png"), help="Where to draw who has what."),
+    similarity: bool = typer.Option(
+        False, "--similarity", help="Compare clients by their features, too; a picture and a page of it."
+    ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Show how many rows and which labels clients have, and draw it.
+
+    With --similarity, PICTURE-similarity.png and .html show which clients are alike.
 
     Example: unalike inspect digits --partition dirichlet:0.1 --clients 20
     """
@@ -91,10 +106,23 @@ def inspect_data(
     federation = make_federation(experiment)
     facts = {**describe(federation), "picture": str(picture)}
     save(draw_partition(federation), picture)
+    found = None
+    if similarity:
+        from ...data.similarity import measure_similarity
+        from .advise_heterogeneity import write_similarity
+
+        found = measure_similarity(federation, seed=seed)
+        drawn, page = (picture.with_name(f"{picture.stem}-similarity{end}") for end in (".png", ".html"))
+        places = write_similarity(found, federation, drawn, page)
+        facts["similarity"] = {**found.as_dict(), **places} if json else {**_likeness(found), **places}
     if json:
         print_json({**facts, "labels": federation.label_counts().tolist() if federation.classes else None})
         return
     show_summary(facts, f"{data}: {len(federation)} clients")
+    if found is not None:
+        from .advise_heterogeneity import show_similarity
+
+        show_similarity(found)
     if federation.classes and federation.classes <= 20:
         counts = federation.label_counts()[:20]
         heads = federation.label_names or tuple(str(label) for label in range(federation.classes))

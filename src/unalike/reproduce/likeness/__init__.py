@@ -1,0 +1,1 @@
+"""The published claims on the similarity of clients, as a study."""

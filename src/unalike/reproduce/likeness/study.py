@@ -1,0 +1,19 @@
+"""Does one message per client say how unlike clients are?  (Study of likeness.)
+
+E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Identities
+and formulas are exact or simulated; homogeneity is measured on digits and, where their files are, on MNIST
+and CIFAR-10. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .pictures import picture_claims
+from .theory import theory_claims
+from .training import training_claims
+
+
+@study_registry.add("likeness")
+def likeness(quick: bool = False) -> list[Claim]:
+    """What the similarity graph of clients says, with its errata (L1 to L12)."""
+    return [*theory_claims(quick), *training_claims(quick), *picture_claims(quick)]
