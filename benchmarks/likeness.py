@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from unalike.data import Federation
 from unalike.data.similarity import measure_similarity
@@ -39,17 +42,26 @@ def clients_with(clients: int, rows: int, features: int) -> Federation:
 
 def by_decomposition(federation: Federation) -> np.ndarray[Any, Any]:
     """The same messages from singular value decompositions, with the sign of the mean."""
-    found = []
-    for i in range(len(federation)):
-        x = federation.train.client(i)[0]
+
+    def decompose(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         vector = np.linalg.svd(x, full_matrices=False)[2][0]
-        found.append(vector * np.sign(vector @ x.mean(axis=0)))
-    return np.array(found)
+        return vector * np.sign(vector @ x.mean(axis=0))
+
+    return of_every_client(decompose, federation)
 
 
 def one_pass(federation: Federation) -> np.ndarray[Any, Any]:
     """Every client's mean row."""
-    return np.stack([federation.train.client(i)[0].mean(axis=0) for i in range(len(federation))])
+    return of_every_client(lambda x: x.mean(axis=0), federation)
+
+
+def of_every_client(
+    function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], federation: Federation
+) -> np.ndarray[Any, Any]:
+    """A function of each client's rows; clients share the cores, as those of messages do."""
+    rows = (federation.train.client(i)[0] for i in range(len(federation)))
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as cores:
+        return np.stack(list(cores.map(function, rows)))
 
 
 def medians(functions: dict[str, Callable[[], Any]], times: int) -> dict[str, float]:

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from unalike.advice import advise_heterogeneity
+from unalike.advice.cohort_similarity import CohortSimilarity
 from unalike.data import Federation, load
 from unalike.data.similarity import measure_similarity
 from unalike.data.similarity.graph import fiedler_order
-from unalike.report.similarity_plots import similarity_figures, similarity_overview, similarity_panels
+from unalike.report.similarity_plots import (
+    cohort_figure,
+    similarity_figures,
+    similarity_overview,
+    similarity_panels,
+)
 from unalike.report.similarity_report import report_similarity
 
 
@@ -64,6 +70,15 @@ def test_few_or_identical_clients_are_drawn_as_far_as_they_go(tmp_path, x, owner
     similarity_overview(found, clients).savefig(tmp_path / "all.png")
     words = re.sub(r"<[^>]*>", " ", report_similarity(tmp_path / "page.html", found, clients).read_text())
     assert not re.search(r"\bnan\b", words)
+
+
+def test_rounds_are_drawn_where_cohorts_were(tmp_path, found, federation):
+    cohorts = CohortSimilarity(found.homogeneity, np.array([1.0, np.nan, 2.0]), np.array([1.5, 1.5, 1.5]))
+    lines = cohort_figure(cohorts).axes[0].lines
+    assert [drawn.get_ydata().tolist() for drawn in lines[:2]] == [[1.0, 2.0], [1.5, 1.5, 1.5]]
+    assert cohorts.as_dict()["by_round"] == [1.0, None, 2.0]
+    advice = advise_heterogeneity(federation, found, cohorts=cohorts)
+    assert "sees only a part" in report_similarity(tmp_path / "p.html", found, federation, advice).read_text()
 
 
 def test_the_page_says_verdict_measures_and_warnings(tmp_path, found, federation):

@@ -9,6 +9,7 @@ a part of what there is (biased participation). For every round, with C_t its cl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,14 @@ class CohortSimilarity:
             "rounds": len(self.cohorts),
         }
 
+    def as_dict(self) -> dict[str, Any]:
+        """The same and every round, ready for JSON; None where fewer than two took part."""
+        return {
+            **self.summary(),
+            "by_round": _listed(self.cohorts),
+            "available_by_round": None if self.available is None else _listed(self.available),
+        }
+
 
 def measure_cohorts(
     found: Similarity, participation: Participation, importance: Float64s, rounds: int, seed: int = 0
@@ -61,6 +70,10 @@ def measure_cohorts(
 def _places(found: Similarity, clients: ClientIds) -> ClientIds:
     """The rows of these clients in the graph, of those that are in it."""
     return np.flatnonzero(np.isin(found.compared, clients))
+
+
+def _listed(values: Float64s) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _mean(values: Float64s) -> float | None:

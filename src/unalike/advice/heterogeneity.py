@@ -61,7 +61,7 @@ class HeterogeneityAdvice:
             "measures": [vars(report) for report in self.reports],
             "recommended": self.recommended,
             "reasons": list(self.reasons),
-            "cohorts": None if self.cohorts is None else self.cohorts.summary(),
+            "cohorts": None if self.cohorts is None else self.cohorts.as_dict(),
         }
 
 

@@ -15,12 +15,14 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, norm
 
+from ..advice.cohort_similarity import CohortSimilarity
 from ..data import Federation
 from ..data.similarity import Similarity
 from ..data.similarity.graph import fiedler_order, spectrum
 from ..data.similarity.misalignment import pairs
 from ..typing import Float64s
-from .style import FAINT, INK, MUTED, PALETTE, PAPER, color, figure, styled
+from .plots import last, line, rounds_axis
+from .style import FAINT, INK, MUTED, PALETTE, PAPER, color, figure, label_ends, styled
 
 Panel = Callable[[Axes, Similarity], None]
 _SHADES = LinearSegmentedColormap.from_list("likeness", (PAPER, "#a9cbe3", PALETTE[0], INK))
@@ -75,6 +77,25 @@ def similarity_overview(found: Similarity, federation: Federation | None = None)
         draw_classes(grid[len(panels)], found, federation)
     for axes in grid[count:]:
         axes.set_visible(False)
+    return picture
+
+
+@styled
+def cohort_figure(cohorts: CohortSimilarity) -> Figure:
+    """Homogeneity of every round's cohort, and of who is there, beside that of everyone."""
+    picture = figure(8.4, 3.0)
+    axes = picture.subplots()
+    lines = {"cohort": cohorts.cohorts}
+    if cohorts.available is not None:
+        lines["available"] = cohorts.available
+    for index, values in enumerate(lines.values()):
+        line(axes, np.arange(1, len(values) + 1), values, color=color(index))
+    axes.axhline(cohorts.everyone, color=MUTED, linewidth=1.0, linestyle=(0, (4, 2)))
+    rounds_axis(axes)
+    axes.set_title("Homogeneity of those who take part")
+    heights = [*(last(values) for values in lines.values()), cohorts.everyone]
+    inks = [*(color(index) for index in range(len(lines))), MUTED]
+    label_ends(axes, heights, [*lines, "everyone"], inks)
     return picture
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..data import Federation
 from ..data.similarity import Similarity
 from .html import write_report
-from .similarity_plots import similarity_figures
+from .similarity_plots import cohort_figure, similarity_figures
 
 if TYPE_CHECKING:
     from ..advice.heterogeneity import HeterogeneityAdvice
@@ -23,6 +23,7 @@ _CAPTIONS = {
     "Similarity of pairs": "Blocks on the diagonal are groups of clients that are alike.",
     "Spectral layout": "Near points are clients that are alike.",
     "Weights by likeness": "What `--importance similarity` would make of clients; 1 is neutral.",
+    "Rounds": "A cohort that is more homogeneous than everyone sees only a part of what there is.",
     "Classes of clients": "What labels say, which messages do not see.",
 }
 _MOST_ROWS = 100
@@ -36,13 +37,16 @@ def report_similarity(
     config: dict[str, Any] | None = None,
 ) -> Path:
     """Write the page: verdict, numbers, figures, measures side by side, clients and warnings."""
+    figures = similarity_figures(found, federation)
+    if advice is not None and advice.cohorts is not None:
+        figures["Rounds"] = cohort_figure(advice.cohorts)
     return write_report(
         path,
         title="How unlike are these clients?",
         subtitle=found.verdict(),
         source=federation.description,
         summary=_summary(found),
-        figures=similarity_figures(found, federation),
+        figures=figures,
         captions=_CAPTIONS,
         tables={**_measures(advice), "Clients": _clients(found, federation)},
         notes={"Clients": " ".join(found.warnings), "Measures": "" if advice is None else _words(advice)},

@@ -1,0 +1,69 @@
+"""What should be known before a similarity graph is believed?  (Warnings about messages and edges.)
+
+Messages that give clients away, clients without a direction or with few rows, twins, and signs that are wrong
+or chance: for features x >= 0 no two messages may be more than a right angle apart,
+
+    mis(i, j) <= 1/2,
+
+and where features are centred, nothing says which of the two signs of a direction is meant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...typing import ClientIds, Float64s, Int64s
+from ..federation import Federation
+from .graph import SMALLEST, adjacency
+from .homogeneity import homogeneity
+from .misalignment import RIGHT_ANGLE, misalignment, pairs
+from .private_messages import WARNING
+
+FEW_ROWS = 30
+"""Clients with fewer rows are unlike others by chance."""
+
+
+def client_caveats(federation: Federation, clients: ClientIds, privacy: str | None, unsure: int) -> list[str]:
+    """About the clients behind the messages."""
+    found = [WARNING] if privacy is None else []
+    if missing := len(federation) - len(clients):
+        found.append(f"{missing:,} clients have no rows, or only zeros, and are left out.")
+    if few := int((federation.train.sizes[clients] < FEW_ROWS).sum()):
+        found.append(
+            f"{few:,} clients have fewer than {FEW_ROWS} rows, which makes them unlike others by chance."
+        )
+    if unsure:
+        found.append(
+            f"{unsure:,} clients have centred features: the sign of their message is chance, and homogeneity "
+            "says little; do not centre features, or judge by other measures."
+        )
+    return found
+
+
+def edge_caveats(misalignments: Float64s, degrees: Float64s, sign_alarm: bool) -> list[str]:
+    """About pairs of clients."""
+    edges, found = pairs(misalignments), []
+    if twins := int((edges <= SMALLEST).sum()):
+        found.append(f"{twins:,} pairs of clients point in the same direction exactly: duplicates?")
+    if sign_alarm and (wrong := int((edges > RIGHT_ANGLE + 1e-9).sum())):
+        found.append(
+            f"{wrong:,} pairs point away from each other although no feature is negative: signs of messages "
+            "are wrong, and homogeneity is too low."
+        )
+    if len(degrees) > 1 and (lonely := int((degrees <= 0).sum())):
+        found.append(f"{lonely:,} clients are opposite to all others and count nothing.")
+    return found
+
+
+def privacy_cost(plain: Float64s, sent: Float64s, places: Int64s, privacy: str) -> list[str]:
+    """What blurring does to homogeneity, which only a simulation can tell."""
+    if len(places) < 2:
+        return []
+    before, after = (homogeneity(adjacency(misalignment(table[places]))) for table in (plain, sent))
+    return [f"{privacy} moves homogeneity by {after - before:+.3f}, from {before:.3f} to {after:.3f}."]
+
+
+def never_negative(federation: Federation) -> bool:
+    """Whether no training feature is negative."""
+    x = federation.train.x
+    return x.dtype == np.uint8 or bool(x.min(initial=0.0) >= 0)
