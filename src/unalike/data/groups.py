@@ -69,8 +69,9 @@ def check_groups(groups: Groups, clients: int) -> Groups:
     """The same groups, if there is one for each client and each has a name."""
     if len(groups) != clients:
         raise DataError(f"groups need one name per client ({clients}), but there are {len(groups)}.")
-    if not all(group.strip() for group in groups):
-        raise DataError(f"client {groups.index('') if '' in groups else 0} has a group without a name.")
+    nameless = next((i for i, group in enumerate(groups) if not group.strip()), None)
+    if nameless is not None:
+        raise DataError(f"client {nameless} has a group without a name.")
     return groups
 
 

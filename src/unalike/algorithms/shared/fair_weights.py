@@ -111,8 +111,8 @@ def client_groups(federation: Federation, individual: bool = False) -> ClientGro
         raise ConfigError(f"no client of the group {empty[0]!r} counts; give it training rows or importance.")
     if len(names) == 1 and len(importance) > 1:
         raise ConfigError(
-            f"all clients are in one group ({names[0]!r}), which is fair already; give at least two groups, "
-            "or treat every client for itself with individual=true."
+            f"all clients are in one group ({names[0]!r}), so that no group can be behind another; give at "
+            "least two groups, or none to treat every client for itself."
         )
     return ClientGroups(tuple(int(g) for g in numbers), importance, names)
 

@@ -87,8 +87,8 @@ def _show(advice: FreeRiderAdvice, data: str) -> None:
         highlight=False,
     )
     for sign in advice.signs:
-        kind, _, words = sign.partition(":")
-        console.print(f"[bold]{kind}[/bold]:{escape(words)}", highlight=False)
+        kind, words = sign.split(": ", 1)
+        console.print(f"[bold]{kind}[/bold]: {escape(words)}", highlight=False)
     reasons = escape(" ".join((*advice.reasons, *advice.warnings)))
     console.print(
         f"\n[bold]{advice.doubling:,} free-riders double the number of rounds.[/bold] {reasons}",
