@@ -12,6 +12,7 @@ from .fedavg_averaged import FedAvgAveraged
 from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
+from .fednova import FedNova
 from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
@@ -23,6 +24,7 @@ from .l2sgd import L2SGD
 from .local import Local
 from .mocha import Mocha
 from .perfedavg import PerFedAvg
+from .perturbed_gradient import AnchoredGradient, PermutedGradient, PerturbedGradient
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum
 from .scaffold import Scaffold
@@ -30,6 +32,7 @@ from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.messages import Messages
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
+from .shared.similarity_weights import SimilarityWeights, similarity_weights
 from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "L2SGD",
     "Aggregate",
     "Algorithm",
+    "AnchoredGradient",
     "ClientData",
     "ClusteredFL",
     "DFedEM",
@@ -52,6 +56,7 @@ __all__ = [
     "FedAvgPlus",
     "FedBN",
     "FedEM",
+    "FedNova",
     "FedOMD",
     "FedPer",
     "FedProx",
@@ -68,13 +73,17 @@ __all__ = [
     "PFedMe",
     "PFedMeSimple",
     "PerFedAvg",
+    "PermutedGradient",
+    "PerturbedGradient",
     "PushSum",
     "Reply",
     "Scaffold",
+    "SimilarityWeights",
     "SurrogateOptimizer",
     "Trained",
     "algorithm_registry",
     "local_sgd",
     "optimizer_names",
     "schedule_registry",
+    "similarity_weights",
 ]
