@@ -1,6 +1,8 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
+from .constants import GradientConstants, MethodReport, report_methods
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
+from .measure_constants import Look, measure_gradient_constants
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -11,7 +13,10 @@ __all__ = [
     "FreeRiderAdvice",
     "FreeRiderReport",
     "Goal",
+    "GradientConstants",
     "LocalDescent",
+    "Look",
+    "MethodReport",
     "PolicyReport",
     "SchemeReport",
     "StrategyReport",
@@ -21,4 +26,6 @@ __all__ = [
     "advise_sampling",
     "advise_streams",
     "advise_timing",
+    "measure_gradient_constants",
+    "report_methods",
 ]

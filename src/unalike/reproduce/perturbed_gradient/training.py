@@ -114,7 +114,8 @@ def unlike_claims(data: Images, race: Mapping[str, Sequence[Float64s]]) -> Itera
     yield _ordered("PG-6", "the same, to stay there for 3 rounds,", stays, most, None, hard=False)
     yield _speed_up(f"{data.name}, imbalanced: speed-up of beta 0.5 (published for FEMNIST)", needed, 1.6)
     ours, plain = needed["beta 0.5"], needed["FedAvg"]
-    ratio = np.inf if ours is None or plain is None else 1.5 * ours / plain
+    runs = len(race["FedAvg"])  # rounds are counted from 0
+    ratio = np.inf if ours is None or plain is None else 1.5 * (ours + runs) / (plain + runs)
     words = f"{data.name}, imbalanced: bytes to the target over FedAvg's, beta 0.5"
     yield at_most("PG-13", words, [ratio], 1.0, hard=False, published=0.94)
 
