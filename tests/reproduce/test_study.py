@@ -19,7 +19,7 @@ FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path
 STUDIES = [name for name in FOLDERS if name != "shared"]
 WITH_THEORY = (
     *("asynchrony", "availability", "fedem", "free_riders", "online_mixture", "sampling", "streams"),
-    "topology",
+    *("perturbed_gradient", "topology"),
 )
 
 
