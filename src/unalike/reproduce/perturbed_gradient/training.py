@@ -209,7 +209,7 @@ def local_work_claims(data: Images) -> Iterator[Claim]:
             100 * float(_curve(problem, name, 20)[-1]) for name in ("FedAvg", "beta 0.7", "beta 0.5")
         ]
         words = f"{data.name}: accuracy at round 20 of FedAvg, beta 0.7 and 0.5, {epochs} epochs"
-        slack = 100 / len(data.test[1])
+        slack = 100.01 / len(data.test[1])  # a row, and rounding
         told = FEMNIST_EPOCHS[epochs]
         yield in_order("PG-11", words, ends[epochs], slack, published=told, note=_one_row(data))
     gains = [float(np.diff(column).min()) for column in np.transpose(list(ends.values()))]
