@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import jax
+import numpy as np
 import pytest
 
 import unalike
 from unalike import FedAvg, Reply, local_sgd
-from unalike.algorithms import algorithm_registry
+from unalike.algorithms import SimilarityWeights, algorithm_registry
 from unalike.core import pytrees
 from unalike.models import Task, mlp_norm
 from unalike.testing import CHECKS, ContractError, check_algorithm
@@ -25,13 +26,18 @@ NOT_PROMISED = {
     "gifair+": NUMBERED,
     "term-group": NUMBERED,
     "afl": NUMBERED,
+    "perturbed": NUMBERED,  # means over similar clients are numbered by clients
+    "perturbed-permuted": NUMBERED,
 }
+ALIKE = SimilarityWeights(1.0 - np.eye(5))  # given, because it is found from everyone's rows otherwise
 SETTINGS = {
     "fedem": {"components": 2},
     "d-fedem": {"components": 2},
     "fem-omd": {"components": 2},
     "fedrep": {"head_epochs": 2},  # ten passes are slow in the engine that does not compile
     "knnper": {"k": 3},
+    "perturbed": {"similarity": ALIKE},
+    "perturbed-permuted": {"similarity": ALIKE},
 }
 WITH_LAYERS = ("fedper", "fedrep", "fedbn")
 

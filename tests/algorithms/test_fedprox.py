@@ -1,7 +1,9 @@
 """Does FedProx descend on f_i(v) + mu/2 |v - w|^2?"""
 
 import numpy as np
+import pytest
 
+from unalike import ConfigError
 from unalike.algorithms import FedAvg, FedProx, LocalWork, Optimizer
 
 from . import naive
@@ -37,3 +39,10 @@ def test_after_many_steps_the_proximal_point_is_reached(federation, task):
     run = naive.train(alone, task, FedProx(work=work, mu=2.0, optimizer=Optimizer("sgd", 0.2)), 1)
     theta = naive.flat(run.state["params"])
     assert np.allclose(naive.gradient(theta, *alone.train.client(0)), -2.0 * theta, atol=1e-4)
+
+
+def test_a_pull_past_the_global_model_is_refused_and_the_largest_below_is_not():
+    with pytest.raises(ConfigError, match="smaller mu or learning rate"):
+        FedProx(mu=10.0, optimizer=Optimizer("sgd", 0.1))
+    assert FedProx(mu=9.9, optimizer=Optimizer("sgd", 0.1)).mu == 9.9
+    assert FedProx(mu=10.0, optimizer=Optimizer("adam", 0.1)).mu == 10.0, "its steps have another length"

@@ -267,7 +267,7 @@ def test_python_says_where_real_clients_are_trained_with(federation):
         unalike.train(federation, task, unalike.FedAvg(), rounds=1, engine="flower")
 
 
-@pytest.mark.parametrize("name", ["mocha", "clustered-fl"])
+@pytest.mark.parametrize("name", ["mocha", "clustered-fl", "perturbed"])
 def test_methods_that_would_show_clients_what_is_not_theirs_are_refused(village, tmp_path, name):
     with pytest.raises(unalike.ConfigError, match=f"{name} would send all clients what belongs to single"):
         served(village, tmp_path / "run", algorithm=name)

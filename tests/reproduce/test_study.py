@@ -19,7 +19,7 @@ FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path
 STUDIES = [name for name in FOLDERS if name != "shared"]
 WITH_THEORY = (
     *("asynchrony", "availability", "fairness", "fedem", "free_riders", "likeness", "online_mixture"),
-    *("sampling", "streams", "topology", "unlearning"),
+    *("perturbed_gradient", "sampling", "streams", "topology", "unlearning"),
 )
 
 

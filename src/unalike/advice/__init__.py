@@ -1,7 +1,9 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
+from .constants import GradientConstants, MethodReport, report_methods
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
 from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
+from .measure_constants import Look, measure_gradient_constants
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -12,9 +14,12 @@ __all__ = [
     "FreeRiderAdvice",
     "FreeRiderReport",
     "Goal",
+    "GradientConstants",
     "HeterogeneityAdvice",
     "LocalDescent",
+    "Look",
     "MeasureReport",
+    "MethodReport",
     "PolicyReport",
     "SchemeReport",
     "StrategyReport",
@@ -25,4 +30,6 @@ __all__ = [
     "advise_sampling",
     "advise_streams",
     "advise_timing",
+    "measure_gradient_constants",
+    "report_methods",
 ]

@@ -15,6 +15,7 @@ from .fedavg_plus import FedAvgPlus
 from .fedbn import FedBN
 from .fedem import FedEM
 from .fedmgda import FedMGDAPlus
+from .fednova import FedNova
 from .fedopt import FedAdagrad, FedAdam, FedAvgM, FedYogi
 from .fedper import FedPer
 from .fedprox import FedProx
@@ -28,6 +29,7 @@ from .l2sgd import L2SGD
 from .local import Local
 from .mocha import Mocha
 from .perfedavg import PerFedAvg
+from .perturbed_gradient import AnchoredGradient, PermutedGradient, PerturbedGradient
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum
 from .q_ffl import QFFL
@@ -36,6 +38,7 @@ from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.messages import Messages
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
+from .shared.similarity_weights import SimilarityWeights, similarity_weights
 from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 from .term import Term
 from .term_group import TermGroup
@@ -49,6 +52,7 @@ __all__ = [
     "QFFL",
     "Aggregate",
     "Algorithm",
+    "AnchoredGradient",
     "ClientData",
     "ClusteredFL",
     "DFedEM",
@@ -63,6 +67,7 @@ __all__ = [
     "FedBN",
     "FedEM",
     "FedMGDAPlus",
+    "FedNova",
     "FedOMD",
     "FedPer",
     "FedProx",
@@ -82,9 +87,12 @@ __all__ = [
     "PFedMe",
     "PFedMeSimple",
     "PerFedAvg",
+    "PermutedGradient",
+    "PerturbedGradient",
     "PushSum",
     "Reply",
     "Scaffold",
+    "SimilarityWeights",
     "SurrogateOptimizer",
     "Term",
     "TermGroup",
@@ -93,4 +101,5 @@ __all__ = [
     "local_sgd",
     "optimizer_names",
     "schedule_registry",
+    "similarity_weights",
 ]

@@ -2,6 +2,9 @@
 Heterogeneous Networks, 2020).
 
 client:   w_i <- descend from w on   f_i(v) + mu/2 |v - w|^2
+
+A step of SGD keeps the part 1 - rate * mu of a model, so mu must stay below 1 / rate: beyond that the pull
+throws the model past the one it is pulled to.
 """
 
 from __future__ import annotations
@@ -33,6 +36,12 @@ class FedProx(FedAvg):
     def __post_init__(self) -> None:
         if self.mu < 0:
             raise ConfigError(f"mu must not be negative, but is {self.mu}.")
+        rate, plain = self.optimizer.learning_rate, self.optimizer.name == "sgd" and not self.optimizer.custom
+        if plain and self.mu * rate >= 1:
+            raise ConfigError(
+                f"mu times the learning rate must be below 1, but is {self.mu:g} * {rate:g} = "
+                f"{self.mu * rate:g}; choose a smaller mu or learning rate."
+            )
 
     @property
     def equals_local_training(self) -> bool:

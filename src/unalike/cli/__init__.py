@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from .. import __version__
 from ..errors import UnalikeError
+from .commands import advise_constants as _advise_constants  # noqa: F401 - adds itself to `advise`
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
 from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F401 - adds itself to `advise`
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`

@@ -10,6 +10,7 @@ from .free_riders import study as _free_riders  # noqa: F401
 from .knnper import study as _knnper  # noqa: F401
 from .likeness import study as _likeness  # noqa: F401
 from .online_mixture import study as _online_mixture  # noqa: F401
+from .perturbed_gradient import study as _perturbed_gradient  # noqa: F401
 from .sampling import study as _sampling  # noqa: F401
 from .streams import study as _streams  # noqa: F401
 from .study import Claim, at_least, at_most, run_study, study_registry

@@ -1,0 +1,132 @@
+"""What do the bounds say for these clients?  (Constants of a federation, and what follows from them.)
+
+Bounds of FedAvg, FedProx, perturbed gradients, client sampling and stale results all depend on a few numbers:
+L, mu, the variance s2 of mini-batch gradients, their largest squared norm G^2, and how unlike clients are,
+
+    Gamma = f(w*) - sum_i p_i f_i(w_i*),        k2 = sum_i p_i |grad f_i|^2 - |grad f|^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..participation.samplers.statistics import WeightStatistics
+from ..theory.perturbed_gradient import nonconvex, strongly_convex
+from ..theory.perturbed_gradient.conditions import longest_nonconvex_step, longest_step
+from ..theory.perturbed_gradient.problem import Method, Perturbed, Problem, Proximal
+from ..theory.perturbed_gradient.stability import stability_warning
+from ..theory.sampling import bound as sampling
+from .timing_race import Goal
+
+MOST_CONDITIONING = 1e6
+"""Beyond this, losses are as good as flat in some directions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientConstants:
+    """What was measured, and on how many clients."""
+
+    clients: int
+    smoothness: float
+    """L."""
+    smoothness_is_bound: bool
+    """Whether L is proved, or only the largest curvature that was seen."""
+    convexity: float
+    """mu; 0 where the loss need not be convex."""
+    gradient_variance: float
+    """sigma^2, the largest of any client and visited model."""
+    squared_gradient: float
+    """G^2, the largest that was seen."""
+    heterogeneity: float
+    """Gamma."""
+    dissimilarity: float
+    """kappa^2, the largest of any visited model."""
+    initial_gap: float
+    """The first loss minus the least one."""
+    squared_weights: float
+    """The sum of squared importances."""
+    optima_distance: float
+    """The root mean squared distance of clients' optima from that of all, over the first model's."""
+
+    def problem(self) -> Problem:
+        """For the theorems on FedProx and perturbed gradients."""
+        shared = ("smoothness", "convexity", "gradient_variance", "squared_gradient", "heterogeneity")
+        names = (*shared, "initial_gap", "squared_weights")
+        return Problem(**{name: getattr(self, name) for name in names})
+
+    def sampling_bound(
+        self, statistics: WeightStatistics, learning_rate: float, local_steps: int, rounds: int
+    ) -> sampling.Bound:
+        """The bound on the mean squared gradient where clients are drawn with these statistics."""
+        problem = sampling.Problem(
+            learning_rate=learning_rate,
+            local_steps=local_steps,
+            rounds=rounds,
+            smoothness=self.smoothness,
+            gradient_variance=self.gradient_variance,
+            dissimilarity=self.dissimilarity,
+            initial_gap=self.initial_gap,
+        )
+        return sampling.convergence_bound(statistics, problem)
+
+    def timing_goal(self, target: float = 0.01) -> Goal:
+        """The race of timings on losses that are as curved and clients that are as unlike."""
+        ratio = self.smoothness / self.convexity if self.convexity else math.inf
+        return Goal(target=target, conditioning=min(ratio, MOST_CONDITIONING), unlike=self.optima_distance)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class MethodReport:
+    """What the theorems say of one method with these steps."""
+
+    name: str
+    longest_step: float
+    """Up to which the theorems hold."""
+    gap_bound: float | None
+    """On the loss above its least value; None where losses need not be convex, infinite for longer steps."""
+    gradient_bound: float
+    """On the mean squared gradient."""
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON, where nothing is infinite."""
+        found = asdict(self)
+        return {name: None if value in (math.inf, None) else value for name, value in found.items()}
+
+
+def report_methods(
+    constants: GradientConstants,
+    learning_rate: float,
+    local_steps: int,
+    rounds: int,
+    alpha: float = 0.1,
+    beta: float = 0.7,
+) -> list[MethodReport]:
+    """FedAvg, FedProx and perturbed gradients with these constants."""
+    methods: dict[str, Method] = {
+        "fedavg": Proximal(),
+        f"fedprox mu={alpha:g}": Proximal(alpha),
+        f"perturbed beta={beta:g}": Perturbed(beta),
+    }
+    problem = constants.problem()
+    return [
+        _report(name, method, problem, learning_rate, local_steps, rounds) for name, method in methods.items()
+    ]
+
+
+def _report(
+    name: str, method: Method, problem: Problem, rate: float, local_steps: int, rounds: int
+) -> MethodReport:
+    convex = problem.convexity > 0
+    gap = strongly_convex.fixed_step_bound(method, problem, rate, local_steps, rounds) if convex else None
+    longest = longest_step(method, problem) if convex else longest_nonconvex_step(method, problem)
+    gradient = nonconvex.gradient_bound(method, problem, [rate] * rounds, local_steps)
+    beta = method.beta if isinstance(method, Perturbed) else 1.0
+    note = stability_warning(beta, rate, problem.smoothness, local_steps) or ""
+    return MethodReport(name, longest, gap, gradient, note)

@@ -1,0 +1,113 @@
+"""`unalike advise constants`: how curved, noisy and unlike the clients' losses are, and what follows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..options import experiment_of
+from ..screen import console, print_json, show_rows
+from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+
+if TYPE_CHECKING:
+    from ...advice.constants import GradientConstants, MethodReport
+
+_LEGEND = (
+    "longest: the step up to which the theorems hold; gap: their bound on the loss above its least value; "
+    "gradient: on the mean squared gradient. These bounds are loose by orders of magnitude: they are no "
+    "advice for choosing mu or beta."
+)
+
+
+@advise.command("constants")
+def constants(
+    data: str = DATA,
+    partition: str | None = PARTITION,
+    clients: int | None = CLIENTS,
+    samples: int | None = SAMPLES,
+    model: str | None = typer.Option(None, help="Model.", show_default="as `unalike run` has it"),
+    l2: float = typer.Option(0.0, min=0, help="Weight of half the squared norm of the parameters."),
+    importance: str = typer.Option(
+        "data", help="How much clients count: data (their rows), equal, or a file with one number per client."
+    ),
+    learning_rate: float = typer.Option(0.1, help="Steps of the training that is looked at and bounded."),
+    local_steps: int = typer.Option(10, min=1, help="Local steps in a round, for the bounds."),
+    rounds: int = typer.Option(100, min=1, help="Rounds, for the bounds."),
+    per_round: int = typer.Option(10, min=1, help="Clients drawn each round, for the bound of sampling."),
+    mu: float = typer.Option(0.1, min=0, help="FedProx's weight."),
+    beta: float = typer.Option(0.7, help="Perturbed gradients' share of the own model."),
+    visits: int = typer.Option(5, min=0, help="Rounds of training on whose way gradients are looked at."),
+    seed: int = typer.Option(0, min=0, help="Same seed, same partition and training."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Measure the constants that bounds of training depend on, and say what they bound.
+
+    Example: unalike advise constants --clients 20 --model linear --l2 0.001
+    """
+    experiment = experiment_of(
+        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
+    )
+    from ...advice.constants import report_methods
+    from ...advice.measure_constants import Look, measure_gradient_constants
+    from ...experiments.build import make_federation, make_task
+    from ...participation import Uniform
+
+    federation = make_federation(experiment).with_importance(importance)
+    look = Look(rounds=visits, learning_rate=learning_rate)
+    found = measure_gradient_constants(federation, make_task(experiment, federation), look, seed)
+    reports = report_methods(found, learning_rate, local_steps, rounds, mu, beta)
+    drawn = Uniform(per_round=min(per_round, len(federation))).statistics(federation.importance)
+    bound = found.sampling_bound(drawn, learning_rate, local_steps, rounds)
+    sampled = bound.total if bound.conditions else math.inf
+    if json:
+        goal = found.timing_goal()
+        print_json(
+            {
+                "constants": found.as_dict(),
+                "methods": [report.as_dict() for report in reports],
+                "sampling_bound": None if math.isinf(sampled) else sampled,
+                "timing": {"conditioning": goal.conditioning, "unlike": goal.unlike},
+            }
+        )
+    else:
+        _show(found, reports, sampled, data)
+
+
+def _show(found: GradientConstants, reports: list[MethodReport], sampled: float, data: str) -> None:
+    kind = "proved" if found.smoothness_is_bound else "the largest seen; it may be larger"
+    rows = [
+        ("L", found.smoothness, f"smoothness, {kind}"),
+        ("mu", found.convexity, "strong convexity" if found.convexity else "none: not strongly convex"),
+        ("sigma^2", found.gradient_variance, "variance of mini-batch gradients"),
+        ("G^2", found.squared_gradient, "largest squared mini-batch gradient"),
+        ("Gamma", found.heterogeneity, "least loss of all minus clients' own"),
+        ("kappa^2", found.dissimilarity, "how far clients' gradients are apart"),
+        ("Delta", found.initial_gap, "first loss minus the least one"),
+        ("S", found.squared_weights, "sum of squared importances"),
+    ]
+    table = [{"constant": name, "value": f"{value:.4g}", "what it is": words} for name, value, words in rows]
+    show_rows(table, f"{data}: measured on {found.clients:,} clients")
+    show_rows([_row(report) for report in reports], "Bounds with these constants")
+    console.print(_LEGEND, style="dim", highlight=False)
+    for report in reports:
+        if report.note:
+            console.print(f"[bold]{report.name}[/bold]: {report.note}", highlight=False)
+    words = "its conditions do not hold with this step" if math.isinf(sampled) else f"{sampled:.4g}"
+    console.print(f"Mean squared gradient where clients are drawn uniformly: {words}.", highlight=False)
+    goal = found.timing_goal()
+    options = f"--conditioning {goal.conditioning:.4g} --unlike {goal.unlike:.3g}"
+    console.print(f"For timings: unalike advise timing {options}", highlight=False)
+
+
+def _row(report: MethodReport) -> dict[str, str]:
+    def text(number: float | None) -> str:
+        return "" if number is None else "none" if math.isinf(number) else f"{number:.4g}"
+
+    return {
+        "method": report.name,
+        "longest": text(report.longest_step),
+        "gap": text(report.gap_bound),
+        "gradient": text(report.gradient_bound),
+    }

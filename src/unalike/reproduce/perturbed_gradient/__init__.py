@@ -1,0 +1,1 @@
+"""The published claims on perturbed gradients and FedProx, as a study."""
