@@ -93,7 +93,8 @@ class Gifair(FedAvg):
         trained = self.descend(task, message["params"], data, factor)
         loss = mean_loss(task, trained.params, data)
         told = report_loss(loss, data.client, len(message["multipliers"]), asked.astype(jnp.float32))
-        report = {"train_loss": jnp.where(data.steps > 0, trained.loss, loss), "multiplier": factor}
+        seen = trained.loss / factor if self.lam != 0 else trained.loss
+        report = {"train_loss": jnp.where(data.steps > 0, seen, loss), "multiplier": factor}
         return Reply({"params": trained.params, **told}, memory, report)
 
     def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> Trained:

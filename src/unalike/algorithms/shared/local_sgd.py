@@ -2,7 +2,7 @@
 
 Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
 of weight mu) and a correction added to every gradient (control variates); and with an optional factor of the
-loss (how much this client counts in the round):
+rows' losses (how much this client counts in the round), which leaves a penalty on parameters as it is:
 
     params <- params - step(  factor * gradient(batch) + mu * (params - anchor) + correction  )
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...core.pytrees import add, add_scaled, scale, subtract
+from ...core.pytrees import add, add_scaled, subtract
 from ...models import Batch, Task
 from ...typing import Params
 from .client_data import ClientData
@@ -23,7 +23,7 @@ from .optimizers import Optimizer
 
 
 class Trained(NamedTuple):
-    """Where local training ended, and the mean loss it saw on the way."""
+    """Where local training ended, and the mean loss it saw on the way (times the factor, if any)."""
 
     params: Params
     loss: jax.Array
@@ -45,9 +45,9 @@ def local_sgd(
 
     def step(carry: tuple[OptimizerState, jax.Array], batch: Batch) -> tuple[OptimizerState, jax.Array]:
         point, total = carry
+        if factor is not None:  # of the rows, which are fewer than the parameters
+            batch = batch._replace(weight=factor * batch.weight)
         loss, gradient = task.loss_and_gradient(point.params, batch)
-        if factor is not None:
-            gradient = scale(factor, gradient)
         if anchor is not None:
             gradient = add_scaled(gradient, mu, subtract(point.params, anchor))
         if correction is not None:
