@@ -198,6 +198,8 @@ def step_claims(slow: Problem, perturbed: Float64s) -> Iterator[Claim]:
         ends["beta 0.5"] < ends["FedAvg"],
         hard=data.name == "MNIST",
     )
+    gain = 100 * (ends["beta 0.7"] - ends["FedAvg"])
+    yield at_least("PG-10", "and of beta 0.7 not: its points above FedAvg's", [gain], 0.0, hard=False)
 
 
 def local_work_claims(data: Images) -> Iterator[Claim]:
