@@ -1,5 +1,7 @@
 """Are gradients taken where the method says, and are means over similar clients those of the last round?"""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -179,6 +181,15 @@ def test_fewer_rounds_are_needed_the_smaller_beta_is(task):
         run = naive.train(federation, task, AnchoredGradient(work=work, optimizer=slow, beta=beta), 10)
         losses.append(naive.loss(naive.flat(run.state["params"]), federation.train.x, federation.train.y))
     assert losses == sorted(losses)
+
+
+def test_a_beta_that_may_zigzag_is_told(federation, task):
+    for make in (AnchoredGradient, PerturbedGradient):
+        with pytest.warns(UserWarning, match="zigzag"):
+            make(beta=0.5).prepare(task, federation)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            make(beta=0.51).prepare(task, federation)
 
 
 def test_similarities_of_another_number_of_clients_are_refused(federation, task):

@@ -12,6 +12,7 @@ directions zigzag from round to round; `unalike.theory.perturbed_gradient.stabil
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -58,6 +59,15 @@ class AnchoredGradient(FedAvg):
     def equals_local_training(self) -> bool:
         return self.beta == 1 and super().equals_local_training
 
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        if self.beta <= 0.5:
+            warnings.warn(
+                f"with beta {self.beta:g}, at or below 0.5, stiff directions may zigzag from round to round; "
+                "`unalike advise constants` says where rounds grow.",
+                stacklevel=2,
+            )
+        return self
+
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = perturbed_sgd(task, message, message, data, self.optimizer, self.beta)
         return Reply(trained.params, memory, {"train_loss": trained.loss})
@@ -89,6 +99,7 @@ class PerturbedGradient(AnchoredGradient):
                 f"{self.name} compares every pair of at most {MOST_CLIENTS} clients, but there are "
                 f"{len(federation)}; perturbed-anchor takes any number."
             )
+        super().prepare(task, federation)
         found = similarity_weights(federation) if self.similarity is None else self.similarity
         if len(found) != len(federation):
             raise ConfigError(f"similarities are of {len(found)} clients, but there are {len(federation)}.")
