@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from unalike.cli.messages import say_warning
+
 pytestmark = pytest.mark.usefixtures("no_reports")
 SHORT = ("--model", "linear", "--rounds", "1", "--batch-size", "0")
 
@@ -34,3 +36,9 @@ def test_the_label_is_an_option_of_run_and_inspect(unalike, tables):
 
 def test_a_built_in_data_set_says_nothing(unalike):
     assert unalike("run", "--data", "digits", "--clients", "3", *SHORT).err == ""
+
+
+def test_a_warning_is_a_sentence_without_a_place_in_the_program(capsys):
+    say_warning(UserWarning("stiff directions may zigzag."), UserWarning, "/somewhere/else.py", 7)
+    say_warning("old", DeprecationWarning, "/somewhere/else.py", 7)
+    assert capsys.readouterr().err == "warning: stiff directions may zigzag.\n"

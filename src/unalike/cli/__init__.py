@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import typer
 from rich.markup import escape
@@ -26,6 +27,7 @@ from .commands.show import inspect_data, list_names
 from .commands.tune import tune_methods
 from .help import Program, UsageError
 from .interrupted import after_interruption
+from .messages import say_warning
 from .options import FIELDS, with_experiment
 from .screen import console, print_json, stderr
 
@@ -71,6 +73,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2, Ctrl-C is exit code 130."""
+    warnings.showwarning = say_warning
     try:
         code = app(standalone_mode=False) or 0
     except UnalikeError as error:
