@@ -21,7 +21,7 @@ import unalike
 from unalike import LocalWork, Task
 from unalike.algorithms import algorithm_registry
 
-METHODS = ("fedavg", "gifair", "gifair-per", "q-ffl", "term", "term-group", "afl", "fedmgda+", "ditto")
+METHODS = ("fedavg", "gifair", "gifair-per", "q-ffl", "term", "term-group", "afl", "fedmgda", "ditto")
 LIMITED, LIMIT = ("gifair", "q-ffl", "term"), 1.15
 Row = dict[str, Any]
 

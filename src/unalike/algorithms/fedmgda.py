@@ -34,7 +34,7 @@ TURNS = 300
 """Steps of the accelerated descent that finds the mixture."""
 
 
-@algorithm_registry.add("fedmgda+")
+@algorithm_registry.add("fedmgda")
 @dataclass(frozen=True, kw_only=True)
 class FedMGDAPlus(FedAvg):
     """The server steps where no client's loss should grow (Hu et al., 2022)."""
@@ -42,7 +42,7 @@ class FedMGDAPlus(FedAvg):
     epsilon: float = 0.1
     """How far the mixture may be from the usual weights."""
 
-    name: ClassVar[str] = "fedmgda+"
+    name: ClassVar[str] = "fedmgda"
     keeps_uploads: ClassVar[bool] = True
     grid: ClassVar = {"epsilon": (0.01, 0.05, 0.1, 0.5, 1.0)}
 

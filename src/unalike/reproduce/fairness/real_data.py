@@ -29,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "q-ffl": {"q": 1.0},
     "term": {"t": 1.0},
     "term-group": {"t": 5.0},
-    "fedmgda+": {"epsilon": 0.1},
+    "fedmgda": {"epsilon": 0.1},
     "ditto": {"lam": 0.1},
     "gifair": {"rho": 0.9},
     "gifair-per": {"rho": 0.9},

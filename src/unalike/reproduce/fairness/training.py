@@ -177,7 +177,7 @@ def orders(seeds: range) -> Iterator[Claim]:
         "q-ffl": [{"q": q} for q in (0.1, 1.0, 5.0)],
         "term": [{"t": t} for t in (1.0, 2.0, 5.0)],
         "term-group": [{"t": 5.0}],
-        "fedmgda+": [{"epsilon": 0.1}],
+        "fedmgda": [{"epsilon": 0.1}],
         "gifair": [{"rho": rho} for rho in (0.3, 0.6, 0.9)],
     }
     tried = [(name, settings) for name, found in rivals.items() for settings in found]
