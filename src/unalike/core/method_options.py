@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .catalogue import KINDS, explain, registered_nodes, source_files
 
 PLAIN = frozenset({"int", "float", "str", "bool", "None"})
-FILLED_IN = ("clients", "rows", "first_clusters")
+FILLED_IN = ("clients", "rows", "first_clusters", "initial_loss", "similarity")
 """What a method learns from the federation."""
 Options = dict[str, str]
 
