@@ -14,7 +14,7 @@ clients moved makes it independent of scale, and the server's learning rate mult
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,8 @@ from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_fraction
 from .shared.simplex import project_simplex
 
-TURNS = 300
-"""Steps of the accelerated descent that finds the mixture."""
+TURNS, STILL = 300, 1e-7
+"""Steps of the accelerated descent that finds the mixture, at most, and the change at which it is over."""
 
 
 @algorithm_registry.add("fedmgda")
@@ -79,11 +79,22 @@ def common_direction(products: jax.Array, usual: jax.Array, epsilon: float) -> j
     high = jnp.where(usual > 0, jnp.minimum(usual + epsilon, 1.0), 0.0)
     steepest = jnp.maximum(jnp.abs(products).sum(1).max(), 1e-30)
 
-    def turn(
-        k: jax.Array, carry: tuple[jax.Array, jax.Array]
-    ) -> tuple[jax.Array, jax.Array]:  # Nesterov's momentum
-        here, ahead = carry
-        after = project_simplex(ahead - products @ ahead / steepest, low, high)
-        return after, after + k / (k + 3.0) * (after - here)
+    def turn(now: Descent) -> Descent:  # Nesterov's momentum
+        after = project_simplex(now.ahead - products @ now.ahead / steepest, low, high)
+        ahead = after + now.turns / (now.turns + 3.0) * (after - now.here)
+        return Descent(after, ahead, jnp.abs(after - now.here).max(), now.turns + 1)
 
-    return lax.fori_loop(0, TURNS, turn, (usual, usual))[0]
+    def moves(now: Descent) -> jax.Array:
+        return (now.turns < TURNS) & (now.moved > STILL)
+
+    return lax.while_loop(moves, turn, Descent(usual, usual, jnp.ones(()), jnp.zeros(()))).here
+
+
+class Descent(NamedTuple):
+    """Where the search for a mixture is."""
+
+    here: jax.Array
+    ahead: jax.Array
+    moved: jax.Array
+    """By how much the last turn has changed a weight at most."""
+    turns: jax.Array
