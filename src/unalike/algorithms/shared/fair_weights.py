@@ -61,7 +61,7 @@ class ClientGroups:
     def mean_losses(self, losses: jax.Array) -> jax.Array:
         """The mean loss of each group's clients, of which none counts more than another."""
         counted = jnp.asarray(np.asarray(self.importance) > 0, jnp.float32)
-        sums = jnp.zeros(self.count).at[self._numbers].add(counted * losses)
+        sums = sum_by_group(counted * losses, self._numbers, self.count)
         return sums / jnp.maximum(jnp.asarray(self.sizes, jnp.float32), 1.0)
 
     def largest_lambda(self) -> float:
@@ -81,8 +81,18 @@ class ClientGroups:
         return 1.0 + scores * jnp.asarray(np.where(shares > 0, lam / np.where(shares > 0, shares, 1.0), 0.0))
 
 
+FEW = 500
+"""Clients that are compared with each other pair by pair, which takes less time than to sort so few."""
 NOBODY = ClientGroups((), (), ())
 """Before a method is made ready for its clients."""
+
+
+def sum_by_group(values: jax.Array, numbers: Int64s, groups: int) -> jax.Array:
+    """The sum of each group's values."""
+    if groups * len(numbers) > FEW**2:
+        return jnp.zeros(groups).at[numbers].add(values)
+    member = np.arange(groups)[:, None] == np.asarray(numbers)[None, :]
+    return jnp.asarray(member, values.dtype) @ values
 
 
 def rank_scores(losses: jax.Array) -> jax.Array:
@@ -91,6 +101,9 @@ def rank_scores(losses: jax.Array) -> jax.Array:
     >>> rank_scores(jnp.array([1.0, 1.0, 0.5])).tolist()
     [1.0, 1.0, -2.0]
     """
+    if losses.shape[0] <= FEW:
+        smaller, larger = ((losses[None, :] < losses[:, None]), (losses[None, :] > losses[:, None]))
+        return (smaller.sum(1) - larger.sum(1)).astype(jnp.float32)
     ordered = jnp.sort(losses)
     smaller = jnp.searchsorted(ordered, losses, side="left")
     not_larger = jnp.searchsorted(ordered, losses, side="right")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.pytrees import nbytes
 from ...data.federation import Federation
-from ...models import Task
+from ...models import Batch, Task
 from ...typing import Params, PyTree
 from .client_data import ClientData
 
@@ -28,14 +28,17 @@ NUMBER = 4
 
 def mean_loss(task: Task, params: Params, data: ClientData) -> jax.Array:
     """F_k: the mean loss of a model over all rows of a client."""
-    losses = data.per_row(lambda x, y: task.losses(params, x, y))
-    return data.row_weights() @ losses / jnp.maximum(data.size, 1)
+
+    def add(total: jax.Array, batch: Batch) -> jax.Array:
+        return total + batch.weight @ task.losses(params, batch.x, batch.y)
+
+    return data.fold_rows(add, jnp.zeros(())) / jnp.maximum(data.size, 1)
 
 
 def report_loss(loss: jax.Array, client: jax.Array | int, clients: int, factor: jax.Array) -> PyTree:
     """The part of an upload that tells a client's loss; `factor` divides out a weight of the reply, and 0
     says nothing."""
-    own = jnp.zeros(clients).at[client].set(factor)
+    own = jnp.where(jnp.arange(clients) == client, factor, 0.0)
     return {"losses": own * loss, "seen": own}
 
 
