@@ -36,22 +36,37 @@ collect_ignore_glob = [
 ]
 
 
-ROOM = 1_000
-"""Megabytes that a test process may take before it forgets what it has compiled."""
+ROOM, MOST_ROOM = 1_000, 1_400
+"""Megabytes that a test process may take before it forgets what it has compiled: after a file, and within
+one."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def bounded_memory() -> Iterator[None]:
     """Thousands of small programs would take gigabytes: after a file of tests, they are forgotten.
 
-    Only then: most tests compile the same few programs, and to trace them again takes a second.
+    Rarely before: most tests of a file compile the same few programs, and to trace them again takes a second.
     """
     from unalike.engine import programs  # not at the top, where JAX has no flags yet
 
     programs.TOGETHER = sys.maxsize
     yield
+    forget_above(ROOM)
+
+
+@pytest.fixture(autouse=True)
+def bounded_file() -> Iterator[None]:
+    """Files that try every algorithm compile hundreds of programs that no other test needs."""
+    yield
+    forget_above(MOST_ROOM)
+
+
+def forget_above(megabytes: int) -> None:
+    """Forget what is compiled if the process takes more than that."""
     status = Path("/proc/self/statm")
-    if status.exists() and int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > ROOM << 20:
+    if status.exists() and int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > megabytes << 20:
+        from unalike.engine import programs
+
         programs.forget_programs(-1)
 
 
