@@ -65,10 +65,23 @@ def test_every_algorithm_of_the_catalogue_gives_the_same_bytes_for_the_same_seed
     assert kept_promises(name, *(set(CHECKS) - set(OF_BITS))) == list(OF_BITS)
 
 
+VARIANTS = {
+    "fedadam",
+    "fedyogi",
+    "fedadagrad",
+    "gifair+",
+    "term-group",
+    "perturbed-permuted",
+    "pfedme-simple",
+}
+"""Methods whose clients do what those of another one do, which is tried on every engine."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
-    expected = set(CHECKS) - {*OF_BITS, NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
-    assert set(kept_promises(name, *OF_BITS)) == expected
+    left_out = {*OF_BITS, *(["every engine"] if name in VARIANTS else [])}
+    expected = set(CHECKS) - {*left_out, NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))
+    assert set(kept_promises(name, *left_out)) == expected
 
 
 def not_claimed(algorithm):
