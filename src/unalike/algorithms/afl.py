@@ -12,7 +12,7 @@ all take part, with one step a round (`steps = 1`); with more steps it is a heur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
@@ -20,37 +20,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.pytrees import add_scaled, subtract
-from ..data.federation import Federation
 from ..models import Task
 from ..typing import Memory, Message, Predictor, State, Upload
-from .base import Aggregate, Algorithm, Reply, algorithm_registry
-from .fedavg import FedAvg
+from .base import Aggregate, Reply, algorithm_registry
 from .shared.client_data import ClientData
-from .shared.fair_weights import NOBODY, ClientGroups, client_groups
-from .shared.last_losses import (
-    mean_loss,
-    report_loss,
-    traffic_with_numbers,
-    uninformed_loss,
-    updated_losses,
-)
+from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, updated_losses
 from .shared.local_sgd import local_sgd
+from .shared.loss_aware import LossAware
 from .shared.newcomers import require_not_negative
 from .shared.simplex import project_simplex
 
 
 @algorithm_registry.add("afl")
 @dataclass(frozen=True, kw_only=True)
-class AFL(FedAvg):
+class AFL(LossAware):
     """The model that is best for the worst mixture of clients or groups (Mohri et al., 2019)."""
 
     lam_rate: float = 0.1
     """How quickly the mixture turns to those with large losses."""
     average: bool = True
     """Whether clients predict with the mean of all models; otherwise with the last one."""
-    groups: ClientGroups = NOBODY
-    initial_loss: float = 0.0
-    """Found when training starts, as the groups are."""
 
     name: ClassVar[str] = "afl"
     sums_by_importance: ClassVar[bool] = True
@@ -63,15 +52,11 @@ class AFL(FedAvg):
     def equals_local_training(self) -> bool:
         return super().equals_local_training and not self.average
 
-    def prepare(self, task: Task, federation: Federation) -> Algorithm:
-        return replace(self, groups=client_groups(federation), initial_loss=uninformed_loss(task, federation))
-
     def init(self, task: Task, key: jax.Array) -> State:
-        state, groups = super().init(task, key), self.groups
+        state = super().init(task, key)
         return {
             **state,
-            "losses": jnp.full(len(groups.group), self.initial_loss),
-            "lam": jnp.asarray(groups.totals, jnp.float32),
+            "lam": jnp.asarray(self.groups.totals, jnp.float32),
             "average": state["params"],
             "rounds": jnp.zeros(()),
         }

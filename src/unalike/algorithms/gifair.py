@@ -23,24 +23,18 @@ import jax.numpy as jnp
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Message, Params, Predictor, State, Upload
-from .base import Aggregate, Algorithm, Reply, algorithm_registry
-from .fedavg import FedAvg
+from ..typing import Memory, Message, Params, State
+from .base import Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
-from .shared.fair_weights import NOBODY, ClientGroups, choose_lambda, client_groups
-from .shared.last_losses import (
-    mean_loss,
-    report_loss,
-    traffic_with_numbers,
-    uninformed_loss,
-    updated_losses,
-)
+from .shared.fair_weights import choose_lambda, client_groups
+from .shared.last_losses import mean_loss, report_loss, uninformed_loss
 from .shared.local_sgd import Trained, local_sgd
+from .shared.loss_aware import LossAware
 
 
 @algorithm_registry.add("gifair")
 @dataclass(frozen=True, kw_only=True)
-class Gifair(FedAvg):
+class Gifair(LossAware):
     """Larger steps where losses are large, so that groups or clients come closer (Yue et al., 2022)."""
 
     rho: float = 0.5
@@ -51,10 +45,6 @@ class Gifair(FedAvg):
     """Whether every client is a group of its own, although there are groups."""
     exact: bool = False
     """Whether losses are those of the common model, asked for in every other round."""
-    groups: ClientGroups = NOBODY
-    """Found when training starts."""
-    initial_loss: float = 0.0
-    """Of clients that have not reported; found when training starts."""
 
     name: ClassVar[str] = "gifair"
     grid: ClassVar = {"rho": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
@@ -74,16 +64,9 @@ class Gifair(FedAvg):
         lam = choose_lambda(groups, self.rho, self.lam)
         return replace(self, groups=groups, lam=lam, initial_loss=uninformed_loss(task, federation))
 
-    def init(self, task: Task, key: jax.Array) -> State:
-        losses = jnp.full(len(self.groups.group), self.initial_loss)
-        return {**super().init(task, key), "losses": losses}
-
     def broadcast(self, task: Task, state: State) -> Message:
         multipliers = self.groups.multipliers(state["losses"], self.lam or 0.0)
         return {"params": state["params"], "multipliers": multipliers}
-
-    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
-        return traffic_with_numbers(message["params"], 1, 1)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         factor = message["multipliers"][data.client]
@@ -100,13 +83,3 @@ class Gifair(FedAvg):
     def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> Trained:
         """Local steps whose gradients are multiplied; with lam = 0 there is nothing to multiply."""
         return local_sgd(task, start, data, self.optimizer, factor=factor if self.lam != 0 else None)
-
-    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        assert mixed.start is not None
-        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        return {**stepped, "losses": updated_losses(state["losses"], mixed.total)}
-
-    def predictor(
-        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
-    ) -> Predictor:
-        return message["params"]

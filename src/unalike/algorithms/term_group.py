@@ -9,54 +9,36 @@ A group's loss is that of the models its clients were last sent. Without groups,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..data.federation import Federation
 from ..models import Task
-from ..typing import Memory, Message, Predictor, State, Upload
-from .base import Aggregate, Algorithm, Reply, algorithm_registry
-from .fedavg import FedAvg
+from ..typing import Memory, Message, State
+from .base import Reply, algorithm_registry
 from .shared.client_data import ClientData
-from .shared.fair_weights import NOBODY, ClientGroups, client_groups
-from .shared.last_losses import (
-    mean_loss,
-    report_loss,
-    traffic_with_numbers,
-    uninformed_loss,
-    updated_losses,
-)
+from .shared.last_losses import mean_loss, report_loss
 from .shared.local_sgd import local_sgd
+from .shared.loss_aware import LossAware
 from .shared.newcomers import require_not_negative
 
 
 @algorithm_registry.add("term-group")
 @dataclass(frozen=True, kw_only=True)
-class TermGroup(FedAvg):
+class TermGroup(LossAware):
     """Clients of groups with large losses count more, by their exponential (Li et al., 2021)."""
 
     t: float = 1.0
     """0 for FedAvg; the larger, the closer to the worst group's loss alone."""
-    groups: ClientGroups = NOBODY
-    initial_loss: float = 0.0
-    """Found when training starts, as the groups are."""
 
     name: ClassVar[str] = "term-group"
     grid: ClassVar = {"t": (1.0, 2.0, 5.0)}
 
     def __post_init__(self) -> None:
         require_not_negative(t=self.t)
-
-    def prepare(self, task: Task, federation: Federation) -> Algorithm:
-        return replace(self, groups=client_groups(federation), initial_loss=uninformed_loss(task, federation))
-
-    def init(self, task: Task, key: jax.Array) -> State:
-        losses = jnp.full(len(self.groups.group), self.initial_loss)
-        return {**super().init(task, key), "losses": losses}
 
     def broadcast(self, task: Task, state: State) -> Message:
         return {"params": state["params"], "weights": self.weights(state["losses"])}
@@ -67,9 +49,6 @@ class TermGroup(FedAvg):
         tilted = jnp.exp(jnp.maximum(self.t * (mine - mine.max()), -60.0))
         return tilted / (jnp.asarray(self.groups.importance) @ tilted)
 
-    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
-        return traffic_with_numbers(message["params"], 1, 1)
-
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         weight = message["weights"][data.client]
         loss = mean_loss(task, message["params"], data)
@@ -77,13 +56,3 @@ class TermGroup(FedAvg):
         told = report_loss(loss, data.client, len(message["weights"]), 1.0 / weight)
         report = {"train_loss": trained.loss, "multiplier": weight}
         return Reply({"params": trained.params, **told}, memory, report, weight)
-
-    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        assert mixed.start is not None
-        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        return {**stepped, "losses": updated_losses(state["losses"], mixed.total)}
-
-    def predictor(
-        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
-    ) -> Predictor:
-        return message["params"]

@@ -174,8 +174,7 @@ class Engine(ABC):
                 "client mixes for itself."
             )
         aggregator.check(algorithm, who, message, reply)
-        drawn = getattr(who, "per_round", None)
-        aggregator.check_cohort(len(self.setting.federation) if drawn is None else int(drawn))
+        aggregator.check_cohort(who.cohort_size(len(self.setting.federation)))
 
     @abstractmethod
     def evaluate(

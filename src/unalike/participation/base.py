@@ -88,6 +88,10 @@ class Participation:
         """The cohort of a round; rounds are asked for in order."""
         raise NotImplementedError(f"{type(self).__name__} does not say who takes part.")
 
+    def cohort_size(self, clients: int) -> int:
+        """How many of so many clients a cohort has, exactly or on average; at most, where that varies."""
+        return clients
+
     def check(self, clients: int, rounds: int) -> None:
         """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""
 

@@ -89,7 +89,7 @@ def check_secure(
             f"secure aggregation needs everyone's result at once, but with timing {timing!r} results come "
             "one by one; choose synchronous."
         )
-    each = min(getattr(participation, "per_round", clients), clients)
+    each = participation.cohort_size(clients)
     if each < FEWEST:
         raise ConfigError(
             f"secure aggregation hides a client among others, so a round needs at least {FEWEST}, not {each}."

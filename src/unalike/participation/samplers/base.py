@@ -56,6 +56,9 @@ class SizedSampler(Sampler):
 
     per_round: int
 
+    def cohort_size(self, clients: int) -> int:
+        return min(self.per_round, clients)
+
     def check(self, clients: int, rounds: int) -> None:
         check_per_round(self.per_round, clients)
 

@@ -33,6 +33,9 @@ class PowerOfChoice(Sampler):
     per_round: int = field(kw_only=True)
     asks = ("loss",)
 
+    def cohort_size(self, clients: int) -> int:
+        return min(self.per_round, clients)
+
     def __post_init__(self) -> None:
         for name in ("candidates", "window"):
             value = getattr(self, name)

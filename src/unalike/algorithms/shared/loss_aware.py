@@ -1,0 +1,52 @@
+"""How does a server know whose loss is large?  (FedAvg whose clients report their losses.)
+
+The state holds the last loss that each client has reported, and for those that have not the loss of the best
+constant guess; the message holds the model and what follows from the losses, a number per client. Fair
+methods say what follows, and what a client does with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+
+from ...data.federation import Federation
+from ...models import Task
+from ...typing import Memory, Message, Predictor, State, Upload
+from ..base import Aggregate, Algorithm
+from ..fedavg import FedAvg
+from .client_data import ClientData
+from .fair_weights import NOBODY, ClientGroups, client_groups
+from .last_losses import traffic_with_numbers, uninformed_loss, updated_losses
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossAware(FedAvg):
+    """FedAvg whose server keeps every client's last loss under `losses`."""
+
+    groups: ClientGroups = NOBODY
+    """Found when training starts."""
+    initial_loss: float = 0.0
+    """Of clients that have not reported; found when training starts."""
+
+    def prepare(self, task: Task, federation: Federation) -> Algorithm:
+        return replace(self, groups=client_groups(federation), initial_loss=uninformed_loss(task, federation))
+
+    def init(self, task: Task, key: jax.Array) -> State:
+        losses = jnp.full(len(self.groups.group), self.initial_loss)
+        return {**super().init(task, key), "losses": losses}
+
+    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
+        return traffic_with_numbers(message["params"], 1, 1)
+
+    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
+        assert mixed.start is not None
+        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
+        return {**stepped, "losses": updated_losses(state["losses"], mixed.total)}
+
+    def predictor(
+        self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
+    ) -> Predictor:
+        return message["params"]
