@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import medians
 from threadpoolctl import threadpool_limits
 
 from unalike.data import Federation
@@ -64,17 +64,6 @@ def of_every_client(
         return np.stack(list(cores.map(function, rows)))
 
 
-def medians(functions: dict[str, Callable[[], Any]], times: int) -> dict[str, float]:
-    """The median seconds of each function, called in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(times):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
-
-
 def message_costs(clients: int, rows: int, features: int, times: int) -> Row:
     """Messages against a decomposition (of some clients, scaled up) and against one pass."""
     federation = clients_with(clients, rows, features)
@@ -86,6 +75,7 @@ def message_costs(clients: int, rows: int, features: int, times: int) -> Row:
             "one pass": lambda: one_pass(federation),
         },
         times,
+        warm_up=0,
     )
     gap = misalignment(client_messages(few.train)[1], _unit(by_decomposition(few)))
     return {
@@ -108,6 +98,7 @@ def measure_costs(clients: int, rows: int, features: int) -> Row:
             "everything": lambda: measure_similarity(federation).as_dict(),
         },
         1,
+        warm_up=0,
     )
     return {
         "clients": clients,

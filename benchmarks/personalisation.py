@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from measuring import medians
 
 import unalike
 from unalike import Algorithm, FedAvg, Federation, LocalWork, Model, Optimizer, Task
@@ -67,19 +67,6 @@ def rounds_of(algorithm: Algorithm, federation: Federation, model: Model) -> Cal
         state[0] = jax.block_until_ready(engine.run_step(one, state[0], told, memories).state)
 
     return step
-
-
-def medians(functions: dict[str, Callable[[], None]], times: int) -> dict[str, float]:
-    """The median seconds of each function, called in turn."""
-    for function in functions.values():
-        function(), function()
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(times):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
 def mixtures(times: int, quick: bool) -> list[Row]:

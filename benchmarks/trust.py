@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from measuring import medians
 
 import unalike
 from unalike import FedAvg, LocalWork, Task
@@ -54,19 +55,6 @@ def caller(rule: RobustRule, votes: Votes) -> Callable[[], Any]:
     """A function that computes the compiled rule once and waits for it."""
     compiled = jax.jit(rule.estimate)
     return lambda: jax.block_until_ready(compiled(votes))
-
-
-def medians(functions: dict[str, Callable[[], Any]], times: int) -> dict[str, float]:
-    """The median seconds of each function, called in turn."""
-    for function in functions.values():
-        function(), function()
-    seconds: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(times):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
 def costs(clients: int, parameters: int, times: int) -> list[Row]:
