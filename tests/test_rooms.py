@@ -27,6 +27,7 @@ ORDER = (
         "engine",
         "training",
         "experiments",
+        "analytics",
         "testing",
     ),
     *("theory", "advice", "report", "deploy", "reproduce", "cli", "__main__"),

@@ -67,7 +67,7 @@ def test_a_tiny_clients_training_loss_is_the_mean_over_its_rows(task):
     engine = engine_registry.make("debug", setting=Setting(federation, task, method, 0))
     starts = [task.init(jax.random.key(0))] * 2
     for t in range(3):
-        data = engine._data(0, t, method.work)
+        data = engine.client_data(0, t, method.work)
         reply = method.client(task, starts, {"weights": jnp.full(2, 0.5)}, data, data.key)
         assert float(reply.report["train_loss"]) == pytest.approx(np.log(naive.CLASSES), rel=1e-5)
 

@@ -131,3 +131,34 @@ def test_fine_tuning_starts_from_the_common_model(grouped, task):
     assert np.allclose(*tuned, atol=1e-6)
     common = [naive.train(grouped, task, method(work=WORK, rho=0.9), 2) for method in (Gifair, GifairPlus)]
     assert largest_difference(*(run.state["params"] for run in common)) == 0
+
+
+def test_clients_may_tell_the_loss_that_training_saw(grouped, task):
+    """With one step over all rows it is that of the model they were sent, whatever they count."""
+    method = Gifair(work=LocalWork(epochs=1, batch_size=0), training_loss=True, rho=0.9)
+    run = naive.train(grouped, task, method, 3)
+    sent = naive.flat(run.history.state(2)["params"])
+    expected = [naive.loss(sent, *grouped.train.client(k)) for k in range(len(SIZES))]
+    assert np.allclose(run.state["losses"], expected, atol=2e-5)
+
+
+def test_losses_of_the_common_model_are_not_seen_in_training():
+    with pytest.raises(ConfigError, match="leave out training_loss"):
+        Gifair(exact=True, training_loss=True)
+
+
+def test_nearly_all_of_lam_is_warned_of(grouped, task):
+    with pytest.warns(UserWarning, match="while their group is the best"):
+        Gifair(rho=0.97).prepare(task, grouped)
+
+
+def test_groups_that_lam_hardly_reaches_are_named(grouped, task):
+    uneven = replace(grouped, groups=("a", "b", "b", "b")).with_importance([0.01, 0.33, 0.33, 0.33])
+    with pytest.warns(UserWarning, match=r"the group 'b' count at most 1\.0\d times"):
+        Gifair(rho=0.9).prepare(task, uneven)
+
+
+def test_usual_settings_are_not_warned_of(grouped, task, recwarn):
+    Gifair(rho=0.9).prepare(task, grouped)
+    Gifair(rho=0.0).prepare(task, grouped)
+    assert not [w for w in recwarn if "group" in str(w.message)]

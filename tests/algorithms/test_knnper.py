@@ -93,7 +93,7 @@ def predictor(federation, task, plain, client, seed=1, **options):
     """What a client predicts with, outside any compiled program."""
     algorithm = KNNPer(**options)
     engine = engine_registry.make("debug", setting=Setting(federation, task, algorithm, seed))
-    data = engine._data(0, client, algorithm.evaluation_work)
+    data = engine.client_data(0, client, algorithm.evaluation_work)
     return algorithm.predictor(task, plain.message, {}, data, data.key)
 
 

@@ -83,3 +83,12 @@ def test_a_loss_that_can_be_negative_is_refused(federation):
 def test_bad_settings_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         QFFL(**settings)
+
+
+def test_after_one_step_over_all_rows_training_has_seen_the_loss_that_is_asked_for(federation, task):
+    whole = LocalWork(epochs=1, batch_size=0)
+    measured, seen = (
+        naive.train(federation, task, QFFL(work=whole, q=2.0, training_loss=told), 3)
+        for told in (False, True)
+    )
+    assert largest_difference(measured.state["params"], seen.state["params"]) < 1e-6

@@ -81,6 +81,7 @@ def test_every_named_optimiser_needs_nothing_but_gradients_and_parameters(name):
         ("constant", lambda r: 1.0),
         ("decay:0.9", lambda r: 0.9**r),
         ("inverse-sqrt", lambda r: (r + 1) ** -0.5),
+        ("inverse:4", lambda r: 4 / (4 + r)),
         ("steps:2,5", lambda r: 0.1 ** ((r >= 2) + (r >= 5))),
         ("steps", lambda r: 1.0),
         ("cosine:4", lambda r: 0.5 * (1 + np.cos(np.pi * min(r / 4, 1)))),

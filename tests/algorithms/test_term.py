@@ -71,3 +71,13 @@ def test_without_tilt_it_is_fedavg(federation, task):
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         Term(**settings)
+
+
+@pytest.mark.parametrize("method", [Term, TermGroup])
+def test_after_one_step_over_all_rows_training_has_seen_the_loss_that_is_asked_for(federation, task, method):
+    whole = LocalWork(epochs=1, batch_size=0)
+    measured, seen = (
+        naive.train(federation, task, method(work=whole, t=2.0, training_loss=told), 3)
+        for told in (False, True)
+    )
+    assert largest_difference(measured.state["params"], seen.state["params"]) < 1e-6

@@ -7,7 +7,7 @@ from unalike.cli.options import FIELDS
 
 COMMANDS = [
     ("run",), ("resume",), ("compare",), ("tune",), ("list",), ("inspect",), ("reproduce",), ("certs",),
-    ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
+    ("audit",), ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
     ("advise", "free-riders"), ("advise", "heterogeneity"), ("network", "design"),
 ]  # fmt: skip
 

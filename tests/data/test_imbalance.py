@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.imbalance import deal_by_imbalance, draw_label_shares
+from unalike.data.imbalance import deal_by_imbalance, draw_label_shares, draw_log_normal_sizes
 from unalike.data.loader import load
 from unalike.errors import ConfigError
 
@@ -64,3 +64,33 @@ def test_empty_clients_are_left_out():
 def test_impossible_knobs_are_refused(knobs):
     with pytest.raises(ConfigError, match="imbalance of"):
         load("digits", partition=f"imbalance:{knobs}", clients=5)
+
+
+def test_a_strict_draw_gives_everyone_exactly_what_it_wants():
+    labels = np.arange(3000) % 5
+    some = deal_by_imbalance(labels, 30, 1.0, 0.5, np.random.default_rng(3), strict=True)
+    rng = np.random.default_rng(3)
+    for k in range(5):  # the same draws: piles are shuffled before sizes and shares are drawn
+        rng.permutation(np.flatnonzero(labels == k))
+    sizes = draw_log_normal_sizes(100, 30, 0.5, rng)
+    wanted = np.floor(sizes[:, None] * draw_label_shares(30, 5, 1.0, rng)).astype(int)
+    got = np.array([np.bincount(labels[mine], minlength=5) for mine in some])
+    assert 0 < len(some) < 30
+    np.testing.assert_array_equal(got, wanted[: len(some)])
+    assert (wanted[: len(some) + 1].sum(axis=0) > 600).any()  # the next one would have been short of a class
+    assert len(np.unique(np.concatenate(some))) == got.sum()
+
+
+def test_a_strict_draw_of_equal_classes_without_imbalance_deals_all_rows():
+    some = deal_by_imbalance(np.arange(500) % 5, 10, 0.0, 0.0, np.random.default_rng(0), strict=True)
+    assert [len(mine) for mine in some] == [50] * 10
+
+
+def test_the_strict_mode_has_a_name():
+    dealt, strict = (load("digits", partition=f"imbalance:1,0{mode}", clients=10) for mode in ("", ",strict"))
+    assert len(strict) < len(dealt) == 10
+
+
+def test_other_modes_are_refused():
+    with pytest.raises(ConfigError, match="all-rows, or is strict"):
+        load("digits", partition="imbalance:1,0,exact", clients=5)

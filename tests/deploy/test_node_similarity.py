@@ -115,3 +115,15 @@ def test_a_run_folder_gets_numbers_and_a_page(nodes, tmp_path):
 def test_a_way_of_telling_that_does_not_exist_is_refused_at_once():
     with pytest.raises(ConfigError, match="unknown message privacy"):
         DirectionTeller(list, "secretly")
+
+
+def test_nodes_that_share_a_secret_have_the_same_graph_and_show_no_direction(nodes, federation, tmp_path):
+    (tmp_path / "secret").write_bytes(b"what the server does not know")
+    village = nodes(*[f"rotation:{tmp_path / 'secret'}"] * CLIENTS)
+    found, _ = asked(village)
+    np.testing.assert_allclose(found.misalignments, measure_similarity(federation).misalignments, atol=1e-9)
+
+
+def test_a_rotation_of_nodes_needs_a_secret_of_theirs():
+    with pytest.raises(ConfigError, match="not with the server"):
+        DirectionTeller(lambda: None, "rotation")

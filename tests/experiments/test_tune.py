@@ -261,3 +261,19 @@ def test_spreads_of_trials_are_over_validation_rows_of_clients():
 def test_a_rule_that_does_not_exist_is_refused(words):
     with pytest.raises(ConfigError, match="must be best, or fairest:POINTS"):
         check_choice(words)
+
+
+def test_settings_that_a_method_refuses_together_are_skipped_and_the_others_go_on():
+    found = tune({"fedprox": described("fedprox")}, budget=6, rates=(0.5, 30.0))["fedprox"]
+    skipped = [trial for trial in found if trial.skipped]
+    too_far = [t for t in found if t.settings["mu"] * t.settings["learning_rate"] >= 1]
+    assert len(found) == 6
+    assert 0 < len(skipped) < 5
+    assert skipped == [t for t in found if t in too_far]
+    assert all("must be below 1" in trial.skipped and math.isnan(trial.score) for trial in skipped)
+    assert not found[0].skipped
+
+
+def test_a_first_trial_that_is_refused_ends_the_tuning():
+    with pytest.raises(ConfigError, match="must be below 1"):
+        tune({"fedprox": described("fedprox", learning_rate=2.0, options={"mu": 1.0})}, budget=2)

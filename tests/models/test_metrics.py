@@ -309,7 +309,7 @@ def test_a_shared_model_is_measured_on_every_clients_rows(federation, task):
     check_clients(run, federation, outputs)
 
 
-@pytest.mark.parametrize("name", ["fedavg", "local", "fedavg+"])
+@pytest.mark.parametrize("name", ["fedavg", "fedavg+"])
 def test_engines_agree_on_statistics_that_are_arrays(federation, task, name):
     here, there = (trained(federation, task, engine, name).evaluate() for engine in ("local", "debug"))
     assert (

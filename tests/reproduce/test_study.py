@@ -18,8 +18,26 @@ FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", 
 FOLDERS = [found.name for found in pkgutil.iter_modules(unalike.reproduce.__path__) if found.ispkg]
 STUDIES = [name for name in FOLDERS if name != "shared"]
 WITH_THEORY = (
-    *("asynchrony", "availability", "fairness", "fedem", "free_riders", "likeness", "online_mixture"),
-    *("perturbed_gradient", "sampling", "streams", "topology", "unlearning"),
+    *(
+        "asynchrony",
+        "availability",
+        "cross_silo",
+        "fairness",
+        "fedem",
+        "free_riders",
+        "gaussian_processes",
+        "likeness",
+    ),
+    *(
+        "linear_models",
+        "online_mixture",
+        "perturbed_gradient",
+        "privacy",
+        "sampling",
+        "streams",
+        "topology",
+        "unlearning",
+    ),
 )
 
 

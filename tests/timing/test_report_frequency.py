@@ -110,7 +110,7 @@ def test_many_clients_report_as_often_as_a_very_long_schedule_counts(policy):
     clients = equally(len(policy.hardware.mean))
     found = reporting(policy, clients).frequency
     plain = type(policy)(**{**vars(policy), "weights": "identical"})
-    results = plan_schedule(plain, clients, steps=60_000 // getattr(policy, "buffer", 1))
+    results = plan_schedule(plain, clients, steps=30_000 // getattr(policy, "buffer", 1))
     counts = results.counts
     np.testing.assert_allclose(found, results.frequency, rtol=0.01 + 4 / np.sqrt(counts.min()))
     assert found.sum() == pytest.approx(results.frequency.sum(), rel=0.01)

@@ -5,7 +5,7 @@ import pytest
 
 from unalike import FedAvg, Federation, LocalWork, Task, UnalikeError, models, train
 from unalike.algorithms import Messages
-from unalike.engine import Block
+from unalike.engine import Block, Outcome
 from unalike.runs import flatten
 from unalike.timing import Step
 from unalike.training.history import History
@@ -109,3 +109,20 @@ def test_a_resumed_run_does_not_claim_versions_that_it_never_saw(setting, tmp_pa
     with pytest.raises(UnalikeError, match="version 2") as error:
         resumed.history.state(2)
     assert "0 to 6" not in str(error.value)
+
+
+def test_nobody_waits_for_a_model_that_no_client_outside_of_a_block_starts_from():
+    looked_at = []
+    history = History(lambda state: Messages(looked_at.append(state) or state))
+    history.add(0, 0)
+    assert history.messages_for(starting_from(0)) == Messages(0)
+    for first in (0, 2, 4):
+        steps = [
+            Step(k, np.arange(1), np.full(1, k), np.ones(1), done_with=np.array([k]))
+            for k in (first, first + 1)
+        ]
+        assert history.messages_for(Block(steps, 2)) == Messages({})
+        history.advance(Block(steps, 2), Outcome(first + 2, [{}, {}]))
+    assert looked_at == [0]
+    assert history.tree(6) == 6
+    assert list(history.kept) == looked_at[1:] == [6]

@@ -6,6 +6,7 @@
     measure(uploads, mean)      each upload beside their mean:             how far it lies from it
     observe(step, report)       on the server's host, after the step:      keep account, say what is unusual
     admit(step)                 on the server's host, before a step:       leave clients out
+    refusal(step)               on the server's host, before a step:       end training, with the reason
 
 The default changes nothing and costs nothing. The functions of uploads are pure JAX code, so that an
 aggregator runs in every engine; what it sees of clients is what a server sees.
@@ -124,6 +125,10 @@ class Aggregator:
     def admit(self, step: Step) -> Step:
         """The step as it is to be taken: without clients that are not to take part, or with other weights."""
         return step
+
+    def refusal(self, step: Step) -> str | None:
+        """Why an admitted step must not be taken, so that training ends before it; None where it may."""
+        return None
 
     def receive(self, upload: Upload, start: Message) -> Received:
         """One accepted upload, and the message that its client started from."""

@@ -61,6 +61,9 @@ class AggregatorWrapper(Aggregator):
     def admit(self, step: Step) -> Step:
         return self.rule.admit(step)
 
+    def refusal(self, step: Step) -> str | None:
+        return self.rule.refusal(step)
+
     def receive(self, upload: Upload, start: Message) -> Received:
         return self.rule.receive(upload, start)
 

@@ -1,11 +1,13 @@
 """What clients compute: one method per file, each reading like the method's own pseudo-code."""
 
+from .adv_reg import AdvReg, AdvRegRT
 from .afl import AFL
 from .apfl import APFL
 from .base import Aggregate, Algorithm, LocalWork, Reply, algorithm_registry
 from .clustered_fl import ClusteredFL
 from .dfedem import DFedEM
 from .ditto import Ditto
+from .dp_sgd import DPSGD
 from .dpasgd import DPASGD
 from .fair_fine_tuning import GifairPlus
 from .fed_omd import FedOMD
@@ -42,14 +44,21 @@ from .shared.similarity_weights import SimilarityWeights, similarity_weights
 from .surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 from .term import Term
 from .term_group import TermGroup
+from .werm import WERM
+from .werm_dp_sgd import WERMDPSGD
 
 __all__ = [
     "AFL",
     "APFL",
     "DPASGD",
+    "DPSGD",
     "IFCA",
     "L2SGD",
     "QFFL",
+    "WERM",
+    "WERMDPSGD",
+    "AdvReg",
+    "AdvRegRT",
     "Aggregate",
     "Algorithm",
     "AnchoredGradient",

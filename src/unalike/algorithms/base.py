@@ -118,6 +118,13 @@ class Algorithm:
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
 
+    converges: ClassVar[bool] = False
+    """Whether the method says by `finished` that it has nothing left to do; it is then asked every round."""
+    noise_from_seed: ClassVar[bool] = False
+    """Whether clients hide rows by noise that follows from the seed, which real clients would know."""
+    double_precision: ClassVar[bool] = False
+    """Whether rounds compute with 64-bit floats, as closed forms of statistics need; rows must be, too."""
+
     @property
     def has_server(self) -> bool:
         """Whether there is one model for all, which a server mixes."""
@@ -174,6 +181,16 @@ class Algorithm:
             return Messages(message)
         return Messages(message, np.arange(len(jax.tree.leaves(message)[0])))
 
+    def own_message(self, message: Message, client: int | None) -> Message:
+        """What of a message is meant for one client, in the same shapes: a method whose message has numbers
+        of single clients blanks those of the others, and for None those of all."""
+        return message
+
+    def own_upload(self, upload: Upload, client: int) -> Upload:
+        """What of an upload a client may say: a method whose uploads have places for all clients blanks those
+        of the others, so that nobody speaks for somebody else."""
+        return upload
+
     def models(self, message: Message) -> Params:
         """All clients' models (leading axis), from what they would be sent, where each has its own."""
         return message
@@ -185,6 +202,10 @@ class Algorithm:
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         """The server's state after the uploads are mixed."""
         raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
+
+    def finished(self, task: Task, state: State) -> bool:
+        """Whether nothing is left to do, so that training ends early; asked of methods that converge."""
+        return False
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -14,6 +14,7 @@ unequal sizes `importance = "equal"` is fairer.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,7 +27,7 @@ from ..models import Task
 from ..typing import Memory, Message, Params, State
 from .base import Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
-from .shared.fair_weights import choose_lambda, client_groups
+from .shared.fair_weights import choose_lambda, client_groups, pressure_caveats
 from .shared.last_losses import mean_loss, report_loss, uninformed_loss
 from .shared.local_sgd import Trained, local_sgd
 from .shared.loss_aware import LossAware
@@ -45,6 +46,9 @@ class Gifair(LossAware):
     """Whether every client is a group of its own, although there are groups."""
     exact: bool = False
     """Whether losses are those of the common model, asked for in every other round."""
+    training_loss: bool = False
+    """Whether clients report the mean loss that their training saw on its way, which costs nothing, in place
+    of the published one, for which they look at all rows once more."""
 
     name: ClassVar[str] = "gifair"
     grid: ClassVar = {"rho": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
@@ -54,6 +58,8 @@ class Gifair(LossAware):
             raise ConfigError(f"rho, a share of lam's maximum, must be in [0, 1), but is {self.rho}.")
         if self.lam is not None and not self.lam >= 0:
             raise ConfigError(f"lam must not be negative, but is {self.lam}.")
+        if self.exact and self.training_loss:
+            raise ConfigError("exact asks for losses in rounds without training; leave out training_loss.")
 
     @property
     def equals_local_training(self) -> bool:
@@ -62,6 +68,8 @@ class Gifair(LossAware):
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         groups = client_groups(federation, self.individual)
         lam = choose_lambda(groups, self.rho, self.lam)
+        for words in pressure_caveats(groups, lam):
+            warnings.warn(words, UserWarning, stacklevel=2)
         return replace(self, groups=groups, lam=lam, initial_loss=uninformed_loss(task, federation))
 
     def broadcast(self, task: Task, state: State) -> Message:
@@ -74,9 +82,9 @@ class Gifair(LossAware):
         if self.exact:
             data = replace(data, steps=jnp.where(asked, 0, data.steps), round=data.round // 2)
         trained = self.descend(task, message["params"], data, factor)
-        loss = mean_loss(task, trained.params, data)
-        told = report_loss(loss, data.client, len(message["multipliers"]), asked.astype(jnp.float32))
         seen = trained.loss / factor if self.lam != 0 else trained.loss
+        loss = seen if self.training_loss else mean_loss(task, trained.params, data)
+        told = report_loss(loss, data.client, len(message["multipliers"]), asked.astype(jnp.float32))
         report = {"train_loss": jnp.where(data.steps > 0, seen, loss), "multiplier": factor}
         return Reply({"params": trained.params, **told}, memory, report)
 

@@ -1,5 +1,5 @@
-"""The command line: `unalike run`, `resume`, `forget`, `compare`, `tune`, `list`, `inspect`, `advise`,
-`network`, `reproduce`, `certs`, `serve`, `join`."""
+"""The command line: `unalike run`, `resume`, `forget`, `audit`, `compare`, `tune`, `benchmark`, `list`,
+`inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from .commands import advise_constants as _advise_constants  # noqa: F401 - adds
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
 from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F401 - adds itself to `advise`
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`
+from .commands import advise_timing as _advise_timing  # noqa: F401 - adds itself to `advise`
 from .commands.advise import advise
+from .commands.analyse import analyse, statistics
+from .commands.audit import audit
+from .commands.benchmark import benchmark
 from .commands.compare import compare
 from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
 from .commands.forget import forget
@@ -56,12 +60,16 @@ def start(
 app.command("run")(with_experiment(run))
 app.command("resume")(resume)
 app.command("forget")(forget)
+app.command("audit")(audit)
 app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
+app.command("benchmark")(benchmark)
 app.command("list")(list_names)
 app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
 app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")
 app.command("inspect")(inspect_data)
+app.command("statistics")(statistics)
+app.command("analyse")(analyse)
 app.command("reproduce")(reproduce)
 app.command("certs")(certs)
 app.command("serve")(with_experiment(serve, without=AT_THE_NODES))

@@ -24,7 +24,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     REST: (),
     "Data": (
         *("data", "label", "partition", "clients", "samples", "skew"),
-        *("test_fraction", "validation_fraction", "unseen", "groups"),
+        *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
     ),
     "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),
     "Model": ("model", "l2", "metrics"),
@@ -39,6 +39,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Network": ("network", "underlay", "access", "core", "workload"),
     "Trust": ("aggregator", "monitor", "behaviour", "dishonest", "unlearning", "ledger"),
+    "Privacy": ("central_dp", "local_dp", "epsilon", "delta"),
     "Run": (
         *("rounds", "stop_at", "seed", "engine", "devices"),
         *("evaluate_every", "evaluate_clients", "checkpoint_every"),

@@ -93,7 +93,7 @@ def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:
     yield "unseen_bottom_decile"
     yield from (f"mean_model_test_{name}" for name in metrics)
     yield "consensus_distance"
-    yield "epsilon"
+    yield from ("epsilon", "local_epsilon", "row_epsilon", "reference_epsilon")
 
 
 def show_summary(numbers: Mapping[str, Any], title: str) -> None:

@@ -75,6 +75,14 @@ KINDS = {
     "mixings": Kind("mixing", "mixing_registry", "topology.mixing", ("topology",)),
     "schedules": Kind("schedule", "schedule_registry", "algorithms.shared.optimizers", ("algorithms",)),
     "engines": Kind("engine", "engine_registry", "engine.base", ("engine", "deploy")),
+    "tables": Kind("table", "table_registry", "data.tables.named_tables", ("data/tables",)),
+    "analyses": Kind("analysis", "analysis_registry", "analytics.estimator", ("analytics",)),
+    "benchmarks": Kind(
+        "benchmark",
+        "benchmark_registry",
+        "experiments.benchmark.catalogue",
+        ("experiments/benchmark",),
+    ),
     "studies": Kind("study", "study_registry", "reproduce.study", ("reproduce",)),
 }
 """By the word after `unalike list`."""

@@ -21,6 +21,7 @@ LIBRARIES = {
     "flax": "Flax",
     "equinox": "Equinox",
     "drift": "river",
+    "analytics": "formulaic",
 }
 """What each extra installs, by the name that people know."""
 

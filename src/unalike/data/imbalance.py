@@ -6,7 +6,8 @@ imbalance c and data imbalance d, among n clients,
     s_i ~ LogNormal(ln n0, d),      R_k ~ Dirichlet(1/c, ..., 1/c) over clients, for every class k,
 
 client i wants s_i R_ik / sum_k R_ik rows of class k. What a class cannot give, and what is left over, goes
-mostly to those who still miss rows.
+mostly to those who still miss rows. Where the draw is strict, everyone has what it wants: there are clients
+only until a class runs out, and rows that are left are nobody's.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ _OWN_SHARE = 0.25
 
 
 def deal_by_imbalance(
-    labels: Array, clients: int, class_imbalance: float, data_imbalance: float, rng: Rng
+    labels: Array,
+    clients: int,
+    class_imbalance: float,
+    data_imbalance: float,
+    rng: Rng,
+    strict: bool = False,
 ) -> Rows:
-    """Rows of every client; those who would have none are left out.
+    """Rows of every client; those who would have none are left out, and where it is `strict` all those from
+    the first on who cannot have what they want.
 
     >>> rows = deal_by_imbalance(np.arange(60) % 3, 4, 0.0, 0.0, np.random.default_rng(0))
     >>> [np.bincount(mine % 3).tolist() for mine in rows]
@@ -42,12 +49,14 @@ def deal_by_imbalance(
     sizes = draw_log_normal_sizes(int((room // clients).sum()), clients, data_imbalance, rng)
     shares = draw_label_shares(clients, len(pools), class_imbalance, rng)
     wanted = np.floor(sizes[:, None] * shares).astype(np.int64)
-    given = _first_come(wanted, room)
-    given = _deal_the_rest(wanted, given, room, rng)
+    if strict:
+        given = _while_enough(wanted, room)
+    else:
+        given = _deal_the_rest(wanted, _first_come(wanted, room), room, rng)
     ends = np.cumsum(given, axis=0)
     dealt = [
         np.concatenate([pool[ends[i, k] - given[i, k] : ends[i, k]] for k, pool in enumerate(pools)])
-        for i in range(clients)
+        for i in range(len(given))
     ]
     return [mine for mine in dealt if len(mine)]
 
@@ -79,6 +88,17 @@ def _first_come(wanted: Int64s, room: Int64s) -> Int64s:
     """Clients in order take what they want, as long as a class has it."""
     taken = np.minimum(np.cumsum(wanted, axis=0), room)
     return np.diff(taken, axis=0, prepend=0)
+
+
+def _while_enough(wanted: Int64s, room: Int64s) -> Int64s:
+    """What clients in order want, up to the last who all get it."""
+    short = np.flatnonzero((np.cumsum(wanted, axis=0) > room).any(axis=1))
+    served = int(short[0]) if len(short) else len(wanted)
+    if not wanted[:served].sum():
+        raise ConfigError(
+            "a strict partition gives no client all the rows it wants; choose more clients or less imbalance."
+        )
+    return wanted[:served]
 
 
 def _deal_the_rest(wanted: Int64s, given: Int64s, room: Int64s, rng: Rng) -> Int64s:

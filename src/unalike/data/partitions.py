@@ -186,6 +186,7 @@ def pachinko(
 def imbalance(
     class_imbalance: float = 1.0,
     data_imbalance: float = 0.0,
+    mode: str = "all-rows",
     *,
     labels: Labels,
     clients: int,
@@ -194,9 +195,12 @@ def imbalance(
     """Two knobs: `imbalance:10,1` has unlike labels and unlike sizes, `imbalance:0,0` neither.
 
     The first is one over a Dirichlet parameter, the second the variance of the logarithm of sizes. Clients
-    that would be empty are left out, so there may be fewer.
+    that would be empty are left out, so there may be fewer. `imbalance:10,1,strict` keeps to the drawn
+    proportions exactly: there are clients until a class runs out, and the other rows are left out.
     """
-    return deal_by_imbalance(labels, clients, class_imbalance, data_imbalance, rng)
+    if mode not in ("all-rows", "strict"):
+        raise ConfigError(f"imbalance deals all-rows, or is strict, but not {mode!r}.")
+    return deal_by_imbalance(labels, clients, class_imbalance, data_imbalance, rng, mode == "strict")
 
 
 @partition_registry.add("lognormal")

@@ -60,6 +60,8 @@ class NodeRows:
     """Whether all rows are counted as training rows, for the server to say how they are cut."""
     streaming: bool = False
     """Whether rows come and go; `train` is then how many there is room for."""
+    group: str | None = None
+    """To which group of clients the node belongs, if it says so."""
 
     @classmethod
     def of(cls, federation: Federation, uncut: bool = False, streaming: bool = False) -> NodeRows:
@@ -70,7 +72,8 @@ class NodeRows:
         shapes = (tuple(train.x.shape[1:]), tuple(train.y.shape[1:]))
         labels, columns = federation.label_names, federation.columns
         counts = (*sizes, len(labels or ()) or federation.classes or 0)
-        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut, streaming)
+        group = None if federation.groups is None else federation.groups[0]
+        return cls(*counts, *shapes, types, labels, columns, federation.target, uncut, streaming, group)
 
     @classmethod
     def read(cls, words: str) -> NodeRows:
@@ -84,6 +87,7 @@ class NodeRows:
             name, uncut = given["target_name"], given["uncut"] is True
             streaming = given.get("streaming") is True
             predicted = None if name is None else read_name(name, "target")
+            group = None if given.get("group") is None else read_name(given["group"], "group")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MessageError(f"what the node says of its rows cannot be read ({error}).") from None
         if not train:
@@ -102,11 +106,12 @@ class NodeRows:
         if uncut and streaming:
             raise MessageError("rows that come and go cannot be cut by the server.")
         counts = (train, validation, test, classes)
-        return cls(*counts, shape, target, (x, y), labels, columns, predicted, uncut, streaming)
+        return cls(*counts, shape, target, (x, y), labels, columns, predicted, uncut, streaming, group)
 
     def write(self) -> str:
-        """As JSON, for the wire; nodes that keep all of their rows say nothing of streams."""
-        told = {name: value for name, value in asdict(self).items() if name != "streaming" or value}
+        """As JSON, for the wire; nodes that keep all of their rows say nothing of streams, and those without
+        a group nothing of groups."""
+        told = {k: value for k, value in asdict(self).items() if value or k not in ("streaming", "group")}
         return json.dumps(told, ensure_ascii=False)
 
 
@@ -168,7 +173,7 @@ class ClientConfig:
         """The task, the algorithm made ready, and the seed, for a node with these rows."""
         try:
             experiment = make_experiment(self.experiment)
-            kind = replace(NodeRows.of(federation), train=self.largest, validation=0, test=0)
+            kind = replace(NodeRows.of(federation), train=self.largest, validation=0, test=0, group=None)
             task = _task(experiment.model_dump_json(include={"model", "l2", "metrics"}), kind, self.classes)
             everyone = far_federation([kind] * self.clients, self.classes)
             return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed

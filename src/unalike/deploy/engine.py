@@ -9,8 +9,8 @@ crash, leaves no trace.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..aggregation.base import Received, Uploads, receive_reply
 from ..aggregation.observed_updates import watched
-from ..algorithms import Messages, Reply
+from ..algorithms import Algorithm, Messages, Reply
 from ..core.pytrees import nbytes
 from ..engine import BlockLimits, Memories, Setting, engine_registry, fault, message_template, reply_template
 from ..engine.distributed import Distributed, Visited, add_on_host
@@ -26,7 +26,6 @@ from ..errors import ConfigError, RunError
 from ..timing import Jobs, Step
 from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
 from .client.app import NEVER, below, prefixed
-from .client_config import ClientConfig
 from .jobs import RemoteJobs
 from .streaming_weights import read_weight, with_same_sum
 from .transport.mailbox import Answer, Mailbox
@@ -34,6 +33,13 @@ from .transport.messages import MessageError, WireMessage, arrays_to_tree
 
 ROOM = 1 << 16
 """Bytes that an answer may have beside its upload."""
+
+
+class Contract(Protocol):
+    """What one node is told."""
+
+    def write(self) -> str:
+        """As words that go with every request."""
 
 
 class UnreadableUpload(NamedTuple):
@@ -83,7 +89,7 @@ class FlowerEngine(Distributed):
         self,
         setting: Setting,
         mailbox: Mailbox | None = None,
-        client_configs: list[ClientConfig] | None = None,
+        client_configs: Sequence[Contract] | None = None,
         patience: float = 600.0,
         refused_nodes: Callable[[], list[str]] = list,
         streaming: Collection[int] = (),
@@ -142,9 +148,14 @@ class FlowerEngine(Distributed):
     def send_jobs(self, clients: ClientIds, version: int, message: Message) -> list[int]:
         """Let clients train on a version; returns who is away."""
         self.mailbox.wait_for_anyone()
-        arrays = prefixed("message", jax.tree.map(np.asarray, message))
-        requests = self._jobs(clients, version)
-        return self.mailbox.send("train", requests, arrays, str(version + 1), self.patience)
+        requests, group = self._jobs(clients, version), str(version + 1)
+        if not has_own_messages(self.setting.algorithm):
+            return self.mailbox.send("train", requests, _packed(message), group, self.patience)
+        away = []
+        for client, request in requests.items():
+            own = _packed(self.setting.algorithm.own_message(message, client))
+            away += self.mailbox.send("train", {client: request}, own, group, self.patience)
+        return away
 
     def finished_jobs(self) -> list[tuple[int, bool]]:
         """Clients whose jobs ended, and whether with a result."""
@@ -173,8 +184,8 @@ class FlowerEngine(Distributed):
         jobs = step.versions if step.jobs is None else step.jobs
         self._memories.last[step.clients[accepted]] = jobs[accepted]
         taken = [
-            self._taken_in(answer, bool(good), messages.of(place))
-            for place, (answer, good) in enumerate(zip(found, accepted, strict=True))
+            self._taken_in(int(client), answer, bool(good), messages.of(place))
+            for place, (client, answer, good) in enumerate(zip(step.clients, found, accepted, strict=True))
         ]
         weights = step.weights * [1.0 if one.factor is None else float(one.factor) for one in taken]
         if self.streaming:
@@ -190,11 +201,12 @@ class FlowerEngine(Distributed):
         tally = add_on_host(uploads, self.setting.server, starts)
         return Visited(tally, uploads, _all_of([one.report for one in taken]))
 
-    def _taken_in(self, answer: Arrived, good: bool, message: Message) -> Received:
+    def _taken_in(self, client: int, answer: Arrived, good: bool, message: Message) -> Received:
         """What the server makes of one client's answer; nothing but zeros of one that is not good."""
         reply = Reply(zeros(self._expected), {}, zeros(self._said))
         if good:
-            reply = Reply(answer.upload, {}, answer.report, answer.weight)
+            upload = self.setting.algorithm.own_upload(answer.upload, client)
+            reply = Reply(upload, {}, answer.report, answer.weight)
         return receive_reply(self.setting.aggregator, reply, message, jnp.asarray(good))
 
     # Messages of the wire -----------------------------------------------------------------------------------
@@ -276,7 +288,7 @@ class FlowerEngine(Distributed):
     def _ask(
         self, kind: str, clients: ClientIds, message: Message, group: str, **more: Any
     ) -> dict[int, WireMessage]:
-        arrays = prefixed("message", jax.tree.map(np.asarray, message))
+        arrays = _packed(self.setting.algorithm.own_message(message, None))
         requests = {int(c): {**self._about(int(c)), **more} for c in clients}
         found, others = self.mailbox.ask(kind, requests, arrays, group, self.patience)
         self._early.extend(others)
@@ -284,6 +296,15 @@ class FlowerEngine(Distributed):
 
     def _about(self, client: int) -> dict[str, Any]:
         return {"contract": self.client_configs[client], "last": int(self._memories.last[client])}
+
+
+def has_own_messages(algorithm: Algorithm) -> bool:
+    """Whether clients are shown different parts of a message."""
+    return type(algorithm).own_message is not Algorithm.own_message
+
+
+def _packed(message: Message) -> dict[str, Array]:
+    return prefixed("message", jax.tree.map(np.asarray, message))
 
 
 def _stacked(uploads: list[PyTree]) -> PyTree:

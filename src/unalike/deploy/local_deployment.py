@@ -7,7 +7,7 @@ SuperNodes are processes as between real machines; what computes at the nodes ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,22 @@ def local_deployment(
 ) -> Iterator[SuperLink]:
     """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end. In a
     rehearsal, `behaviours` are what some of them do in place of being honest, by number."""
+    lies = behaviours or {}
+    workers = [
+        ClientWorker(federation.subset([i]), folder / f"place-{i}", behaviour=lies.get(i))
+        for i in range(len(federation))
+    ]
+    with deployed_workers(workers, folder) as link:
+        yield link
+
+
+@contextmanager
+def deployed_workers(workers: Sequence[ClientWorker], folder: Path) -> Iterator[SuperLink]:
+    """A link that these workers join as `node-0`, `node-1`, ...; they leave at the end."""
     check_flower()
     make_authority(folder, ["localhost"])
     address, stop = f"127.0.0.1:{free_port()}", threading.Event()
-    lies = behaviours or {}
-    nodes = [_node(federation, i, folder, address, stop, lies.get(i)) for i in range(len(federation))]
+    nodes = [_node(worker, i, folder, address, stop) for i, worker in enumerate(workers)]
     with SuperLink(address, folder, read_allowed(folder), folder / "link") as link:
         for node in nodes:
             node.start()
@@ -58,16 +69,9 @@ def train_deployed(link: SuperLink, experiment: Experiment, out: Path, clients: 
 
 
 def _node(
-    federation: Federation,
-    i: int,
-    folder: Path,
-    address: str,
-    stop: threading.Event,
-    behaviour: Behaviour | None = None,
+    worker: ClientWorker, i: int, folder: Path, address: str, stop: threading.Event
 ) -> threading.Thread:
     key, _ = make_node_key(folder, f"node-{i}")
-    place = folder / f"place-{i}"
-    worker = ClientWorker(federation.subset([i]), place, behaviour=behaviour)
     app = message_app(lambda wire_message, _: worker.answer(wire_message))
-    given = (app, address, folder / "ca.pem", key, place, stop, lambda line: None)
+    given = (app, address, folder / "ca.pem", key, folder / f"place-{i}", stop, lambda line: None)
     return threading.Thread(target=serve_node, args=given, kwargs={"pull_every": PULL_EVERY})

@@ -29,7 +29,28 @@ def gathered(told: Mapping[str, NodeRows], experiment: Experiment) -> Federation
     check_alike(alike)
     sizes = [cut(rows, experiment.test_fraction, experiment.validation_fraction) for rows in alike.values()]
     far = far_federation(sizes, None if labels is None else len(labels), tuple(told))
-    return replace(far, label_names=labels, columns=columns, target=target)
+    named = replace(far, label_names=labels, columns=columns, target=target)
+    return named.with_groups(experiment.groups or agree_groups(told))
+
+
+def agree_groups(told: Mapping[str, NodeRows]) -> list[str] | None:
+    """The groups that nodes say they belong to; None where nobody says one.
+
+    >>> rows = NodeRows(3, 0, 0, 2, (4,), (), ("float32", "int32"), group="north")
+    >>> agree_groups({"ann": rows, "bob": replace(rows, group="south")})
+    ['north', 'south']
+    """
+    groups = {name: rows.group for name, rows in told.items()}
+    said = [group for group in groups.values() if group is not None]
+    if not said:
+        return None
+    silent = next((name for name, group in groups.items() if group is None), None)
+    if silent is not None:
+        raise DataError(
+            f"node {silent} says no group, but others do; let it join with --group NAME, or serve with "
+            "--groups FILE, which says the group of every node."
+        )
+    return said
 
 
 def in_order(told: Mapping[str, NodeRows]) -> dict[str, NodeRows]:

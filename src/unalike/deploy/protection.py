@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..engine import Setting
 from ..errors import ConfigError
 from ..experiments.build import make_algorithm
+from ..experiments.build_privacy import central_words, check_privacy
 from ..experiments.config import Experiment
 from ..participation import Full, Participation
 from ..privacy.central import CentralPrivacy, central_privacy, check_private
@@ -25,6 +26,22 @@ class Protection(NamedTuple):
 
     secure: bool = False
     central: str | None = None
+    budget: float | None = None
+    """The epsilon that no client may go beyond; training ends before."""
+
+    @classmethod
+    def of(cls, experiment: Experiment, secure: bool, central: str | None) -> Protection:
+        """What an experiment and the options of a server say; noise that is not given is chosen."""
+        words = experiment.central_dp if central is None else central
+        if experiment.local_dp is not None:
+            raise ConfigError("local_dp is a node's own decision; say it to `unalike join`.")
+        if words is None and (experiment.epsilon is not None or experiment.delta is not None):
+            raise ConfigError("epsilon and delta are the budget of --central-dp; say its clipping norm.")
+        if words is None or (experiment.epsilon is None and experiment.delta is None):
+            return cls(secure, words)  # as it was typed, so that a run goes on with the same words
+        described = experiment.model_copy(update={"central_dp": words})
+        check_privacy(described)
+        return cls(secure, central_words(described), experiment.epsilon)
 
     def check(self, experiment: Experiment, clients: int, who: Participation | None = None) -> None:
         """Raise where an experiment cannot be run like this, as far as that is known without its clients."""
@@ -62,7 +79,9 @@ class Protection(NamedTuple):
     def _privacy(self, clients: int, record: Record) -> CentralPrivacy | None:
         if self.central is None:
             return None
-        privacy = central_privacy(self.central, clients, lambda words: record.set_meta("privacy", words))
+        privacy = central_privacy(
+            self.central, clients, lambda words: record.set_meta("privacy", words), self.budget
+        )
         spent = record.meta().get("privacy")
         if spent is not None:
             privacy.ledger.restore(spent)
@@ -79,4 +98,5 @@ class Protection(NamedTuple):
         """As options of the command line."""
         words = ["--secure-aggregation"] * self.secure
         words += [f"--central-dp {self.central}"] * (self.central is not None)
+        words += [f"--epsilon {self.budget:g}"] if self.budget is not None else []
         return " ".join(words) or "no protection"

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..algorithms import Gifair
 from ..core.pytrees import nbytes
 from ..data import Federation
+from ..data.groups import read_groups
 from ..engine import Setting, message_template, reply_template, root_key
 from ..errors import ConfigError, RunError
 from ..experiments.build import make_aggregator, make_algorithm, make_task
@@ -28,7 +30,7 @@ from ..training.recorder import Observer
 from ..training.run import Run
 from ..training.train import train, watched_by
 from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
-from .engine import FlowerEngine
+from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining
 from .node_agreement import gathered, in_order, keep_their_own
 from .protection import Protection
@@ -52,14 +54,28 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
+    if algorithm.noise_from_seed:
+        raise ConfigError(
+            f"{experiment.algorithm} draws its noise from the seed, which real clients know; simulate it, or "
+            "protect uploads with --central-dp or `unalike join --local-dp`."
+        )
     streams = [(f, None) for f in ("stream", "memory", "stream_weights", "drift", "drift_detector")]
     rehearsed = (("behaviour", None), ("dishonest", None))
-    others = (("unseen", 0.0), ("restarts", 1), ("groups", None), ("importance", ("data", "equal")))
+    others = (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")))
     for name, idle in (*others, *rehearsed, *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
             own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""
             raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
+    if experiment.groups is not None and experiment.groups.startswith("column:"):
+        raise ConfigError(
+            f"groups = {experiment.groups!r} is of rows, which stay with real clients; let nodes join with "
+            "--group NAME, or give a .csv or .json file with the group of every node."
+        )
+    if experiment.groups is not None and not experiment.groups.startswith("name:"):
+        read_groups(Path(experiment.groups))  # a mistake in it is told before anybody has come
+    if experiment.options.get("lam") is not None and isinstance(algorithm, Gifair):
+        raise ConfigError("lam depends on who comes; with real clients, say rho, its share of the largest.")
     sampling = experiment.spec("sampling")
     if sampling is not None and sampling.name in ("target", "optimal", "clustered-data"):
         raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")
@@ -166,7 +182,7 @@ def train_nodes(
     aggregator = measured(experiment, make_aggregator(experiment, len(federation)))
     ready = algorithm.prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
-    check_discreet(experiment.algorithm, setting)
+    check_discreet(experiment.algorithm, setting, protection.secure)
     if changing:
         check_own_weights(experiment.algorithm, setting)
     check_same_nodes(folder, list(told))
@@ -207,9 +223,12 @@ def train_nodes(
     return run, engine
 
 
-def check_discreet(name: str, setting: Setting) -> None:
-    """A simulation may hand every client what is meant for one of them; between real ones that is a leak."""
+def check_discreet(name: str, setting: Setting, secure: bool = False) -> None:
+    """A simulation may hand every client what is meant for one of them; between real ones that is a leak,
+    unless the method says what is meant for whom. Secure aggregation sends the same to all."""
     message = message_template(setting)
+    if has_own_messages(setting.algorithm) and not secure:
+        return
     if setting.algorithm.traffic(message, reply_template(setting, message).upload)[0] < nbytes(message):
         raise ConfigError(f"{name} would send all clients what belongs to single ones; only simulate it.")
 

@@ -134,7 +134,7 @@ class DebugEngine(Engine):
         algorithm, task, client = self.setting.algorithm, self.setting.task, int(step.clients[place])
         try:
             job = step.number if step.jobs is None else int(step.jobs[place])
-            data = self._data(step.number, client, algorithm.work, job)
+            data = self.client_data(step.number, client, algorithm.work, job)
             first = partial(algorithm.init_client, task, message, data.key)
             memory = self._memory(client, memories, first)
             reply = algorithm.client(task, message, memory, data, data.key)
@@ -149,7 +149,7 @@ class DebugEngine(Engine):
     ) -> dict[str, Array | float]:
         algorithm, task = self.setting.algorithm, self.setting.task
         x, y = part.client(client)
-        data = self._data(round, client, algorithm.evaluation_work)
+        data = self.client_data(round, client, algorithm.evaluation_work)
         first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         memory = self._memory(client, memories, first)
         predictor = algorithm.predictor(task, message, memory, data, data.key)
@@ -159,7 +159,8 @@ class DebugEngine(Engine):
         means = {name: np.asarray(value.mean(0), np.float64) for name, value in values.items()}
         return {"samples": float(len(x)), **means}
 
-    def _data(self, round: int, client: int, work: Any, job: int | None = None) -> ClientData:
+    def client_data(self, round: int, client: int, work: LocalWork, job: int | None = None) -> ClientData:
+        """What one client sees of its rows, in the same shapes for all clients."""
         setting, clients = self.setting, np.array([client])
         selection = setting.stream.select(round, clients) if setting.stream else None
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]

@@ -15,6 +15,7 @@ from ..core.catalogue import check_no_folder, separate
 from ..core.registry import Registry
 from ..core.spec import Spec
 from ..data import Federation, MemoryStream, Stream, load
+from ..data.reference_rows import shuffle_rows
 from ..data.streams import (
     arrival_registry,
     detector_registry,
@@ -32,6 +33,7 @@ from ..training.stopping import StopRule
 from ..trust import robust as robust  # registers robust rules
 from ..trust.behaviours import Rehearsal, behaviour_registry
 from ..trust.monitor import monitor_registry
+from .build_privacy import central_rule, check_privacy, with_local_account, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
 from .build_unlearning import check_unlearning
 from .config import Experiment
@@ -72,6 +74,8 @@ def make_federation(experiment: Experiment) -> Federation:
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
     )
+    if learns_from_reference(experiment):
+        loaded = shuffle_rows(loaded, experiment.seed)
     return loaded.with_groups(experiment.groups).with_importance(experiment.importance)
 
 
@@ -105,6 +109,13 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
         "optimizer": _optimizer(experiment),
         **experiment.options,
     }
+    if experiment.reference_fraction is not None:
+        if "reference_fraction" not in own:
+            raise ConfigError(
+                f"{experiment.algorithm} has no use for reference rows; leave out reference_fraction, or "
+                "choose a method such as werm."
+            )
+        settings["reference_fraction"] = experiment.reference_fraction
     server = _server(experiment, parameters.get("server_optimizer"))
     if server is not None:
         settings["server_optimizer"] = server
@@ -114,14 +125,22 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
         raise ConfigError(f"{experiment.algorithm} does not take these options: {error}.") from None
 
 
+def learns_from_reference(experiment: Experiment) -> bool:
+    """Whether the method tells a client's last training rows from the others."""
+    return "reference_fraction" in inspect.signature(algorithm_registry[experiment.algorithm]).parameters
+
+
 def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
     """What the server makes of single uploads before they are mixed, and who watches them."""
+    check_privacy(experiment)
     rule: Aggregator = WeightedSum()
-    if experiment.aggregator is not None:
+    if experiment.central_dp is not None:
+        rule = central_rule(experiment, clients)
+    elif experiment.aggregator is not None:
         rule = aggregator_registry.make(experiment.aggregator, clients=clients)
-    if experiment.monitor is None:
-        return rule
-    return monitor_registry.make(experiment.monitor, clients=clients, rule=rule)
+    if experiment.monitor is not None:
+        rule = monitor_registry.make(experiment.monitor, clients=clients, rule=rule)
+    return with_local_account(experiment, rule, clients)
 
 
 def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:
@@ -218,7 +237,8 @@ def check(experiment: Experiment) -> Method:
     make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something
     if experiment.stop_at is not None:
         StopRule.of(experiment.stop_at)
-    method = Method(make_algorithm(experiment), make_timing(experiment))
+    algorithm = with_local_privacy(experiment, make_algorithm(experiment))
+    method = Method(algorithm, make_timing(experiment))
     matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:
         raise ConfigError(

@@ -54,6 +54,14 @@ class Experiment(BaseModel):
         0.0, ge=0, lt=1, description="Part of each client's rows kept for validation."
     )
 
+    reference_fraction: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        description="Part of each client's training rows that are reference rows, for methods such as werm; "
+        "the method's own when not given.",
+    )
+
     unseen: float = Field(
         0.0, ge=0, lt=1, description="Part of the clients that join only after training, and are tested then."
     )
@@ -126,6 +134,25 @@ class Experiment(BaseModel):
         None,
         description="What the server makes of single uploads before it mixes them, such as central-dp:1,0.8, "
         "trimmed-mean:0.1 or nnm:1,median (`unalike list aggregators`); their weighted sum when not given.",
+    )
+    central_dp: str | None = Field(
+        None,
+        description="Clip clients' changes and add noise to their sum: CLIP,NOISE[,DELTA], such as 1,0.8, or "
+        "CLIP alone with epsilon.",
+    )
+    local_dp: str | None = Field(
+        None,
+        description="Let every client clip its change and add noise by itself: CLIP,EPSILON,DELTA of one "
+        "round, such as 1,0.5,1e-5, or CLIP alone with epsilon.",
+    )
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        description="Privacy budget of a client over the run: chooses noise that is not given, and training "
+        "ends before it is exceeded; no limit when not given.",
+    )
+    delta: float | None = Field(
+        None, gt=0, lt=1, description="Delta of the privacy budget; 1e-5 when not given."
     )
     monitor: str | None = Field(
         None,
@@ -264,9 +291,9 @@ class Experiment(BaseModel):
         numeric = isinstance(value, str) and isinstance(number_or_word(value), int | float)
         return f"fifo:{value}" if numeric or type(value) in (int, float) else value
 
-    @field_validator("dishonest", mode="before")
+    @field_validator("dishonest", "central_dp", "local_dp", mode="before")
     @classmethod
-    def _number_of_clients(cls, value: Any) -> Any:
+    def _number_as_words(cls, value: Any) -> Any:
         """In a file, a number need not be quoted."""
         return str(value) if type(value) in (int, float) else value
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from ..aggregation.base import Aggregator
+from ..algorithms import Algorithm
 from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -28,6 +29,7 @@ from ..training.train import Out, train
 from ..typing import PyTree
 from .build import Method, check, make_aggregator, make_federation, make_rehearsal, make_stream, make_task
 from .build_participation import make_participation
+from .build_privacy import with_chosen_noise, with_row_account
 from .build_unlearning import make_history, measured
 from .config import Experiment
 from .local_minima import fit_participation
@@ -58,6 +60,7 @@ def run_experiment(
         federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
     if experiment.per_round is not None:
         check_per_round(experiment.per_round, len(federation))
+    method = _with_chosen_noise(experiment, method, federation)
     method, federation = _with_dishonest(experiment, method, federation)
     target: Out = out
     if out is not None and not isinstance(out, RunFolder):
@@ -84,7 +87,8 @@ def run_experiment(
 
 def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
     """Raise whatever :func:`run_experiment` would raise before it trains, and train nothing."""
-    method, federation = _with_dishonest(experiment, check(experiment), federation)
+    method = _with_chosen_noise(experiment, check(experiment), federation)
+    method, federation = _with_dishonest(experiment, method, federation)
     who = make_participation(experiment, federation)
     trainer = _trainer(experiment, method, federation, task, who)
     with suppress(_RehearsedError):
@@ -97,6 +101,10 @@ class _RehearsedError(Exception):
 
 def _stop_there() -> RunFolder:
     raise _RehearsedError
+
+
+def _with_chosen_noise(experiment: Experiment, method: Method, federation: Federation) -> Method:
+    return method._replace(algorithm=with_chosen_noise(experiment, method.algorithm, federation))
 
 
 def _with_dishonest(
@@ -114,7 +122,7 @@ def _trainer(
     experiment: Experiment, method: Method, federation: Federation, task: Task, who: Participation
 ) -> Train:
     """:func:`train` with everything that is the same for a run, its rehearsal and the trials of its start."""
-    for name in ("aggregator", "monitor"):
+    for name in ("aggregator", "monitor", "central_dp", "local_dp"):
         if experiment.restarts > 1 and experiment.spec(name) is not None:
             raise ConfigError(f"several starts are compared by their losses; leave out restarts or {name}.")
     return partial(
@@ -122,7 +130,7 @@ def _trainer(
         federation,
         task,
         method.algorithm,
-        aggregator=measured(experiment, _aggregator(experiment, federation)),
+        aggregator=measured(experiment, _aggregator(experiment, method.algorithm, federation)),
         stream=fit_stream(make_stream(experiment), federation, task, experiment.seed),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
@@ -134,8 +142,9 @@ def _trainer(
     )
 
 
-def _aggregator(experiment: Experiment, federation: Federation) -> Aggregator:
+def _aggregator(experiment: Experiment, algorithm: Algorithm, federation: Federation) -> Aggregator:
     plain, rehearsal = make_aggregator(experiment, len(federation)), make_rehearsal(experiment, federation)
+    plain = with_row_account(experiment, plain, algorithm, federation)
     return plain if rehearsal is None else rehearsal.aggregator(plain)
 
 

@@ -34,7 +34,7 @@ from ..training.newcomers import set_apart
 from ..training.run import Run
 from ..training.train import Observer
 from ..typing import Float64s
-from .build import make_federation, make_task
+from .build import make_algorithm, make_federation, make_task
 from .compare import judge
 from .config import Experiment
 from .run import run_experiment
@@ -61,6 +61,8 @@ class Trial:
     """The same over clients, each counting the same..."""
     spread: float = math.nan
     """...and its standard deviation."""
+    skipped: str = ""
+    """Why the method cannot have these settings together; it was not trained."""
 
 
 def tune(
@@ -74,7 +76,7 @@ def tune(
     announce: Callable[[str], None] = lambda words: None,
 ) -> dict[str, list[Trial]]:
     """All trials of every method, the chosen one first, then by their scores; a trial that diverged has the
-    score NaN and comes last."""
+    score NaN and comes last, and so does one whose settings the method refuses together."""
     points = check_choice(choose)
     some = with_validation(next(iter(variants.values())))
     federation = make_federation(some)
@@ -92,6 +94,10 @@ def tune(
         for number, settings in enumerate(tried, start=1):
             announce(f"{name}, trial {number} of {len(tried)}")
             chosen = applied(with_validation(experiment), settings)
+            reason = refusal(chosen) if number > 1 else ""  # the first is the user's own choice
+            if reason:
+                trials.append(Trial(name, settings, math.nan, skipped=reason))
+                continue
             run = run_experiment(
                 chosen.model_copy(update={"evaluate_every": 0, "unseen": 0.0}),
                 federation=federation,
@@ -102,6 +108,21 @@ def tune(
         higher = higher_is_better(judge(task))
         answer[name] = fairest_first(ranked(trials, higher), points, higher)
     return answer
+
+
+def refusal(experiment: Experiment) -> str:
+    """Why a method cannot have these settings together; nothing if it can.
+
+    >>> from unalike.experiments.config import make_experiment
+    >>> far = make_experiment({"algorithm": "fedprox", "learning_rate": 2.0, "options": {"mu": 1.0}})
+    >>> refusal(far)
+    'mu times the learning rate must be below 1, but is 1 * 2 = 2; choose a smaller mu or learning rate.'
+    """
+    try:
+        make_algorithm(experiment)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def candidates(
@@ -137,8 +158,9 @@ def at_the_edge(found: Sequence[Trial], space: Mapping[str, Sequence[Any]]) -> l
     ['learning_rate 0.8 is the largest that was tried']
     """
     best, words = found[0].settings, []
+    trained = [trial.settings for trial in found if not trial.skipped]
     for name in space:
-        tried = sorted({trial.settings[name] for trial in found if name in trial.settings})
+        tried = sorted({settings[name] for settings in trained if name in settings})
         if len(tried) < 3 or best.get(name) not in (tried[0], tried[-1]):
             continue
         end = "largest" if best[name] == tried[-1] else "smallest"

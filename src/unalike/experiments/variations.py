@@ -1,8 +1,9 @@
 """What else may differ between the runs of a comparison?  (Settings that are varied.)
 
-    --vary aggregator=median --vary aggregator=krum:2 --vary behaviour=sign-flip
+    --vary sampling=md,uniform --vary timing=synchronous,fedfix:0.5
 
-is every aggregator with every behaviour, for every method that is compared.
+is every sampling with every timing, for every method that is compared. Values that are made of words with
+commas in them (an aggregator such as nnm:2,median) are given one at a time.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from ..core.catalogue import separate
 from ..core.spec import number_or_word
 from ..errors import ConfigError, unknown
 from .config import Experiment, make_experiment
 
+WITH_WORDS = ("aggregator", "drift", "groups", "data", "metrics")
+"""Settings whose values may have words after a comma."""
 NOTHING = "none"
 """The value of a setting that is not given."""
 
@@ -43,8 +47,8 @@ def vary(
 def varied(words: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, list[str]]:
     """The values of every setting, in the order in which they were given.
 
-    >>> varied(["timing=async", "timing=fedbuff:5"])
-    {'timing': ['async', 'fedbuff:5']}
+    >>> varied(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
+    {'timing': ['async', 'fedbuff:5', 'fedfix:0.5'], 'aggregator': ['nnm:2,median']}
     """
     found: dict[str, list[str]] = {}
     for one in words:
@@ -59,8 +63,8 @@ def varied(words: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, list[st
         if name in fixed:
             raise ConfigError(f"all runs of a comparison share {name}; it cannot be varied.")
         values = found.setdefault(name, [])
-        if value.strip() not in values:
-            values.append(value.strip())
+        several = [value.strip()] if name in WITH_WORDS else separate(value)
+        values += [one for one in dict.fromkeys(several) if one not in values]
     return found
 
 

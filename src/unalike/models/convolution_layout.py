@@ -25,10 +25,11 @@ def canonical(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """`function` with its convolutions in (batch, space, channels) layout, also after differentiation."""
 
     def rewritten(*arguments: PyTree) -> PyTree:
-        jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        if not _has_convolution(jaxpr.jaxpr):
+        if jax.config.jax_disable_jit:  # type: ignore[attr-defined]  # nothing is compiled: no loop is slow
             return function(*arguments)
-        leaves = _evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(arguments))
+        jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        run = _evaluate if _has_convolution(jaxpr.jaxpr) else jax.core.eval_jaxpr
+        leaves = run(jaxpr.jaxpr, jaxpr.consts, *jax.tree.leaves(arguments))
         return jax.tree.unflatten(jax.tree.structure(shape), leaves)
 
     return rewritten
@@ -46,7 +47,7 @@ def _inner(equation: Any) -> Any:
     return equation.params.get("jaxpr") or equation.params["call_jaxpr"]
 
 
-def _evaluate(jaxpr: Any, constants: Any, arguments: list[Any]) -> list[Any]:
+def _evaluate(jaxpr: Any, constants: Any, *arguments: Any) -> list[Any]:
     """Run a traced program, equation by equation, exchanging its convolutions."""
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, constants, strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
@@ -65,7 +66,7 @@ def _apply(equation: Any, inputs: list[Any]) -> list[Any]:
         return [_convolve(*inputs, **equation.params)]
     if equation.primitive.name in _CALLS:
         inner = _inner(equation)
-        return _evaluate(inner.jaxpr, inner.consts, inputs)
+        return _evaluate(inner.jaxpr, inner.consts, *inputs)
     answer = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(equation.params))
     return list(answer) if equation.primitive.multiple_results else [answer]
 

@@ -22,11 +22,12 @@ import numpy as np
 from ..aggregation.base import Aggregator, Received, aggregator_registry, check_changes, clip_change
 from ..aggregation.tally import Tally
 from ..algorithms import Algorithm, Reply
+from ..algorithms.shared.private_gradient import add_noise
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
-from ..typing import Array, Message, Upload
-from .accounting import UNCOUNTED, Ledger
+from ..typing import Array, Float64s, Message, Upload
+from .accounting import UNCOUNTED, Ledger, spent_budget
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,17 @@ class CentralPrivacy(Aggregator):
         if reply.weight is not None:
             raise ConfigError("central privacy bounds what clients weigh, but here they say it themselves.")
 
+    def refusal(self, step: Step) -> str | None:
+        """The budget, where the step would bring a client above it."""
+        if not len(step.clients) or self.ledger.affords(step.clients, self._inverses(step)):
+            return None
+        return spent_budget(self.ledger)
+
     def receive(self, upload: Upload, start: Message) -> Received:
         return Received(clip_change(upload, start, self.clip)[0])
 
     def finish(self, tally: Tally, heaviest: jax.Array, key: jax.Array) -> Tally:
-        leaves, structure = jax.tree.flatten(tally.total)
-        keys, deviation = jax.random.split(key, len(leaves)), self.deviation(heaviest)
-        noisy = [
-            leaf + (deviation * jax.random.normal(k, leaf.shape)).astype(leaf.dtype)
-            for leaf, k in zip(leaves, keys, strict=True)
-        ]
-        return tally._replace(total=jax.tree.unflatten(structure, noisy))
+        return tally._replace(total=add_noise(tally.total, self.deviation(heaviest), key))
 
     def deviation(self, heaviest: Any) -> Any:
         """The noise's standard deviation, where no client weighs more than that."""
@@ -80,15 +81,20 @@ class CentralPrivacy(Aggregator):
 
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
         """Charge the step's clients for what was released of them."""
-        weights = np.abs(step.weights)
-        if not np.any(report.get("accepted", 0)) or not weights.max(initial=0) > 0:
+        inverses = self._inverses(step)
+        if not np.any(report.get("accepted", 0)) or not inverses.any():
             return {}, []
-        self.ledger.charge(step.clients, weights / (weights.max() * self.noise))
+        self.ledger.charge(step.clients, inverses)
         epsilon = self.ledger.epsilon()
         if epsilon is not None:
             return {"epsilon": epsilon}, []
         first = self.ledger.releases == 1
         return {}, [{"kind": "privacy not counted", "reason": UNCOUNTED}] if first else []
+
+    def _inverses(self, step: Step) -> Float64s:
+        """One over the noise multiplier of each client: noise is that of the largest weight."""
+        weights = np.abs(step.weights)
+        return weights / (max(weights.max(initial=0.0), np.finfo(float).tiny) * self.noise)
 
     def state(self) -> dict[str, Array]:
         return {"charges": self.ledger.charges.copy(), "releases": np.array(self.ledger.releases)}
@@ -118,14 +124,16 @@ def check_private(what: str, name: str, algorithm: Algorithm, participation: Par
         raise ConfigError(f"{what} hides what single clients do, but the sampling {kind} chooses by it.")
 
 
-def central_privacy(words: str, clients: int, save: Callable[[str], None]) -> CentralPrivacy:
-    """From the words CLIP,NOISE or CLIP,NOISE,DELTA.
+def central_privacy(
+    words: str, clients: int, save: Callable[[str], None], budget: float | None = None
+) -> CentralPrivacy:
+    """From the words CLIP,NOISE or CLIP,NOISE,DELTA; nobody spends more than the budget, where there is one.
 
     >>> central_privacy("1,0.8", 3, print).ledger.delta
     1e-05
     """
     clip, noise, *delta = numbers(words, (2, 3), "CLIP,NOISE or CLIP,NOISE,DELTA, such as 1,0.8")
-    return CentralPrivacy(clip, noise, Ledger(clients, delta[0] if delta else 1e-5, save))
+    return CentralPrivacy(clip, noise, Ledger(clients, delta[0] if delta else 1e-5, save, budget))
 
 
 def numbers(words: str, counts: tuple[int, ...], form: str) -> list[float]:

@@ -1,5 +1,6 @@
 """What does a person look at?  Figures in one quiet style, and one HTML page per run."""
 
+from .benchmark_report import report_benchmark
 from .comparison_plots import comparison_clients, comparison_curves
 from .comparison_report import report_comparison
 from .html import write_report
@@ -12,6 +13,7 @@ __all__ = [
     "comparison_clients",
     "comparison_curves",
     "curves",
+    "report_benchmark",
     "report_comparison",
     "report_run",
     "report_tuning",

@@ -56,6 +56,11 @@ class Blocks:
         self.stopped = False
         """Whether the run was stopped before it was over."""
 
+    @property
+    def refused(self) -> str | None:
+        """Why training ended before its last step, where the aggregator refused one."""
+        return self._steps.refused
+
     def __iter__(self) -> Iterator[Block]:
         if self._enough():  # a run that goes on may have been good enough when it ended
             return

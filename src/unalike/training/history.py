@@ -40,6 +40,9 @@ class History:
         self._states: dict[int, State] = {}
         self._unwanted: set[int] = set()
         self._block: BroadcastBlock | None = None
+        self._state: State | None = None
+        """Of the newest version, as long as nobody has asked what it broadcasts: to find out may mean to wait
+        for it, and between rounds that are handed over together nobody asks."""
         self.newest = 0
 
     @property
@@ -58,13 +61,18 @@ class History:
 
     def messages_for(self, block: Block) -> Messages:
         """What the clients of a block start from, in their order: one message if their versions are the same
-        and there is one for all, otherwise one for each. (Rounds in a row start from the first one's.)"""
+        and there is one for all, otherwise one for each. Rounds in a row are sent nothing from here: what
+        each starts from follows from the state that the one before it leaves."""
+        if block.rounds > 1:
+            return Messages({})
+        if not self._messages:
+            self._unpack()
         versions = np.concatenate([step.versions for step in block.steps])
         different, rows = np.unique(versions, return_inverse=True)
         if self._rows is not None:
             everyone = Messages(self._message(int(different[-1])), self._rows)
             return everyone.select(np.concatenate([step.clients for step in block.steps]))
-        if block.rounds > 1 or len(different) <= 1:
+        if len(different) <= 1:
             return Messages(self._message(int(different[0]) if len(different) else self.newest))
         each = [self._message(version) for version in different.tolist()]
         return Messages(jax.tree.map(lambda *leaves: np.stack([*map(np.asarray, leaves)]), *each), rows)
@@ -72,17 +80,18 @@ class History:
     def advance(self, block: Block, outcome: Outcome) -> None:
         """The steps of a block were taken; versions that nobody will start from again are forgotten."""
         first, several = block.steps[0].number + 1, len(block.steps) > 1
+        unwanted = [version for step in block.steps for version in step.done_with.tolist()]
+        self.forget(unwanted)  # before, so that what nobody starts from is not even looked at
         if several and outcome.broadcasts is not None:
             self.add_block(first, len(block.steps), outcome.broadcasts)
         else:
             self.add(block.after, outcome.state)
-        self.forget(version for step in block.steps for version in step.done_with.tolist())
+        self.forget(unwanted)
 
     def add(self, version: int, state: State) -> None:
-        """Version `version` is `state`."""
-        self._unpack()
-        self._messages[version], self._rows = self._of_state(state)
-        self.newest = version
+        """Version `version` is `state`; what it broadcasts is looked at when it is needed."""
+        self._settle()
+        self._state, self.newest = state, version
         self._sweep()
         if self.keeps_all:
             self._states[version] = state
@@ -90,7 +99,7 @@ class History:
     def add_block(self, first: int, count: int, messages: Message) -> None:
         """Versions `first`, `first + 1`, ... broadcast these; they are looked at when they are needed, so
         that they can be computed meanwhile."""
-        self._unpack()
+        self._settle()
         self._block = BroadcastBlock(first, count, messages)
         self.newest = first + count - 1
 
@@ -105,8 +114,17 @@ class History:
             self._messages.pop(version, None)
         self._unwanted &= {self.newest}
 
+    def _settle(self) -> None:
+        """Keep what the versions so far broadcast, if a later step may start from it."""
+        if self.newest in self._unwanted:
+            self._state = None
+        self._unpack()
+
     def _unpack(self) -> None:
-        """Take the block's messages apart."""
+        """Take the block's messages apart, and look at the newest state's."""
+        if self._state is not None:
+            state, self._state = self._state, None
+            self._messages[self.newest], self._rows = self._of_state(state)
         if self._block is None:
             return
         (first, count, messages), self._block = self._block, None

@@ -18,4 +18,4 @@ def train_rounds(blocks: Blocks, engine: Engine, now: Progress, recorder: Record
         messages = now.history.messages_for(block)  # one model, or one for each client
         outcome = engine.run(block, now.state, messages, now.memories)  # local work anywhere, then mixing
         recorder.add(block, now.advance(block, outcome))  # history, metrics, checkpoint
-    recorder.conclude(stopped=blocks.stopped)
+    recorder.conclude(stopped=blocks.stopped, refused=blocks.refused)

@@ -12,7 +12,7 @@ from ..engine import Block, Engine, Outcome, Report
 from ..participation import Cohort, Participation
 from ..runs import Record
 from ..timing import Step
-from ..typing import Array, ClientIds
+from ..typing import Array, ClientIds, State
 from .cadence import Cadence
 from .checkpoint import Checkpointer
 from .evaluation import Evaluation
@@ -89,16 +89,22 @@ class Recorder:
         self._now, self._cadence = now, cadence
         self._describe, self._evaluation, self._checkpointer = describe, evaluation, checkpointer
         self._observer, self._keeper, self._stop = observer, keeper, stop
-        self.enough = stop is not None and stop.was_reached(record, now.done)
-        """Whether the model is as good as it was to become."""
+        self._reached = stop is not None and stop.was_reached(record, now.done)
+        self._converged = now.done > 0 and self._is_finished(now.state)
         self._waiting: list[TakenStep] = []
         self._last = time.perf_counter()
         if now.done == 0:
             stream = engine.setting.stream
             self._write(RoundReport(0, stream.facts() if stream else {}), evaluate=True)
 
+    @property
+    def enough(self) -> bool:
+        """Whether the model is as good as it was to become, or the method has nothing left to do."""
+        return self._reached or self._converged
+
     def add(self, block: Block, outcome: Outcome) -> None:
         """A block was taken; what was taken before it is written meanwhile."""
+        self._converged = self._is_finished(outcome.state)
         if self._keeper:
             self._keeper.keep(block.steps[-1], outcome.reports[-1], outcome.state)
         observed = self._observe(block, outcome)
@@ -114,14 +120,20 @@ class Recorder:
             self._flush()
             self._last = time.perf_counter()
 
-    def conclude(self, stopped: bool) -> None:
-        """Nothing comes after this; a run that was `stopped` is saved as it is."""
+    def conclude(self, stopped: bool, refused: str | None = None) -> None:
+        """Nothing comes after this; a run that was `stopped` is saved as it is, and why a step was `refused`
+        is recorded."""
         self._flush()
         if stopped:
             self._checkpointer.save()
             raise KeyboardInterrupt
-        if self._now.done < self._cadence.rounds and not self.enough:  # the clock has run out
-            self._write(RoundReport(self._now.done, {}), evaluate=True)
+        if self._now.done < self._cadence.rounds and not self._reached:  # by the clock, or the method
+            events = [] if refused is None else [{"kind": "round refused", "reason": refused}]
+            self._write(RoundReport(self._now.done, {}, events), evaluate=True)
+
+    def _is_finished(self, state: State) -> bool:
+        setting = self._engine.setting
+        return setting.algorithm.converges and setting.algorithm.finished(setting.task, state)
 
     def _observe(self, block: Block, outcome: Outcome) -> list[Observed]:
         """Let the participation and the aggregator see the steps; what is to be recorded of it and of the
@@ -152,7 +164,7 @@ class Recorder:
         clients = None
         if evaluate:
             clients = self._evaluation.add_to(report, self._now)
-            self.enough = self._stop is not None and self._stop.is_reached(report.metrics, report.round)
+            self._reached = self._stop is not None and self._stop.is_reached(report.metrics, report.round)
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self._record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         if self._observer:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import Messages
+from ..core.precision import precision
 from ..engine import Engine, Memories, Setting
 from ..models.metrics import finished
 from ..runs import Record, RunFolder
@@ -39,7 +40,8 @@ class Run:
     @property
     def messages(self) -> Messages:
         """What all clients would be sent now."""
-        return self.setting.algorithm.messages(self.setting.task, self.state)
+        with precision(self.setting.algorithm.double_precision):
+            return self.setting.algorithm.messages(self.setting.task, self.state)
 
     @property
     def rounds(self) -> int:
@@ -61,13 +63,15 @@ class Run:
     def evaluate(self, split: str = "test") -> dict[str, Float64s]:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`; beside them
         the statistics that metrics are made of, such as `mse` or a table `confusion` of shares of rows."""
-        means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
+        with precision(self.setting.algorithm.double_precision):
+            means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
         return finished(means, self.setting.task.metrics)
 
     def final(self) -> dict[str, float]:
         """The last evaluation's means over all samples."""
         clients = np.arange(len(self.setting.federation))
-        return evaluation_columns(self.engine, self.messages, self.memories, self.rounds, clients)[0]
+        with precision(self.setting.algorithm.double_precision):
+            return evaluation_columns(self.engine, self.messages, self.memories, self.rounds, clients)[0]
 
 
 def show_run(run: Run) -> str:

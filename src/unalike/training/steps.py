@@ -77,7 +77,9 @@ class Steps:
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
         self._weighted = StreamedWeights(cohorts.setting, timing.by_cohort)
-        self._admitted = cohorts.setting.aggregator.admit
+        self._aggregator = cohorts.setting.aggregator
+        self.refused: str | None = None
+        """Why the aggregator lets no further step be taken, once it does not."""
         self.late: Step | None = None
         """The step that came after the clock had run out, kept for a run that goes on."""
 
@@ -90,4 +92,9 @@ class Steps:
             if step.time > self.until:
                 self.late = step
                 return
-            yield self._admitted(step)
+            admitted = self._aggregator.admit(step)
+            self.refused = self._aggregator.refusal(admitted)
+            if self.refused is not None:
+                self.late = step
+                return
+            yield admitted

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
+from ..core.precision import precision
 from ..data import Federation
 from ..data.streams import Stream
 from ..engine import BlockLimits, Engine, Setting, engine_registry, reply_template, root_key
@@ -92,37 +93,46 @@ def train(
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
     forget_programs()
     _check_length(rounds, until)
-    if engine == "flower":
-        raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
-    if per_round is not None:
-        check_per_round(per_round, len(federation))
-    who = participation or (Renormalized(per_round=per_round) if per_round else Full())
-    who.check(len(federation), rounds or 0)
-    check_draw(who, federation.importance, seed)
-    if isinstance(engine, str):
-        if stream is not None:
-            stream.begin(federation, seed, rounds)
-        algorithm = algorithm.prepare(task, federation)
-        mixer, watch = aggregator or WeightedSum(), watched_by(who)
-        setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
-        runs_on = engine_registry.make(engine, setting=setting)
-    else:
-        runs_on = engine
-        _check_engine(engine.setting, federation, task, seed, who, aggregator)
-        if stream not in (None, engine.setting.stream):
-            raise ConfigError("the engine was made for another stream; let train make it, by its name.")
-        if engine.setting.stream is not None:
-            engine.setting.stream.begin(federation, seed, rounds)
-    with _closed_on_error(runs_on if isinstance(engine, str) else None):
-        ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
-        stop = None if stop_at is None else stop_at if isinstance(stop_at, StopRule) else StopRule.of(stop_at)
-        if stop is not None:
-            stop.check(task)
-            evaluate_every = 1 if evaluate_every is None else evaluate_every
-        cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
-        folder = _folder(out, resume)  # last, so that a mistake in anything above leaves nothing on the disk
-        with folder.locked() if folder else nullcontext():
-            return _train(ready, cadence, folder, resume, evaluate_clients, observer, keeper, stop)
+    with precision(algorithm.double_precision):
+        if engine == "flower":
+            raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
+        if per_round is not None:
+            check_per_round(per_round, len(federation))
+        who = participation or (Renormalized(per_round=per_round) if per_round else Full())
+        who.check(len(federation), rounds or 0)
+        check_draw(who, federation.importance, seed)
+        if isinstance(engine, str):
+            if stream is not None:
+                stream.begin(federation, seed, rounds)
+            algorithm = algorithm.prepare(task, federation)
+            mixer, watch = aggregator or WeightedSum(), watched_by(who)
+            setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
+            runs_on = engine_registry.make(engine, setting=setting)
+        else:
+            runs_on = engine
+            _check_engine(engine.setting, federation, task, seed, who, aggregator)
+            if stream not in (None, engine.setting.stream):
+                raise ConfigError("the engine was made for another stream; let train make it, by its name.")
+            if engine.setting.stream is not None:
+                engine.setting.stream.begin(federation, seed, rounds)
+        with _closed_on_error(runs_on if isinstance(engine, str) else None):
+            ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
+            stop = (
+                None
+                if stop_at is None
+                else stop_at
+                if isinstance(stop_at, StopRule)
+                else StopRule.of(stop_at)
+            )
+            if stop is not None:
+                stop.check(task)
+                evaluate_every = 1 if evaluate_every is None else evaluate_every
+            cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
+            folder = _folder(
+                out, resume
+            )  # last, so that a mistake in anything above leaves nothing on the disk
+            with folder.locked() if folder else nullcontext():
+                return _train(ready, cadence, folder, resume, evaluate_clients, observer, keeper, stop)
 
 
 def watched_by(who: Participation) -> tuple[str, ...]:
@@ -246,7 +256,8 @@ def _train(
     with Interrupts() as interrupts:
         if clients.jobs is not None:
             clients.jobs.pause = interrupts.pause
-        alone = keeper is not None  # whoever is shown every round gets them one by one
+        # Whoever is shown every round gets them one by one.
+        alone = keeper is not None or setting.algorithm.converges
         limits = (
             BlockLimits() if alone else choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
         )

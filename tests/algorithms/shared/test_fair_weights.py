@@ -3,6 +3,7 @@
 import math
 from itertools import combinations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -105,3 +106,14 @@ def test_groups_that_cannot_be_compared_are_refused(groups, words):
     with pytest.raises(ConfigError, match=words):
         client_groups(federation(groups))
     assert client_groups(federation(groups), individual=True).count == 2
+
+
+def test_groups_whose_clients_have_the_same_loss_are_not_ranked():
+    """Whatever their sizes: means of equal numbers must not differ by rounding."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        clients, count = int(rng.integers(5, 60)), int(rng.integers(2, 6))
+        numbers = [*range(count), *rng.integers(0, count, clients - count).tolist()]
+        groups = ClientGroups(tuple(numbers), (1 / clients,) * clients, tuple("abcdef"[:count]))
+        equal = jnp.full(clients, float(rng.uniform(0.1, 5)))
+        assert not np.any(rank_scores(groups.mean_losses(equal)))

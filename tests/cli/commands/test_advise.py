@@ -7,7 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from unalike.cli.commands.advise import _window, advise
+from unalike.cli.commands.advise import advise
+from unalike.cli.commands.advise_timing import _window
 from unalike.errors import ConfigError, UnalikeError
 
 FEW = ("--clients", "6", "--samples", "200", "--per-round", "2")
@@ -178,3 +179,35 @@ def test_a_mistake_in_timing_is_one_sentence(ask_timing, tmp_path, words, senten
     (tmp_path / "words.txt").write_text("quick slow")
     with pytest.raises(ConfigError, match=sentence):
         ask_timing(*words)
+
+
+MEASURED = ("--model", "linear", "--l2", "0.01", "--clients", "4", "--samples", "120")
+
+
+def test_bounds_of_schemes_use_the_constants_of_these_clients(ask):
+    output = ask(*MEASURED, "--per-round", "2", "--measure")
+    assert "measured on 4 clients" in output
+    assert "Mean squared gradient at most" in output
+    answer = json.loads(ask(*MEASURED, "--per-round", "2", "--measure", "--json"))
+    bounds = {row["scheme"]: row["bound"] for row in answer["bounds"]}
+    assert answer["measured"]["convexity"] == 0.01
+    assert bounds["full"] == min(bounds.values())
+    assert "fedavg-original" not in bounds  # its weights are biased: the bound does not hold for it
+
+
+def test_without_asking_nothing_is_measured(ask):
+    answer = json.loads(ask(*FEW, "--json"))
+    assert answer["measured"] is None
+    assert answer["bounds"] == []
+
+
+def test_timings_race_on_losses_like_those_of_the_data(ask_timing):
+    answer = json.loads(ask_timing("--data", "digits", *MEASURED, "--hardware", "equal", "--json"))
+    assert answer["clients"] == 4
+    assert answer["conditioning"] == pytest.approx(answer["measured"]["smoothness"] / 0.01)
+    assert answer["unlike"] == pytest.approx(answer["measured"]["optima_distance"])
+
+
+def test_what_is_typed_stands_over_what_is_measured(ask_timing):
+    words = ("--data", "digits", *MEASURED, "--hardware", "equal", "--conditioning", "7")
+    assert "conditioning 7, unlike" in ask_timing(*words)

@@ -106,7 +106,7 @@ def test_a_client_of_zeros_is_left_out_and_counts_nothing():
     found = measure_similarity(Federation.from_owners(x, np.zeros(12, int), np.repeat([0, 2, 1], 4)))
     assert found.clients.tolist() == [0, 2]
     assert found.importance.tolist() == [0.5, 0.0, 0.5]
-    assert any("1 clients have no rows, or only zeros" in words for words in found.warnings)
+    assert any("Left out, because they have no rows, or only zeros: " in words for words in found.warnings)
 
 
 def test_a_sample_of_many_clients_says_nearly_the_same():

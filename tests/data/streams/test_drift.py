@@ -248,7 +248,7 @@ def test_one_step_of_descent_on_each_rounds_rows_by_hand(engine):
     np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[0], theta, atol=1e-5)
 
 
-@pytest.mark.parametrize("drift", [*KINDS, "abrupt:3,feature-rotation"])
+@pytest.mark.parametrize("drift", [KINDS[0], "abrupt:3,feature-rotation"])
 def test_the_debug_engine_drifts_alike(federation, drift):
     runs = [trained(federation, drift, 5, engine=engine) for engine in ("local", "debug")]
     assert largest_difference(runs[0].state, runs[1].state) < 1e-5

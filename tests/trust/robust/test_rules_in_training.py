@@ -36,10 +36,15 @@ class Liars(FedAvg):
         return reply._replace(upload=jax.tree.map(lambda a, b: b + factor * (a - b), reply.upload, message))
 
 
+SLOWLY = ("median", "bucketing:2,nnm:1,median")
+"""Rules that are also tried in the engine that does not compile."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_engines_agree(name):
     rule = aggregator_registry.make(name)
-    runs = [trained(FedAvg(**WORK), rule, engine=e, rounds=2) for e in ("local", "debug", "two shards")]
+    others = ("two shards", "debug") if name in SLOWLY else ("two shards",)
+    runs = [trained(FedAvg(**WORK), rule, engine=e, rounds=2) for e in ("local", *others)]
     for other in runs[1:]:
         assert largest_difference(runs[0].message, other.message) < 5e-6
 

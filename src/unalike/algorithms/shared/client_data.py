@@ -86,14 +86,21 @@ class ClientData:
         """Mini-batch number `s` of this round."""
         return self._take(self.positions[s])._replace(key=jax.random.fold_in(self.key, s))
 
-    def fold_rows(self, step: Callable[[Carry, Batch], Carry], carry: Carry) -> Carry:
-        """Apply `step` to all rows, in blocks of the mini-batch size, each row once and in order."""
-        width = self.positions.shape[-1]
+    def fold_rows(
+        self, step: Callable[[Carry, Batch], Carry], carry: Carry, width: int | None = None
+    ) -> Carry:
+        """Apply `step` to all rows, in blocks of so many (of the mini-batch size by default), each row once
+        and in order."""
+        width = self.positions.shape[-1] if width is None else min(width, self.capacity)
 
         def block(j: jax.Array, c: Carry) -> Carry:
             return step(c, self._take(self._block(j * width, width)))
 
         return lax.fori_loop(0, -(-self.size // width), block, carry)
+
+    def rows_at(self, positions: jax.Array) -> Batch:
+        """The rows at these places, counted from this client's first; -1 for padding."""
+        return self._take(positions)
 
     def all_rows(self) -> Batch:
         """All rows as one batch, padded to `capacity`: for closed forms and for one value per row."""

@@ -59,10 +59,13 @@ class ClientGroups:
         return np.asarray(self.group, np.int64)
 
     def mean_losses(self, losses: jax.Array) -> jax.Array:
-        """The mean loss of each group's clients, of which none counts more than another."""
+        """The mean loss of each group's clients, of which none counts more than another.
+
+        Differences are averaged, so that equal losses have equal means, which are not ranked by rounding.
+        """
         counted = jnp.asarray(np.asarray(self.importance) > 0, jnp.float32)
-        sums = sum_by_group(counted * losses, self._numbers, self.count)
-        return sums / jnp.maximum(jnp.asarray(self.sizes, jnp.float32), 1.0)
+        sums = sum_by_group(counted * (losses - losses[0]), self._numbers, self.count)
+        return losses[0] + sums / jnp.maximum(jnp.asarray(self.sizes, jnp.float32), 1.0)
 
     def largest_lambda(self) -> float:
         """lam_max; infinite where there is one group alone.
@@ -81,6 +84,8 @@ class ClientGroups:
         return 1.0 + scores * jnp.asarray(np.where(shares > 0, lam / np.where(shares > 0, shares, 1.0), 0.0))
 
 
+NEARLY_ALL, NEARLY_NOTHING = 0.95, 0.05
+"""Of a client's usual steps: what lam may take from the best and must add to the worst without a warning."""
 FEW = 500
 """Clients that are compared with each other pair by pair, which takes less time than to sort so few."""
 NOBODY = ClientGroups((), (), ())
@@ -141,3 +146,30 @@ def choose_lambda(groups: ClientGroups, rho: float, lam: float | None) -> float:
             "some client's loss would be increased. rho is lam as a share of that maximum."
         )
     return lam
+
+
+def pressure_caveats(groups: ClientGroups, lam: float) -> list[str]:
+    """What is worth knowing of lam before training: groups that stand still, and groups it does not reach.
+
+    >>> uneven = ClientGroups((0, 1), (0.01, 0.99), ("small", "large"))
+    >>> pressure_caveats(uneven, 0.5 * uneven.largest_lambda())[0][:51]
+    "clients of the group 'large' count at most 1.01 tim"
+    """
+    counted = np.asarray(groups.importance) > 0
+    if groups.count < 2 or not lam or not counted.any():
+        return []
+    reach = lam * (groups.count - 1) / np.where(counted, groups.shares, np.nan)
+    least, most = float(np.nanmin(reach)), float(np.nanmax(reach))
+    found = []
+    if most > NEARLY_ALL:
+        found.append(
+            f"with {most:.2g} of the largest lam, clients take {1 - most:.2g} of their usual steps while "
+            "their group is the best; a rho of at most 0.95 keeps them moving."
+        )
+    if least < NEARLY_NOTHING < most:
+        name = groups.names[groups.group[int(np.nanargmin(reach))]]
+        found.append(
+            f"clients of the group {name!r} count at most {1 + least:.3g} times as much as usual, because "
+            "the smallest group limits lam; let all clients count the same (importance = equal) to reach it."
+        )
+    return found

@@ -24,15 +24,19 @@ from .client_data import ClientData
 
 NUMBER = 4
 """Bytes of one number."""
+BLOCK = 128
+"""Rows whose losses are computed together, or a mini-batch where that is wider."""
 
 
 def mean_loss(task: Task, params: Params, data: ClientData) -> jax.Array:
-    """F_k: the mean loss of a model over all rows of a client."""
+    """F_k: the mean loss of a model over all rows of a client, many rows at a time."""
 
     def add(total: jax.Array, batch: Batch) -> jax.Array:
         return total + batch.weight @ task.losses(params, batch.x, batch.y)
 
-    return data.fold_rows(add, jnp.zeros(())) / jnp.maximum(data.size, 1)
+    return data.fold_rows(add, jnp.zeros(()), max(BLOCK, data.positions.shape[-1])) / jnp.maximum(
+        data.size, 1
+    )
 
 
 def report_loss(loss: jax.Array, client: jax.Array | int, clients: int, factor: jax.Array) -> PyTree:

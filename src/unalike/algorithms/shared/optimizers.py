@@ -40,6 +40,14 @@ def inverse_sqrt() -> LearningRateSchedule:
     return lambda round: 1.0 / jnp.sqrt(round + 1.0)
 
 
+@schedule_registry.add("inverse")
+def inverse(rounds: float = 1.0) -> LearningRateSchedule:
+    """Divided by 1 + round / rounds: half as large after that many rounds, then falling as 1/t."""
+    if not rounds > 0:
+        raise ConfigError(f"schedule 'inverse:{rounds}' needs a positive number of rounds.")
+    return lambda round: 1.0 / (1.0 + round / rounds)
+
+
 @schedule_registry.add("steps")
 def steps(*milestones: float, factor: float = 0.1) -> LearningRateSchedule:
     """Multiplied by 0.1 at each of the given rounds: `steps:100,150`."""

@@ -10,6 +10,7 @@ import typer
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows
 from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+from .measured import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants, MethodReport
@@ -27,8 +28,8 @@ def constants(
     partition: str | None = PARTITION,
     clients: int | None = CLIENTS,
     samples: int | None = SAMPLES,
-    model: str | None = typer.Option(None, help="Model.", show_default="as `unalike run` has it"),
-    l2: float = typer.Option(0.0, min=0, help="Weight of half the squared norm of the parameters."),
+    model: str | None = MODEL,
+    l2: float = L2,
     importance: str = typer.Option(
         "data", help="How much clients count: data (their rows), equal, or a file with one number per client."
     ),
@@ -50,13 +51,11 @@ def constants(
         data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
     )
     from ...advice.constants import report_methods
-    from ...advice.measure_constants import Look, measure_gradient_constants
-    from ...experiments.build import make_federation, make_task
+    from ...experiments.build import make_federation
     from ...participation import Uniform
 
     federation = make_federation(experiment).with_importance(importance)
-    look = Look(rounds=visits, learning_rate=learning_rate)
-    found = measure_gradient_constants(federation, make_task(experiment, federation), look, seed)
+    found = measure_constants(experiment, federation, learning_rate, visits)
     reports = report_methods(found, learning_rate, local_steps, rounds, mu, beta)
     drawn = Uniform(per_round=min(per_round, len(federation))).statistics(federation.importance)
     bound = found.sampling_bound(drawn, learning_rate, local_steps, rounds)
@@ -76,19 +75,7 @@ def constants(
 
 
 def _show(found: GradientConstants, reports: list[MethodReport], sampled: float, data: str) -> None:
-    kind = "proved" if found.smoothness_is_bound else "the largest seen; it may be larger"
-    rows = [
-        ("L", found.smoothness, f"smoothness, {kind}"),
-        ("mu", found.convexity, "strong convexity" if found.convexity else "none: not strongly convex"),
-        ("sigma^2", found.gradient_variance, "variance of mini-batch gradients"),
-        ("G^2", found.squared_gradient, "largest squared mini-batch gradient"),
-        ("Gamma", found.heterogeneity, "least loss of all minus clients' own"),
-        ("kappa^2", found.dissimilarity, "how far clients' gradients are apart"),
-        ("Delta", found.initial_gap, "first loss minus the least one"),
-        ("S", found.squared_weights, "sum of squared importances"),
-    ]
-    table = [{"constant": name, "value": f"{value:.4g}", "what it is": words} for name, value, words in rows]
-    show_rows(table, f"{data}: measured on {found.clients:,} clients")
+    show_constants(found, data)
     show_rows([_row(report) for report in reports], "Bounds with these constants")
     console.print(_LEGEND, style="dim", highlight=False)
     for report in reports:

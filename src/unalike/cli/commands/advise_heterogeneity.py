@@ -36,7 +36,7 @@ def heterogeneity(
     skew: str | None = typer.Option(None, help="Feature skew between clients.", show_default="none"),
     model: str = typer.Option("linear", help="Model for gradients and losses; none leaves them out."),
     privacy: str | None = typer.Option(
-        None, help="Blur messages: projection:16 or gaussian:1,1e-5.", show_default="no"
+        None, help="Hide messages: rotation, projection:16 or gaussian:1,1e-5.", show_default="no"
     ),
     repeats: int = typer.Option(1, min=1, help="Shuffles of rows to compare with."),
     per_round: int | None = typer.Option(
@@ -58,13 +58,19 @@ def heterogeneity(
     seed: int = typer.Option(0, min=0, help="Same seed, same partition, shuffles and cohorts."),
     plot: Path | None = typer.Option(None, help="Where to draw the graph (PNG).", show_default="nowhere"),
     page: Path | None = typer.Option(None, help="Where to write a page (HTML).", show_default="nowhere"),
+    sweep: Path | None = typer.Option(
+        None,
+        help="Where to draw how homogeneous as many clients would be, were rows dealt with more and more "
+        "class and data imbalance (PNG).",
+        show_default="nowhere",
+    ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
     """Say how unlike clients are by features, labels, gradients and losses, and where these disagree.
 
     Example: unalike advise heterogeneity --partition imbalance:10,0 --clients 20
     """
-    for place in (plot, page):
+    for place in (plot, page, sweep):
         if place is not None:
             check_place(place)
     settings: dict[str, Any] = {"data": data, "partition": partition, "clients": clients, "seed": seed}
@@ -90,8 +96,10 @@ def heterogeneity(
         moved = _what_if(federation, found, noise or 0.0, 1.0 if keep is None else keep, privacy, seed)
     given = {name: value for name, value in settings.items() if value is not None}
     places = write_similarity(found, federation, plot, page, advice, given)
+    swept = None if sweep is None else _sweep(sweep, found, federation)
     if json:
-        print_json({**advice.as_dict(), **places, "what_if": None if moved is None else moved.as_dict()})
+        told = {"what_if": None if moved is None else moved.as_dict(), "sweep": swept}
+        print_json({**advice.as_dict(), **places, **told})
         return
     _show(advice, data)
     if moved is not None:
@@ -109,6 +117,16 @@ def _what_if(
     altered = with_noise(with_part_of_rows(federation, keep, seed), noise, seed)
     after = measure_similarity(altered, privacy=privacy, repeats=0, seed=seed)
     return compare_networks(found.weights, after.weights)
+
+
+def _sweep(place: Path, found: Similarity, federation: Federation) -> dict[str, Any]:
+    """Draw homogeneity over both knobs; what was drawn, and where."""
+    from ...data.similarity.sweep import sweep_homogeneity
+    from ...report import save
+    from ...report.homogeneity_sweep import sweep_figure
+
+    swept = sweep_homogeneity(federation)
+    return {"plot": str(save(sweep_figure(swept, found), place)), "rows": swept.rows()}
 
 
 def _show_change(moved: MeasuredChange) -> None:

@@ -35,7 +35,7 @@ def compare(
     vary: list[str] = typer.Option(
         [],
         help="SETTING=VALUE, given several times: each value is a row of the table, such as "
-        "--vary aggregator=median --vary aggregator=krum:2. Of several settings, every combination.",
+        "--vary sampling=md,uniform --vary timing=fedfix:0.5. Of several settings, every combination.",
         show_default="only algorithms differ",
     ),
     baseline: str | None = typer.Option(

@@ -22,6 +22,7 @@ from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
 from ..messages import say_data
 from ..screen import LiveRounds, console, show_rows
+from .deploy_tables import check_tables, join_table, run_analysis, show_statistics
 from .run import conclude, run_folder
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ AT_THE_NODES = (
     "skew",
     "engine",
     "devices",
+    "central_dp",  # an option of `serve` itself
+    "local_dp",
 )
 """What a server has nothing to say about."""
 CERTS, ADDRESS = Path("certs"), "127.0.0.1:9092"
@@ -90,13 +93,21 @@ def serve(
         False, "--secure-aggregation", help="See only the sum of a round's uploads (Flower's SecAgg+)."
     ),
     central_dp: str | None = typer.Option(
-        None, metavar="CLIP,NOISE[,DELTA]", help="Clip uploads and add noise to their sum, such as 1,0.8."
+        None,
+        metavar="CLIP,NOISE[,DELTA]",
+        help="Clip uploads and add noise to their sum, such as 1,0.8; with --epsilon CLIP alone will do.",
     ),
     streaming: bool = typer.Option(
         False, "--streaming", help="Let nodes whose rows come and go say how many they hold, and count so."
     ),
     similarity: bool = typer.Option(
         False, "--similarity", help="First ask nodes that tell it for the direction of their rows; compare."
+    ),
+    analysis: str | None = typer.Option(
+        None, help="Fit a statistical model to nodes' tables, such as 'linear: y ~ age + C(sex)'."
+    ),
+    statistics: bool = typer.Option(
+        False, "--statistics", help="Count and average the columns of nodes' tables, and stop."
     ),
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
@@ -109,7 +120,8 @@ def serve(
     """Train with real clients who keep their data, through Flower.
 
     Example: unalike serve --algorithm fedavg --rounds 10, and in other terminals unalike join. `clients` is
-    how many nodes to wait for; by default everyone who is allowed.
+    how many nodes to wait for; by default everyone who is allowed. With --analysis or --statistics, nodes
+    answer from tables (unalike join --table rows.csv), and settings of the analysis are given by --set.
     """
     from ...deploy import SuperLink, check_flower, read_allowed
     from ...deploy.forgotten_nodes import RemainingNodes, started_forgetting
@@ -122,9 +134,16 @@ def serve(
     from ...experiments.forget import publish, retraining_folder
 
     check_flower()
-    protection = Protection(secure_aggregation, central_dp)
-    if resume is not None:
-        experiment = _same_experiment(experiment, resume)
+    budget = {"epsilon": experiment.epsilon, "delta": experiment.delta}
+    on_tables = analysis is not None or statistics
+    if on_tables:
+        trained = {"secure_aggregation": secure_aggregation, "central_dp": central_dp}
+        check_tables(analysis, statistics, {**trained, "streaming": streaming, "similarity": similarity})
+    if resume is not None and not on_tables:
+        experiment = _same_experiment(experiment, resume).model_copy(update=budget)
+    protection = Protection.of(experiment, secure_aggregation, central_dp)
+    # From here on, what protects the run says how much noise there is; the experiment does not.
+    experiment = experiment.model_copy(update={"central_dp": None, "epsilon": None, "delta": None})
     check(experiment.model_copy(update={"engine": "local"}))
     forgetting = started_forgetting(resume)
     allowed = None if insecure else read_allowed(allow or certificates)
@@ -133,14 +152,18 @@ def serve(
         raise ConfigError("say how many nodes to wait for, such as --clients 2.")
     if allowed is not None and clients > len(allowed):
         raise ConfigError(f"{clients} clients cannot come, for only {len(allowed)} nodes are allowed.")
-    check_servable(experiment, clients)
-    protection.check(experiment, clients)
+    if not on_tables:
+        check_servable(experiment, clients)
+        protection.check(experiment, clients)
     if streaming:
         check_streaming(experiment, protection)
     log = _silence if json else _say
     for name in ignored(experiment):
         log(f"{name} is of simulations; real clients have their own.")
-    path = resume or out or run_folder(experiment.model_copy(update={"data": "nodes"}))
+    usual = (
+        Path("runs/analysis") if on_tables else run_folder(experiment.model_copy(update={"data": "nodes"}))
+    )
+    path = resume or out or usual
     _check_place(path, resume is not None or overwrite)
     with ExitStack() as open_until_the_end:
         state = (
@@ -163,6 +186,13 @@ def serve(
             post = RemainingNodes(everyone, [] if forgetting is None else forgetting.names)
             clients = clients if forgetting is None else forgetting.remaining
             told = introductions(post, clients, wait, log, partial(refused_nodes, log))
+            if statistics:
+                show_statistics(post, list(told), patience, log, json)
+                return
+            if analysis is not None:
+                how = ((resume is not None, overwrite), patience, log, quiet, json)
+                run_analysis(analysis, post, list(told), path, experiment.options, *how)
+                return
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             going_on, retraining = resume is not None, None
             if forgetting is None:
@@ -230,8 +260,19 @@ def join(
     tell_direction: str | None = typer.Option(
         None,
         help="Tell a server that asks in which direction rows point, which is close to their mean: plain, "
-        "projection:16 or gaussian:1,1e-5.",
+        "rotation:FILE (a secret of the nodes), projection:16 or gaussian:1,1e-5.",
         show_default="never",
+    ),
+    table: Path | None = typer.Option(
+        None, help="Answer questions about this .csv or .parquet file (`serve --analysis`, `--statistics`)."
+    ),
+    smallest_cell: int = typer.Option(
+        5, min=1, help="With --table: tell no count, mean or sum of fewer rows than this."
+    ),
+    group: str | None = typer.Option(
+        None,
+        help="To which group of nodes this one belongs, such as a region, for fairness between groups.",
+        show_default="as the data say, or none",
     ),
     behaviour: str | None = typer.Option(
         None,
@@ -268,6 +309,13 @@ def join(
         )
     check_stream(stream, memory, privacy is not None, secure_only)
     stop = threading.Event()
+    if table is not None:
+        others = {"stream": stream, "local_dp": local_dp, "secure_only": secure_only, "behaviour": behaviour}
+        check_tables(None, False, others)
+        _stop_by_signals(stop)
+        trusted, own_key = (None, None) if insecure else (certificate, key)
+        join_table(table, smallest_cell, server, trusted, own_key, folder, stop, _say)
+        return
     uncut = stream is None and is_uncut(experiment, client)
     given = stream is None or "data" in experiment.model_fields_set
     first = (
@@ -281,6 +329,8 @@ def join(
     if own is None:
         _say("left.")
         return
+    if group is not None:
+        own = own.with_groups([group])
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
     held = None if opened is None else opened[1]
@@ -291,6 +341,8 @@ def join(
     if opened is not None:
         rows = f"{len(opened[1])} training rows now, room for {opened[1].capacity}"
     _say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
+    if own.groups is not None:
+        _say(f"{name} tells the server that its group is {own.groups[0]}.")
     if behaviour is not None:
         _say(f"{name} is a rehearsal: it is not honest ({behaviour}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
@@ -321,8 +373,9 @@ def _same_experiment(given: Experiment, folder: Path) -> Experiment:
     config = RunFolder.open(folder).config
     if config.get("engine") != "flower":
         raise RunError(f"{folder} was not trained with real clients; go on with `unalike resume {folder}`.")
-    if given.model_fields_set:
-        names = ", ".join(sorted(given.model_fields_set))
+    changed = given.model_fields_set - {"epsilon", "delta"}  # said again, as --central-dp is
+    if changed:
+        names = ", ".join(sorted(changed))
         raise ConfigError(f"a run goes on with its own settings; leave out {names} beside --resume.")
     return make_experiment(config)
 

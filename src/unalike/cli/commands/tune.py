@@ -123,11 +123,14 @@ def tune_methods(
         print_json({"rows": answer.table(), "trials": _listed(trials), "report": str(report)})
         return
     for name, found in trials.items():
+        skipped = [trial for trial in found if trial.skipped]
+        if skipped:
+            stderr.print(f"{name}: {len(skipped)} of {len(found)} trials were skipped: {skipped[0].skipped}")
         if math.isnan(found[0].score):
             stderr.print(f"all trials of {name} diverged; try smaller learning rates with --rates.")
         for edge in at_the_edge(found, search_space(variants[name], _pair(rates))):
             stderr.print(f"{name}: the best {edge}; there may be better beyond it (--rates, --set).")
-    show_rows([_chosen(found[0], len(found)) for found in trials.values()], f"{choose} on validation rows")
+    show_rows([_chosen(found) for found in trials.values()], f"{choose} on validation rows")
     show_comparison(answer)
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
@@ -140,11 +143,12 @@ def _pair(words: str) -> tuple[float, float]:
     return low, high
 
 
-def _chosen(trial: Trial, trials: int) -> dict[str, Any]:
+def _chosen(found: list[Trial]) -> dict[str, Any]:
+    trial = found[0]
     own = {k: v for k, v in trial.settings.items() if k != "learning_rate"}
     return {
         "method": trial.method,
-        "trials": trials,
+        "trials": sum(not one.skipped for one in found),
         "validation": trial.score,
         "spread": trial.spread,
         "learning rate": trial.settings["learning_rate"],
@@ -154,7 +158,14 @@ def _chosen(trial: Trial, trials: int) -> dict[str, Any]:
 
 def _listed(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
     return [
-        {"method": t.method, "score": t.score, "mean": t.mean, "spread": t.spread, **t.settings}
+        {
+            "method": t.method,
+            "score": t.score,
+            "mean": t.mean,
+            "spread": t.spread,
+            "skipped": t.skipped,
+            **t.settings,
+        }
         for found in trials.values()
         for t in found
     ]

@@ -46,6 +46,17 @@ def read_csv(path: Path, header: Sequence[str], target: int) -> tuple[Array, Arr
     return np.concatenate(features), targets_of(path.stem, words)
 
 
+def csv_columns(path: Path, header: Sequence[str]) -> list[list[str]]:
+    """All columns as text; a word that comes often is kept once."""
+    found, known = [list[str]() for _ in header], dict[str, str]()
+    with _rows(path) as rows:
+        next(rows, None)
+        while together := list(itertools.islice(rows, _TOGETHER)):
+            for column, more in zip(found, _columns(path, together, len(header)), strict=True):
+                column += [known.setdefault(word, word) for word in more]
+    return found
+
+
 @contextmanager
 def _rows(path: Path) -> Iterator[Iterator[list[str]]]:
     check_plain_file(path, None)

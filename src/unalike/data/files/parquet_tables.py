@@ -39,6 +39,21 @@ def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[Array,
     return np.stack(x, axis=1), _targets(path, columns[target])
 
 
+def parquet_columns(path: Path, header: Sequence[str]) -> list[Array | list[str]]:
+    """All columns: numbers as they are, a gap being NaN, and words as text, a gap being empty."""
+    file = _open(path)
+    _check_types(path, file.schema_arrow)
+    return [_values(path, name, column) for name, column in zip(header, file.read().columns, strict=True)]
+
+
+def _values(path: Path, name: str, column: Any) -> Array | list[str]:
+    coded = _coded(column)
+    if coded is None:
+        return _numbers(path, name, column)
+    words, codes = coded
+    return [words[code] for code in codes]
+
+
 def _open(path: Path) -> Any:
     held = check_plain_file(path, None)
     import_extra("pyarrow", "parquet", "reading .parquet files", DataError)

@@ -21,13 +21,17 @@ from .private_messages import WARNING
 
 FEW_ROWS = 30
 """Clients with fewer rows are unlike others by chance."""
+NAMED = 3
+"""Clients that are called by name; of more only the number is told."""
 
 
 def client_caveats(federation: Federation, clients: ClientIds, privacy: str | None, unsure: int) -> list[str]:
     """About the clients behind the messages."""
     found = [WARNING] if privacy is None else []
-    if missing := len(federation) - len(clients):
-        found.append(f"{missing:,} clients have no rows, or only zeros, and are left out.")
+    if len(missing := np.setdiff1d(np.arange(len(federation)), clients)):
+        names = ", ".join(federation.name(int(i)) for i in missing[:NAMED])
+        more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
+        found.append(f"Left out, because they have no rows, or only zeros: {names}{more}.")
     if few := int((federation.train.sizes[clients] < FEW_ROWS).sum()):
         found.append(
             f"{few:,} clients have fewer than {FEW_ROWS} rows, which makes them unlike others by chance."

@@ -11,6 +11,7 @@ All of it happens on the node's own rows with the local engine; only what the an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import jax
 import numpy as np
 
 from ...algorithms import Messages, Reply
+from ...core.precision import precision
 from ...data import Federation
 from ...engine import LocalEngine, Memories, Part, Setting, message_template, reply_template
 from ...errors import UnalikeError
@@ -26,6 +28,7 @@ from ...runs import save_tensors
 from ...timing import Step
 from ...trust.behaviours import Behaviour, misbehave
 from ...typing import Array, Memory, Message, PyTree
+from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, ClientConfig, NodeRows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
@@ -84,6 +87,8 @@ class ClientWorker:
 
     def _introduce(self, request: WireMessage) -> WireMessage:
         rows = NodeRows.of(self._rows_now(), self.uncut, self.stream is not None)
+        if self.federation.groups is not None:
+            rows = replace(rows, group=self.federation.groups[0])
         named = rows.label_names is not None or rows.columns is not None
         more = ", and what labels and columns are called" if named else ""
         self.log(f"told the server how many rows there are{more}")
@@ -139,6 +144,7 @@ class ClientWorker:
         stream.look(session.client_config.run, round)
         if not len(stream):
             raise MessageError("this node holds no rows now.")
+        assert isinstance(session.client_config, ClientConfig)
         session.hold(as_agreed(stream.federation(), session.client_config, self.uncut))
 
 
@@ -156,7 +162,7 @@ class Session:
 
     def __init__(
         self,
-        client_config: ClientConfig,
+        client_config: ClientConfig | AnalysisConfig,
         federation: Federation,
         folder: Path,
         devices: int | None = None,
@@ -168,7 +174,7 @@ class Session:
         if behaviour is not None:
             algorithm = misbehave(algorithm, behaviour, [client_config.number])
         if not algorithm.has_server:
-            raise MessageError(f"{client_config.experiment['algorithm']} has no server.")
+            raise MessageError(f"{algorithm.name} has no server.")
         place = Part(
             np.array([client_config.number]),
             np.array([client_config.importance]),
@@ -176,9 +182,10 @@ class Session:
             changing,
         )
         setting = Setting(federation, task, algorithm, seed, None, devices, client_config.watch, place)
-        self.setting, self.engine = setting, LocalEngine(setting)
         self.files = MemoryFiles(folder, client_config.run)
-        self.shapes = _shapes(setting)
+        with precision(algorithm.double_precision):
+            self.setting, self.engine = setting, LocalEngine(setting)
+            self.shapes = _shapes(setting)
 
     def hold(self, federation: Federation) -> None:
         """Go on with other rows, in arrays of the same shapes."""
@@ -191,6 +198,10 @@ class Session:
 
     def train(self, round: int, job: int, last: int, arrays: Mapping[str, Array]) -> Reply:
         """What the client hands back, without its memory; it starts as it was after job `last`."""
+        with precision(self.setting.algorithm.double_precision):
+            return self._train(round, job, last, arrays)
+
+    def _train(self, round: int, job: int, last: int, arrays: Mapping[str, Array]) -> Reply:
         memories = self._memories(last)
         step = Step(round, ME, np.array([round]), np.ones(1), jobs=np.array([job]))
         done = self.engine.visit(step, Messages(self.message(arrays)), memories, keep=True)
@@ -206,8 +217,9 @@ class Session:
         self, arrays: Mapping[str, Array], round: int, last: int, split: str
     ) -> tuple[dict[str, float], dict[str, Array]]:
         """The statistics of the client's metrics, numbers with that of its rows as `samples`, and arrays."""
-        memories = self._memories(last)
-        values = self.engine.evaluate(Messages(self.message(arrays)), memories, split, round, ME)
+        with precision(self.setting.algorithm.double_precision):
+            message, memories = Messages(self.message(arrays)), self._memories(last)
+            values = self.engine.evaluate(message, memories, split, round, ME)
         numbers = {name: float(value[0]) for name, value in values.items() if value.ndim == 1}
         return numbers, {name: value[0] for name, value in values.items() if value.ndim > 1}
 

@@ -7,6 +7,7 @@ or blurred:
     direction (contract, seed)  ->  a unit vector
 
 `plain` tells it as it is, `projection:16` in a random frame that all nodes draw from the request's seed,
+`rotation:FILE` turned by a matrix that nodes draw from a file which they share and the server does not have,
 `gaussian:1,1e-5` with noise of the node's own, drawn once, so that asking again does not average it away.
 """
 
@@ -21,7 +22,7 @@ from ...core.spec import Spec
 from ...data import Federation
 from ...data.similarity.principal_direction import principal_direction
 from ...data.similarity.private_messages import Protect, message_privacy_registry
-from ...errors import UnalikeError
+from ...errors import ConfigError, UnalikeError
 from ...typing import Float64s
 from ..client_config import PROTOCOL, ClientConfig
 from ..transport.messages import MessageError, WireMessage
@@ -45,6 +46,11 @@ class DirectionTeller:
         self.rows, self.telling, self.uncut, self.log = rows, telling, uncut, log
         blurred = telling is not None and telling != PLAIN
         self._protect: Protect | None = message_privacy_registry.make(str(telling)) if blurred else None
+        if blurred and Spec.parse(str(telling)) == Spec.parse("rotation"):
+            raise ConfigError(
+                "a rotation needs a file that nodes share with each other and not with the server, such as "
+                "rotation:secret.txt."
+            )
         self._told: Float64s | None = None
 
     def in_front_of(self, answer: Answers) -> Answers:

@@ -2,12 +2,14 @@
 
 Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino). Golden numbers, bounds and
 contractions are exact; trainings are on MNIST where UNALIKE_DATA has it, and on 8x8 digits otherwise, in
-place of FEMNIST's digits: orders and ratios are compared, not accuracies.
+place of FEMNIST's digits: orders and ratios are compared, not accuracies. CIFAR-10 is raced where there is
+a file of it.
 """
 
 from __future__ import annotations
 
 from ..study import Claim, study_registry
+from .colour_images import colour_claims
 from .theory import theory_claims
 from .training import training_claims
 
@@ -15,4 +17,4 @@ from .training import training_claims
 @study_registry.add("perturbed-gradient")
 def perturbed_gradient(quick: bool = False) -> list[Claim]:
     """Whether gradients at a perturbed point save rounds, and why (PG-1 to PG-15)."""
-    return [*theory_claims(quick), *training_claims(quick)]
+    return [*theory_claims(quick), *training_claims(quick), *colour_claims(quick)]

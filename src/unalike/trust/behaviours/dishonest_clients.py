@@ -15,18 +15,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...algorithms import Aggregate, Algorithm, ClientData, LocalWork, Messages, Reply
+from ...algorithms import Algorithm, ClientData, Reply
+from ...algorithms.shared.wrapper import AlgorithmWrapper
 from ...core import pytrees
 from ...core.pytrees import shapes
-from ...data import Federation
 from ...errors import ConfigError
 from ...models import Task
-from ...typing import Int64s, Memory, Message, Params, Predictor, State, Upload
+from ...typing import Int64s, Memory, Message, Predictor, Upload
 from .base import Behaviour, Situation
 
 
 @dataclass(frozen=True, kw_only=True)
-class DishonestClients(Algorithm):
+class DishonestClients(AlgorithmWrapper):
     """An algorithm some of whose clients (`who`, their numbers) are not honest.
 
     >>> from unalike.algorithms import FedAvg
@@ -35,7 +35,6 @@ class DishonestClients(Algorithm):
     ('fedavg', (3,))
     """
 
-    inner: Algorithm
     behaviour: Behaviour
     who: tuple[int, ...] = ()
 
@@ -44,74 +43,13 @@ class DishonestClients(Algorithm):
         """The numbers of the clients that are not honest."""
         return self.who
 
-    # What the wrapped method says of itself -----------------------------------------------------------------
-
-    @property
-    def method(self) -> Algorithm:
-        """The wrapped method, with the local work that this one was given."""
-        return replace(self.inner, work=self.work)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.inner.name
-
-    @property
-    def personalized(self) -> bool:  # type: ignore[override]
-        return self.inner.personalized
-
-    @property
-    def keeps_uploads(self) -> bool:  # type: ignore[override]
-        return self.inner.keeps_uploads
-
-    @property
-    def sums_by_importance(self) -> bool:  # type: ignore[override]
-        return self.inner.sums_by_importance
-
-    @property
-    def decentralized(self) -> bool:  # type: ignore[override]
-        return self.inner.decentralized
-
-    @property
-    def needs_rounds(self) -> bool:  # type: ignore[override]
-        return self.inner.needs_rounds
-
-    @property
-    def evaluation_work(self) -> LocalWork:
-        return self.method.evaluation_work
-
-    def init(self, task: Task, key: jax.Array) -> State:
-        return self.method.init(task, key)
-
-    def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
-        return self.method.traffic(message, upload)
-
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         return self.method.notices(_inner(memories), rows)
-
-    def prepare(self, task: Task, federation: Federation) -> Algorithm:
-        return replace(self, inner=self.method.prepare(task, federation))
-
-    def broadcast(self, task: Task, state: State) -> Message:
-        return self.method.broadcast(task, state)
-
-    def messages(self, task: Task, state: State) -> Messages:
-        return self.method.messages(task, state)
-
-    def models(self, message: Message) -> Params:
-        return self.method.models(message)
-
-    def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        return self.method.aggregate(task, state, mixed)
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
     ) -> Predictor:
         return self.method.predictor(task, message, _inner(memory), data, key)
-
-    def predict(self, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
-        return self.method.predict(task, predictor, x)
-
-    # What is different --------------------------------------------------------------------------------------
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self._remember(self.method.init_client(task, message, key), message)

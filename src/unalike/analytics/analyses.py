@@ -1,0 +1,60 @@
+"""Which analysis does a person mean by a formula and perhaps a name?  (From words to a fitted estimator.)
+
+rul ~ cycle                         linear
+rul ~ cycle + (1 | client)          mixed, because of the bars
+logistic: ill ~ age + sex           the one that is named
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..data.tables import Tables
+from ..errors import ConfigError
+from .estimator import Estimator, analysis_registry
+from .formula import parse_formula
+from .gaussian_process import regression as _gaussian_process  # noqa: F401 - adds itself
+from .hierarchical import hm1 as _hm1  # noqa: F401 - adds itself
+from .hierarchical import hm2 as _hm2  # noqa: F401 - adds itself
+from .hierarchical import penalised as _penalised  # noqa: F401 - adds itself
+from .linear import mixed_model as _mixed_model  # noqa: F401 - adds itself
+from .linear import regression as _regression  # noqa: F401 - adds itself
+from .model_matrix import Gaps
+from .survival import cox_model as _cox_model  # noqa: F401 - adds itself
+
+_NAMED = re.compile(r"\s*(?P<name>[A-Za-z][\w-]*)\s*:(?=[^~]*~)")
+
+
+def choose_analysis(text: str, name: str | None = None) -> tuple[str, str]:
+    """The analysis and the formula of such words.
+
+    >>> choose_analysis("logistic: ill ~ age"), choose_analysis("y ~ x + (1 | client)")
+    (('logistic', 'ill ~ age'), ('mixed', 'y ~ x + (1 | client)'))
+    """
+    found = _NAMED.match(text)
+    before, formula = (found["name"], text[found.end() :].strip()) if found else (None, text)
+    named = before or name
+    if before and name and before != name:
+        raise ConfigError(f"the analysis is called {before!r} in {text!r} but {name!r} beside it.")
+    varying = parse_formula(formula).varying
+    if named is None:
+        return ("mixed" if varying is not None else "linear"), formula
+    if named not in analysis_registry:
+        analysis_registry[named]  # says which there are
+    return named, formula
+
+
+def fit_analysis(
+    tables: Tables,
+    text: str,
+    name: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    gaps: Gaps = "drop",
+    **training: Any,
+) -> Estimator:
+    """Fit what such words say to tables that are here."""
+    chosen, formula = choose_analysis(text, name)
+    made = analysis_registry.make(chosen).set_params(**(settings or {}))
+    return made.fit(tables, formula, gaps, **training)

@@ -1,0 +1,44 @@
+"""What do all estimators have in common?  (Settings that can be read and set, as in scikit-learn.)
+
+`analysis_registry` holds them under the names that people type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from ..core.registry import Registry
+from ..errors import unknown
+from .model_matrix import Gaps
+from .summary import Summary
+
+analysis_registry: Registry[Estimator] = Registry("analysis")
+
+
+@dataclass
+class Estimator:
+    """A dataclass of settings; `fit` returns the estimator itself, which then knows what it was `given` and
+    the `run` that fitted it."""
+
+    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+        """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
+        takes beside."""
+        raise NotImplementedError
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """What was found, to print; `level` is that of intervals, where there are any."""
+        raise NotImplementedError
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+
+    def set_params(self, **given: Any) -> Self:
+        """Change settings; unknown names are refused."""
+        known = self.get_params()
+        for name, value in given.items():
+            if name not in known:
+                raise unknown("setting", name, list(known))
+            setattr(self, name, value)
+        return self

@@ -1,0 +1,216 @@
+"""What will a client measure at new inputs, and how sure is it?  (Gaussian process regression.)
+
+The prior's hyper-parameters are learned by :class:`.FGPR` (Yue and Kontar, Federated Gaussian Process, 2024);
+a client predicts with that prior after it has seen its own rows:
+
+    y(x) | y_k  ~  N( k(x, X_k) C^-1 y_k,   k(x, x) - k(x, X_k) C^-1 k(X_k, x) + noise^2 )
+
+in its own units. A client that took no part gets its predictions the same way, without any training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...algorithms.shared.optimizers import Optimizer
+from ...data.splitting import PARTS
+from ...errors import ConfigError, unknown
+from ...training.run import Run
+from ...typing import Float64s
+from ..design import Design
+from ..estimator import Estimator, analysis_registry
+from ..fitting import fit_rounds
+from ..inputs import Given, as_given
+from ..model_matrix import Gaps
+from ..summary import Summary
+from .calibration import Accuracy, accuracy_of
+from .client_process import ClientProcess
+from .fgpr import FGPR, PROCESS_TASK
+from .kernels import Kernel
+from .posterior import MOST_ROWS, Posterior
+from .process_summary import summarize
+from .scaling import Domain, OutputScaling, scaled_design
+
+
+@analysis_registry.add("gp")
+@dataclass
+class GaussianProcess(Estimator):
+    """A Gaussian process whose prior all clients learn together.
+
+    >>> from unalike.data import Federation
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(60, 1))
+    >>> clients = {"here": (x[:30], np.sin(x[:30, 0])), "there": (x[30:], -np.sin(x[30:, 0]))}
+    >>> both = Federation.from_clients(clients, test_fraction=0.0)
+    >>> process = GaussianProcess(rounds=40, learning_rate=0.1).fit(both)
+    >>> mean, std = process.predict("there", [[2.0]], return_std=True)
+    >>> bool(abs(mean[0] + np.sin(2.0)) < 0.1)
+    True
+    """
+
+    kernel: str = "rbf"
+    """rbf, matern32, matern52, ou, periodic:PERIOD, or a sum such as `rbf+ou`."""
+    ard: bool = False
+    """Whether every input has a length scale of its own."""
+    rounds: int = 100
+    local_steps: int = 5
+    batch_size: int = 32
+    optimizer: str = "adam"
+    learning_rate: float = 0.02
+    schedule: str = "constant"
+    start: tuple[float, ...] = (1.0, 0.1, 0.5)
+    """Signal and noise (deviations of scaled outputs) and length (in scaled inputs) to begin with."""
+    bounds: tuple[float, float] = (1e-3, 1e2)
+    weights: Any = "data"
+    """How much clients count: by their rows (`data`), `equal`, or given numbers that sum to one."""
+    domain: Domain | None = None
+    """The known range of inputs; without it, clients agree on the smallest and largest that they have."""
+    standardize: bool = True
+    """Whether every client centres and scales its outputs."""
+    personal_noise: bool = False
+    conditioning: str = "auto"
+    most_rows: int = MOST_ROWS
+    """Rows above which `auto` conditions on the nearest ones only."""
+
+    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+        """Learn the prior from a federation, a design, or tables with a formula; `training` is what
+        :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
+        if formula is not None:
+            data = as_given(data, formula, gaps).design
+        scaled = scaled_design(data, self.domain, self.standardize)
+        federation = scaled.design.federation
+        if not (isinstance(self.weights, str) and self.weights == "data"):
+            federation = federation.with_importance(self.weights)
+            scaled = scaled._replace(design=Design(federation, scaled.design.terms, scaled.design.response))
+        method = self.method(len(scaled.design.terms))
+        training.setdefault("evaluate_every", 0)
+        self._scaled, self._method, self.given = scaled, method, Given(scaled.design)
+        # Every core factorises small matrices of its own clients; threads below that would only wait.
+        with threadpool_limits(1, "blas"):
+            self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
+        return self
+
+    def method(self, inputs: int) -> FGPR:
+        """The algorithm that these settings mean, for rows with so many inputs."""
+        return FGPR(
+            kernel=Kernel(self.kernel, inputs, self.ard),
+            start=tuple(self.start),
+            local_steps=self.local_steps,
+            batch_size=self.batch_size,
+            optimizer=Optimizer(self.optimizer, self.learning_rate, self.schedule),
+            bounds=(self.bounds[0], self.bounds[1]),
+            personal_noise=self.personal_noise,
+        )
+
+    @property
+    def run(self) -> Run:
+        """The training run, with its history and traffic."""
+        return self._fitted()._run
+
+    @property
+    def log_params(self) -> Float64s:
+        """The learned vector, as it travels: logarithms of signals, noise and lengths."""
+        return np.asarray(self.run.state["params"])
+
+    @property
+    def params(self) -> dict[str, float]:
+        """The learned hyper-parameters by name: standard deviations, and lengths in scaled inputs."""
+        names = self._fitted()._method.kernel.names()
+        return dict(zip(names, np.exp(self.log_params).tolist(), strict=True))
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """What the clients that were there in training are called."""
+        federation = self._fitted()._scaled.design.federation
+        return tuple(federation.name(i) for i in range(len(federation)))
+
+    def client(self, client: str | int) -> ClientProcess:
+        """The process of one client of the training, by name or number."""
+        i = self._number(client)
+        x, y = self._scaled.design.client(i)
+        return self._process(x, y, self._scaled.outputs[i], self.client_params(i))
+
+    def client_params(self, client: str | int) -> Float64s:
+        """The log vector that a client predicts with: the shared one, perhaps with its own noise."""
+        params = self.log_params.copy()
+        if self._method.personal_noise:
+            seen = self.run.memories.gather(np.array([self._number(client)]))[0]
+            params[self._method.kernel.noise] = float(np.asarray(seen["noise"])[0])
+        return params
+
+    def adapt(self, x: Any, y: Any) -> ClientProcess:
+        """The process of a client that took no part, from its rows alone: nothing is trained."""
+        self._fitted()
+        inputs, outputs = self._scaled.inputs, np.asarray(y, np.float64).reshape(-1)
+        rows = inputs.scaled(x)
+        if len(rows) != len(outputs) or not np.isfinite(outputs).all():
+            raise ConfigError(f"{len(rows)} rows of inputs need as many outputs, all of them numbers.")
+        own = OutputScaling.of(outputs) if self.standardize else OutputScaling(0.0, 1.0)
+        return self._process(rows, own.scaled(outputs), own, self.log_params)
+
+    def predict(self, client: str | int, x: Any, return_std: bool = False, noisy: bool = True) -> Any:
+        """A client's prediction in its own units; with `return_std` also its standard deviation: of a new
+        observation, or of the function itself where `noisy` is False."""
+        return self.client(client).predict(x, return_std, noisy)
+
+    def score(self, client: str | int, x: Any, y: Any) -> float:
+        """The share of variance of a client's outputs that is explained (R^2)."""
+        return self.client(client).score(x, y)
+
+    def accuracy(self, part: str = "test", level: float = 0.95) -> dict[str, Accuracy]:
+        """Error and coverage on every client's rows of a part, in its own units."""
+        found = {}
+        for name in self.clients:
+            x, y = self.rows(name, part)
+            if len(y):
+                found[name] = accuracy_of(self.client(name), x, y, level)
+        return found
+
+    def rows(self, client: str | int, part: str = "train") -> tuple[Float64s, Float64s]:
+        """A client's rows of a part, in its own units."""
+        if part not in PARTS:
+            raise unknown("part", part, PARTS)
+        i, scaled = self._number(client), self._scaled
+        x, y = getattr(scaled.design.federation, part).client(i)
+        own, inputs = scaled.outputs[i], scaled.inputs
+        return x * inputs.span + inputs.low, y * own.sd + own.mean
+
+    def client_losses(self) -> list[tuple[str, int, float, float]]:
+        """Name, rows, and the loss per row of every client before and after training."""
+        start, losses = self._fitted()._method.start_vector(), []
+        for i, name in enumerate(self.clients):
+            x, y = self._scaled.design.client(i)
+            before, after = (
+                Posterior(self._method.kernel, params, x, y, most_rows=self.most_rows).loss() / max(len(y), 1)
+                for params in (start, self.client_params(i))
+            )
+            losses.append((name, len(y), before, after))
+        return losses
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Hyper-parameters as standard deviations and variances, clients' losses, and what was sent."""
+        self._fitted()
+        return summarize(
+            self._method, self.log_params, self._scaled, self.client_losses(), self.run, self.most_rows
+        )
+
+    def _process(self, x: Float64s, y: Float64s, own: OutputScaling, params: Float64s) -> ClientProcess:
+        posterior = Posterior(self._method.kernel, params, x, y, self.conditioning, self.most_rows)
+        return ClientProcess(posterior, self._scaled.inputs, own)
+
+    def _number(self, client: str | int) -> int:
+        names = self.clients
+        if isinstance(client, str) and client in names:
+            return names.index(client)
+        if not isinstance(client, str) and 0 <= int(client) < len(names):
+            return int(client)
+        raise ConfigError(f"there is no client {client!r}; there are {len(names)}, such as {names[0]!r}.")
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "_run"):
+            raise ConfigError(f"{type(self).__name__} has not seen any data; call fit first.")
+        return self

@@ -1,0 +1,8 @@
+"""Linear models of devices that are related, with what each can say of itself and of all."""
+
+from .device_posterior import DevicePosterior
+from .hm1 import HM1
+from .hm2 import HM2
+from .penalised import PenalisedRegression
+
+__all__ = ["HM1", "HM2", "DevicePosterior", "PenalisedRegression"]

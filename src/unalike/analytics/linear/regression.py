@@ -1,0 +1,180 @@
+"""Which coefficients fit all rows?  (Least squares, ridge and logistic regression: those of the pooled rows.)
+
+Clients send sums over their rows: nothing is approximated, and the answer does not depend on how rows are
+dealt to clients. A ridge penalty `ridge/2 |b|^2` leaves the intercept alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.special
+
+from ...errors import DataError
+from ...typing import Float64s
+from ..design import INTERCEPT
+from ..estimator import analysis_registry
+from ..fitting import linear_task
+from ..inputs import as_given
+from ..model_matrix import Gaps
+from ..run_facts import run_facts
+from ..summary import Cell, Summary
+from .newton_estimator import NewtonEstimator
+from .objectives import LeastSquares, LogLoss, ResponseSums
+from .result import Coefficients
+
+
+@dataclass(kw_only=True)
+class _Regression(NewtonEstimator):
+    """What linear and logistic regression share."""
+
+    objective: ClassVar[type[ResponseSums]]
+    title: ClassVar[str]
+
+    def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
+        """Fit to a federation, a design, or tables with a formula.
+
+        `training` is what :func:`unalike.train` takes: `engine`, `out`, `resume`, `observer`.
+        """
+        self.check_settings()
+        self.given = as_given(data, formula, gaps)
+        self.minimise(self.objective(len(self.terms)), linear_task(self.given.design), **training)
+        self._check_fit()
+        return self
+
+    def linear_predictor(self, new: Any) -> Float64s:
+        """x'b of new rows, given as an array of the design's columns or as a table."""
+        return self.given.rows(new) @ np.nan_to_num(self.params)
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """As statistics programs print it."""
+        facts = (*run_facts(self.given.design, self.run), *self._facts())
+        return Summary(self.title, facts, (self.coefficients.table(level),), tuple(self.notes()))
+
+    def _facts(self) -> tuple[tuple[str, Cell], ...]:
+        """What is said of the fit beside its coefficients."""
+        return (("ridge", self.ridge),) if self.ridge else ()
+
+    def _check_fit(self) -> None:
+        """Raise where the numbers say nothing."""
+
+
+@analysis_registry.add("linear")
+@dataclass(kw_only=True)
+class LinearRegression(_Regression):
+    """Least squares, or ridge regression, over all clients' rows.
+
+    >>> from unalike.data.tables import tables_of
+    >>> tables = {"a": {"x": [0, 1, 2], "y": [1, 3, 5.5]}, "b": {"x": [3, 4], "y": [7, 9]}}
+    >>> fitted = LinearRegression().fit(tables, "y ~ x")
+    >>> fitted.params.round(3)
+    array([1.1, 2. ])
+    """
+
+    objective: ClassVar[type[ResponseSums]] = LeastSquares
+    title: ClassVar[str] = "Least squares"
+
+    @property
+    def df_resid(self) -> int:
+        """Rows beyond the number of coefficients."""
+        return self.nobs - len(self.identified_.kept)
+
+    @property
+    def ssr(self) -> float:
+        """The sum of squared residuals."""
+        return 2 * self.value
+
+    @property
+    def scale(self) -> float:
+        """The variance of the noise."""
+        return self.ssr / self.df_resid if self.df_resid > 0 else float("nan")
+
+    @property
+    def rsquared(self) -> float:
+        """The part of the response's variance that is explained."""
+        sums = {name: float(value) for name, value in self.run.state["others"].items()}
+        mean = sums["y"] / self.nobs if INTERCEPT in self.terms else 0.0
+        return 1 - self.ssr / (sums["yy"] - self.nobs * mean**2)
+
+    @property
+    def coefficients(self) -> Coefficients:
+        freedom = max(self.df_resid, 1) if self.df_resid > 0 else np.nan
+        return Coefficients(self.terms, self.params, self.scale * self.covariance, freedom)
+
+    def predict(self, new: Any, return_std: bool = False) -> Any:
+        """The response of new rows; with `return_std`, also the standard deviation of a new response."""
+        mean = self.linear_predictor(new)
+        if not return_std:
+            return mean
+        x, covariance = self.given.rows(new), np.nan_to_num(self.coefficients.covariance)
+        return mean, np.sqrt(self.scale + np.einsum("ij,jk,ik->i", x, covariance, x))
+
+    def score(self, new: Any, y: Any) -> float:
+        """The part of new responses' variance that is explained."""
+        y = np.asarray(y, np.float64)
+        return 1 - float(np.sum((y - self.predict(new)) ** 2) / np.sum((y - y.mean()) ** 2))
+
+    def _facts(self) -> tuple[tuple[str, Cell], ...]:
+        more: tuple[tuple[str, Cell], ...] = (
+            ("R squared", self.rsquared),
+            ("residual std. deviation", float(np.sqrt(self.scale))),
+            ("degrees of freedom", self.df_resid),
+        )
+        return (*more, *super()._facts())
+
+    def _check_fit(self) -> None:
+        sums = {name: float(value) for name, value in self.run.state["others"].items()}
+        mean = sums["y"] / self.nobs
+        if sums["yy"] / self.nobs - mean**2 <= 1e-14 * max(mean**2, 1e-300):
+            raise DataError(
+                f"the response {self.given.design.response!r} is the same in all rows: there is nothing to "
+                "explain."
+            )
+
+
+@analysis_registry.add("logistic")
+@dataclass(kw_only=True)
+class LogisticRegression(_Regression):
+    """Logistic regression of a yes (1) or no (0) over all clients' rows, by Newton's method."""
+
+    objective: ClassVar[type[ResponseSums]] = LogLoss
+    title: ClassVar[str] = "Logistic regression"
+
+    @property
+    def llf(self) -> float:
+        """The log-likelihood."""
+        return -self.value
+
+    @property
+    def llnull(self) -> float:
+        """The log-likelihood of the share of yes alone."""
+        yes = float(self.run.state["others"]["y"])
+        share = yes / self.nobs
+        return float(scipy.special.xlogy(yes, share) + scipy.special.xlogy(self.nobs - yes, 1 - share))
+
+    def predict(self, new: Any) -> Float64s:
+        """The probability of yes."""
+        return scipy.special.expit(self.linear_predictor(new))
+
+    def score(self, new: Any, y: Any) -> float:
+        """The share of new rows that are predicted rightly."""
+        return float(np.mean((self.predict(new) > 0.5) == (np.asarray(y) > 0.5)))
+
+    def _facts(self) -> tuple[tuple[str, Cell], ...]:
+        more: tuple[tuple[str, Cell], ...] = (
+            ("log-likelihood", self.llf),
+            ("pseudo R squared", 1 - self.llf / self.llnull),
+        )
+        return (*more, *super()._facts())
+
+    def _check_fit(self) -> None:
+        yes = float(self.run.state["others"]["y"])
+        if not 0 < yes < self.nobs:
+            raise DataError(f"the response {self.given.design.response!r} is the same in all rows.")
+        if not self.ridge and self.llf > -1e-6 * self.nobs:
+            raise DataError(
+                "the columns tell yes from no in every row, so that coefficients grow without end; use a "
+                "ridge penalty, such as ridge=1."
+            )

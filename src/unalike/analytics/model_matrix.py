@@ -1,0 +1,226 @@
+"""Which columns of numbers does a formula make of a table, the same at every client?  (Model matrices.)
+
+Words become indicator columns, and which words there are must be agreed before: nodes tell the words that
+they hold often enough, and everyone codes by the union. `center` and `scale` use the mean and deviation of
+all clients' rows. A :class:`Plan` is what is agreed; a node needs nothing else to make its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..core.extras import import_extra
+from ..data import Federation, Split
+from ..data.tables import Table, Tables
+from ..errors import ConfigError, DataError
+from ..typing import Array, Float64s
+from .design import Design
+from .formula import Formula, parse_formula
+from .statistics import LocalNodes, Nodes, agree_on_columns, ask_moments
+from .statistics.answers import words_in
+
+Gaps = Literal["drop", "refuse"]
+GAPS = ("drop", "refuse")
+MOST_COLUMNS = 10_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all clients agree on: the formula, the words of every factor, moments, and columns."""
+
+    formula: str
+    words: Mapping[str, tuple[str, ...]]
+    moments: Mapping[str, tuple[float, float]]
+    terms: tuple[str, ...]
+    varying: tuple[str, ...] = ()
+    """The terms whose coefficients differ between clients."""
+    gaps: Gaps = "drop"
+
+    def write(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Plan:
+        """From what :meth:`write` wrote, by somebody who need not be honest."""
+        try:
+            words = {str(name): tuple(str(w) for w in found) for name, found in given["words"].items()}
+            moments = {str(name): (float(mean), float(std)) for name, (mean, std) in given["moments"].items()}
+            terms, varying = (tuple(str(term) for term in given[which]) for which in ("terms", "varying"))
+            plan = cls(str(given["formula"]), words, moments, terms, varying, given["gaps"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"the plan of an analysis cannot be read ({error!r}).") from None
+        if plan.gaps not in GAPS or len(plan.terms) > MOST_COLUMNS:
+            raise DataError("the plan of an analysis asks for something impossible.")
+        return plan
+
+
+class Matrix(NamedTuple):
+    """One client's rows."""
+
+    x: Float64s
+    y: Float64s
+    dropped: int
+    """Rows that were left out because of a gap."""
+
+
+def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
+    """Agree with all nodes on what a formula means."""
+    formula = parse_formula(text)
+    if gaps not in GAPS:
+        raise ConfigError(f"gaps are dropped or refused, not {gaps!r}.")
+    agreed = agree_on_columns(nodes, sorted(formula.columns), sorted(formula.factors))
+    words = {name: tuple(found) for name, found in agreed.words.items()}
+    for name, known in words.items():
+        if len(known) < 2:
+            raise DataError(
+                f"column {name!r} of {text!r} has {len(known) or 'no'} word that is told of; a factor needs "
+                "two."
+            )
+    moments = ask_moments(nodes, sorted(formula.standardized))
+    pairs = zip(moments.mean.tolist(), moments.std.tolist(), strict=True)
+    known_moments = dict(zip(moments.names, pairs, strict=True))
+    plan = Plan(text, words, known_moments, (), (), gaps)
+    terms = _named_columns(plan, formula.fixed, agreed.kinds)
+    if formula.varying is None:
+        return Plan(text, words, known_moments, terms, (), gaps)
+    varying = _named_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
+    strange = [name for name in varying if name not in terms]
+    if strange:
+        raise ConfigError(f"{', '.join(strange)} in the bars of {text!r} is no column outside them.")
+    return Plan(text, words, known_moments, terms, varying, gaps)
+
+
+def matrix_of(table: Table, plan: Plan) -> Matrix:
+    """One client's rows as the plan says; rows with gaps are dropped and counted, or refused."""
+    formula = parse_formula(plan.formula)
+    for name in sorted(formula.columns):
+        if name not in table:
+            raise DataError(f"there is no column {name!r}.")
+    columns, missing = _coded(table, formula, plan)
+    if missing.any() and plan.gaps == "refuse":
+        raise DataError(f"{int(missing.sum())} rows have gaps in {', '.join(sorted(formula.columns))}.")
+    kept = {name: column[~missing] for name, column in columns.items()}
+    x, y, names = _evaluate(kept, plan, formula.fixed)
+    if names != plan.terms:
+        raise DataError(f"the columns {', '.join(names)} are not those agreed on: {', '.join(plan.terms)}.")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DataError(f"{plan.formula!r} gives numbers that are not finite, such as the log of 0.")
+    return Matrix(x, y, int(missing.sum()))
+
+
+class Planned(NamedTuple):
+    """The rows of all clients, and how they were made."""
+
+    design: Design
+    plan: Plan
+    dropped: dict[str, int]
+
+
+def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", smallest_cell: int = 1) -> Planned:
+    """The design of tables that are here.
+
+    >>> from unalike.data.tables import tables_of
+    >>> tables = tables_of({"a": {"y": [1.0, 2.0], "sex": ["f", "m"]}, "b": {"y": [2.0], "sex": ["x"]}})
+    >>> design, plan, dropped = design_by_formula(tables, "y ~ sex")
+    >>> design.terms, design.client(1)[0].tolist()
+    (('Intercept', 'sex[T.m]', 'sex[T.x]'), [[1.0, 0.0, 1.0]])
+    """
+    plan = plan_design(LocalNodes(tables, smallest_cell), text, gaps)
+    made = {}
+    for name, table in tables.items():
+        try:
+            made[name] = matrix_of(table, plan)
+        except DataError as error:
+            raise DataError(f"client {name!r}: {error}") from None
+    kept = {name: matrix for name, matrix in made.items() if len(matrix.y)}
+    if not kept:
+        raise DataError(f"no client has a row without gaps in the columns of {text!r}.")
+    return Planned(
+        as_design(kept, plan), plan, {name: matrix.dropped for name, matrix in made.items() if matrix.dropped}
+    )
+
+
+def as_design(matrices: Mapping[str, Matrix], plan: Plan) -> Design:
+    """Rows of several clients as one design."""
+    sizes = [len(matrix.y) for matrix in matrices.values()]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    x, y = (np.concatenate([getattr(m, part) for m in matrices.values()]) for part in ("x", "y"))
+    none = Split(x[:0], y[:0], np.zeros_like(offsets))
+    rows = Federation(Split(x, y, offsets), none, none, None, tuple(matrices))
+    response = parse_formula(plan.formula).response
+    return Design(rows.with_importance("equal"), plan.terms, response, plan.varying)
+
+
+def _coded(table: Table, formula: Formula, plan: Plan) -> tuple[dict[str, Array], Array]:
+    """The columns of the formula, words that were not agreed on being gaps; and which rows have gaps."""
+    columns, missing = dict[str, Array](), np.zeros(len(table), bool)
+    for name in sorted(formula.columns):
+        if name in plan.words:
+            column = words_in(table, name)
+            missing |= ~np.isin(column, plan.words[name])
+        else:
+            column = table[name]
+            if column.dtype != np.float64 and table.kind(name) == "words":
+                raise DataError(f"column {name!r} is made of words here, but of numbers elsewhere.")
+            column = column if column.dtype == np.float64 else np.full(len(table), np.nan)
+            missing |= ~np.isfinite(column)
+        columns[name] = column
+    return columns, missing
+
+
+def _named_columns(plan: Plan, text: str, kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """What the columns of a formula will be called, from one made-up row."""
+    made_up = {name: np.array([plan.words[name][0]]) if name in plan.words else np.ones(1) for name in kinds}
+    return _evaluate(made_up, plan, text)[2]
+
+
+def _evaluate(
+    columns: Mapping[str, Array], plan: Plan, text: str
+) -> tuple[Float64s, Float64s, tuple[str, ...]]:
+    """The matrix and response of a formula that :func:`parse_formula` has checked."""
+    formulaic = import_extra("formulaic", "analytics", "reading formulas", ConfigError)
+    import pandas
+
+    frame = pandas.DataFrame(
+        {
+            name: pandas.Categorical(column, categories=list(plan.words[name]))
+            if name in plan.words
+            else column
+            for name, column in columns.items()
+        }
+    )
+    response = parse_formula(plan.formula).response
+    try:
+        with np.errstate(all="ignore"):
+            made = formulaic.Formula(text).get_model_matrix(
+                frame, na_action="ignore", context=_functions(plan)
+            )
+    except formulaic.errors.FormulaicError as error:
+        said = str(error).splitlines()[0]
+        raise ConfigError(f"{text!r} cannot be computed ({said}).") from None
+    y = np.asarray(made.lhs, np.float64)
+    if response in plan.words:
+        if len(plan.words[response]) != 2:
+            raise DataError(f"the response {response!r} must be a number or one of two words.")
+        y = y[:, -1:]
+    x = np.asarray(made.rhs, np.float64).reshape(len(frame), -1)
+    return x, y.reshape(len(frame)), tuple(str(name) for name in made.rhs.columns)
+
+
+def _functions(plan: Plan) -> dict[str, Any]:
+    """What may be called in a formula."""
+
+    def center(column: Any) -> Any:
+        return column - plan.moments[column.name][0]
+
+    def scale(column: Any) -> Any:
+        mean, std = plan.moments[column.name]
+        return (column - mean) / (std if std > 0 else 1.0)
+
+    plain = {"log": np.log, "log10": np.log10, "exp": np.exp, "sqrt": np.sqrt, "abs": np.abs}
+    return {**plain, "center": center, "scale": scale, "I": lambda values: values}

@@ -1,0 +1,32 @@
+"""What is in the tables of all clients?  (Counts, means, quantiles; rows stay where they are.)"""
+
+from .cross_tables import CrossTable, cross_table
+from .description import Agreed, Description, agree_on_columns, describe
+from .histograms import Histogram, count_in_bins, histogram
+from .moments import Moments, PrincipalComponents, Products, ask_moments, ask_products, principal_components
+from .quantiles import Quantile, ask_quantiles
+from .questions import Answer, LocalNodes, Nodes, Question
+
+__all__ = [
+    "Agreed",
+    "Answer",
+    "CrossTable",
+    "Description",
+    "Histogram",
+    "LocalNodes",
+    "Moments",
+    "Nodes",
+    "PrincipalComponents",
+    "Products",
+    "Quantile",
+    "Question",
+    "agree_on_columns",
+    "ask_moments",
+    "ask_products",
+    "ask_quantiles",
+    "count_in_bins",
+    "cross_table",
+    "describe",
+    "histogram",
+    "principal_components",
+]

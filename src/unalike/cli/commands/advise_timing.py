@@ -1,0 +1,189 @@
+"""`unalike advise timing`: when the server should aggregate, with clients of these speeds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from ...core.catalogue import check_name
+from ...core.plain_files import check_plain_file
+from ...errors import ConfigError
+from ..options import experiment_of
+from ..screen import console, print_json, show_rows
+from .advise import PARTITION, SAMPLES, _short, advise
+from .measured import L2, MODEL, measure_constants, show_constants
+
+if TYPE_CHECKING:
+    from ...advice.constants import GradientConstants
+    from ...advice.timing import PolicyReport, TimingAdvice
+    from ...data import Federation
+    from ...timing import Hardware
+
+_LEGEND = (
+    "steps, uplinks: aggregations and results per unit of time; age: versions that results are behind, on "
+    "average and at most; window: steps after which all clients have counted as they should; longest: the "
+    "part of the way to its own optimum that a client may go in a job before training diverges; time: until "
+    "the target is reached on quadratic losses; bias: how far weights that are not corrected are from the "
+    "importances (chi-square)."
+)
+
+
+@advise.command("timing")
+def timing(
+    hardware: str = typer.Option("spread:80", help="How fast clients are (`unalike list hardware`)."),
+    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="10, or all"),
+    times: Path | None = typer.Option(
+        None, help="A file with the measured time of each client's job, instead of hardware."
+    ),
+    data: str | None = typer.Option(
+        None,
+        help="Data set or folder of clients whose losses are measured, for conditioning and unlike.",
+        show_default="none",
+    ),
+    partition: str | None = PARTITION,
+    samples: int | None = SAMPLES,
+    model: str | None = MODEL,
+    l2: float = L2,
+    importance: str = typer.Option(
+        "equal",
+        help="How much clients count: equal, data (their rows, where there is data), or a file with one "
+        "number per client.",
+    ),
+    target: float = typer.Option(0.01, help="The error to reach, as a share of the initial one."),
+    conditioning: float | None = typer.Option(
+        None, help="The largest curvature of the losses over the smallest.", show_default="measured, or 10"
+    ),
+    unlike: float | None = typer.Option(
+        None,
+        help="How far clients' optima are apart, as a share of the initial error.",
+        show_default="measured, or 0.1",
+    ),
+    seed: int = typer.Option(0, min=0, help="Same seed, same random times."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Compare when the server could aggregate, with clients of these speeds, and say which gets there first.
+
+    Example: unalike advise timing --hardware spread:80 --clients 50
+    With data, what losses are like is measured: unalike advise timing --data digits --clients 20 --model
+    linear --l2 0.01
+    """
+    if times is None:
+        check_name("hardware", hardware)
+    from ...advice.timing import advise_timing, check_clients
+    from ...advice.timing_race import Goal
+    from ...data.importance import importance_of
+    from ...timing import hardware_registry
+
+    given = {"conditioning": conditioning, "unlike": unlike}
+    goal = Goal(target=target, **_given(given))
+    check_clients(clients or 1)
+    here, found = None, None
+    if data is not None:
+        here, found = _look_at(data, partition, clients, samples, model, l2, importance, seed)
+        goal, clients = replace(found.timing_goal(target), **_given(given)), len(here)
+    known = (
+        _measured(times, clients)
+        if times
+        else hardware_registry.make(hardware, clients=clients or 10, seed=seed)
+    )
+    shares = here.importance if here else importance_of(importance, np.ones(len(known.mean), np.int64))
+    advice = advise_timing(known, shares, goal=goal, seed=seed)
+    if json:
+        measured = None if found is None else found.as_dict()
+        print_json({"hardware": str(times or hardware), **advice.as_dict(), "measured": measured})
+        return
+    _show(advice, str(times or hardware))
+    if found is not None:
+        show_constants(found, str(data))
+        console.print(
+            f"From these: conditioning {goal.conditioning:.4g}, unlike {goal.unlike:.3g}"
+            + (" (as given)." if _given(given) else "."),
+            highlight=False,
+        )
+
+
+def _given(options: dict[str, float | None]) -> dict[str, float]:
+    """The options that were typed."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _look_at(
+    data: str,
+    partition: str | None,
+    clients: int | None,
+    samples: int | None,
+    model: str | None,
+    l2: float,
+    importance: str,
+    seed: int,
+) -> tuple[Federation, GradientConstants]:
+    """The clients of a data set, and the constants of their losses."""
+    experiment = experiment_of(
+        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
+    )
+    from ...advice.timing import check_clients
+    from ...experiments.build import make_federation
+
+    federation = make_federation(experiment).with_importance(importance)
+    check_clients(len(federation))
+    return federation, measure_constants(experiment, federation)
+
+
+def _measured(path: Path, clients: int | None) -> Hardware:
+    """Times from a text file, separated by commas, spaces or line ends."""
+    from ...timing import FixedTimes
+
+    try:
+        check_plain_file(path)
+        words = path.read_text(encoding="utf-8").replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"times must be a file with one number per client: {path} ({error}).") from None
+    if not words or (clients is not None and len(words) != clients):
+        wanted = "at least one" if clients is None else f"one for each of {clients} clients"
+        raise ConfigError(f"{path} must hold times, {wanted}, but holds {len(words)}.")
+    return FixedTimes(words)
+
+
+def _show(advice: TimingAdvice, hardware: str) -> None:
+    plain = {report.policy: report for report in advice.policies if report.weights == "identical"}
+    rows = [
+        _row(report, plain.get(report.policy)) for report in advice.policies if report.weights == "corrected"
+    ]
+    goal = advice.goal
+    show_rows(rows, f"{hardware}: {advice.clients:,} clients, to {goal.target:g} of the initial error")
+    console.print(_LEGEND, style="dim", highlight=False)
+    reasons = escape(" ".join(advice.reasons))
+    console.print(f"\n[bold]Use {advice.recommended}[/bold]: {reasons}", highlight=False)
+
+
+def _row(report: PolicyReport, plain: PolicyReport | None) -> dict[str, str]:
+    from ...advice.timing import readable
+
+    return {
+        "policy": report.policy,
+        "steps": readable(report.aggregations_per_time),
+        "uplinks": readable(report.uplinks_per_time),
+        "age": f"{readable(report.mean_staleness)}, {report.max_staleness}",
+        "window": _window(report.window),
+        "longest": f"{report.largest_stable_step:.3g}",
+        "time": readable(report.time_to_target),
+        "bias": _short(plain.chi_square) if plain else "",
+    }
+
+
+def _window(steps: int | None) -> str:
+    """All digits of a short window, the first of a long one.
+
+    >>> _window(60), _window(79_656_329_334), _window(None)
+    ('60', '7e10', '')
+    """
+    if steps is None or steps < 10**6:
+        return "" if steps is None else str(steps)
+    zeros = int(math.log10(steps))
+    return f"{steps // 10**zeros}e{zeros}"

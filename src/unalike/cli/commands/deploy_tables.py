@@ -1,0 +1,121 @@
+"""`unalike serve --analysis` and `--statistics`, `unalike join --table`: tables that stay where they are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ConfigError
+from ..interrupted import can_go_on
+from ..screen import LiveRounds, console, print_json
+
+if TYPE_CHECKING:
+    from ...deploy.transport.mailbox import MessageGrid
+
+Log = Callable[[str], None]
+
+
+def check_tables(analysis: str | None, statistics: bool, others: Mapping[str, Any]) -> None:
+    """Raise where a server is asked for an analysis and for something else, or for an impossible one."""
+    if analysis is not None and statistics:
+        raise ConfigError("--analysis and --statistics are two things; ask for one after the other.")
+    for name, value in others.items():
+        if value:
+            raise ConfigError(f"--{name.replace('_', '-')} is of trainings; leave it out beside an analysis.")
+    if analysis is not None:
+        from ...analytics.analyses import choose_analysis
+
+        choose_analysis(analysis)
+
+
+def show_statistics(post: MessageGrid, names: list[str], patience: float, log: Log, json: bool) -> None:
+    """Ask nodes for a first look at their tables and print it."""
+    from ...analytics.statistics import describe
+    from ...deploy.analysis import RemoteNodes
+
+    found = describe(RemoteNodes(post, names, patience, log))
+    if json:
+        print_json(found.as_dict())
+    else:
+        say_table(found.summary().as_text())
+
+
+def run_analysis(
+    analysis: str,
+    post: MessageGrid,
+    names: list[str],
+    out: Path,
+    settings: Mapping[str, Any],
+    going_on: tuple[bool, bool],
+    patience: float,
+    log: Log,
+    quiet: bool,
+    json: bool,
+) -> None:
+    """Fit an analysis to the tables of nodes, print it, and leave its folder; `going_on` says whether the
+    folder is to be resumed or overwritten."""
+    from ...deploy.analysis import analyse_nodes
+    from ...report.analysis_report import analysis_numbers, write_analysis
+    from ...runs import RunFolder
+
+    resume, overwrite = going_on
+    config = {"analysis": analysis, "engine": "flower", "data": "nodes", **settings}
+    folder = RunFolder.open(out) if resume else RunFolder.create(out, config, overwrite)
+    can_go_on(f"unalike serve --analysis {analysis!r} --resume", out)
+    with LiveRounds(quiet or json, "analysing") as observer:
+        fitted: Any = analyse_nodes(
+            analysis,
+            post,
+            names,
+            folder,
+            settings=settings,
+            patience=patience,
+            resume=resume,
+            observer=observer,
+            log=log,
+        )
+    page = write_analysis(out, fitted, config)
+    if json:
+        print_json(analysis_numbers(fitted))
+    else:
+        say_table(f"{fitted.summary()}\n\nPage with figures: {page}")
+    folder.close()
+
+
+def join_table(
+    table: Path,
+    smallest_cell: int,
+    server: str,
+    certificate: Path | None,
+    key: Path | None,
+    folder: Path | None,
+    stop: threading.Event,
+    log: Log,
+) -> None:
+    """Answer questions about one file until `stop` is set."""
+    from ...data.tables import read_table
+    from ...deploy import serve_node
+    from ...deploy.client.node import message_app
+    from ...deploy.client.table_node import TableWorker
+
+    rows = read_table(table)
+    if len(rows) < smallest_cell:
+        raise ConfigError(
+            f"{table.name} has {len(rows)} rows, fewer than the smallest cell of {smallest_cell}."
+        )
+    name = key.stem if key is not None else table.stem
+    place = folder or Path("nodes") / name
+    worker = TableWorker(rows, place, smallest_cell, log)
+    columns = ", ".join(f"{column} ({rows.kind(column)})" for column in rows.names)
+    log(f"{name}: {len(rows)} rows, which stay here; columns: {columns}.")
+    log(f"no count or sum of fewer than {smallest_cell} rows leaves; joining {server} (Ctrl-C to leave).")
+    app = message_app(lambda message, _: worker.answer(message))
+    serve_node(app, server, certificate, key, place, stop, log)
+    log("left.")
+
+
+def say_table(text: str) -> None:
+    """As it is: tables must not be broken into lines that are not below each other."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,45 @@
+"""Which constants do the losses of these clients have?  (Measured for the commands that advise with them.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..screen import show_rows
+
+if TYPE_CHECKING:
+    from ...advice.constants import GradientConstants
+    from ...data import Federation
+    from ...experiments.config import Experiment
+
+MODEL = typer.Option(None, help="Model that is measured.", show_default="as `unalike run` has it")
+L2 = typer.Option(0.0, min=0, help="Weight of half the squared norm of the parameters.")
+
+
+def measure_constants(
+    experiment: Experiment, federation: Federation, learning_rate: float = 0.1, visits: int = 5
+) -> GradientConstants:
+    """The constants of an experiment's model on these clients."""
+    from ...advice.measure_constants import Look, measure_gradient_constants
+    from ...experiments.build import make_task
+
+    look = Look(rounds=visits, learning_rate=learning_rate)
+    return measure_gradient_constants(federation, make_task(experiment, federation), look, experiment.seed)
+
+
+def show_constants(found: GradientConstants, data: str) -> None:
+    """A table of what was measured."""
+    kind = "proved" if found.smoothness_is_bound else "the largest seen; it may be larger"
+    rows = [
+        ("L", found.smoothness, f"smoothness, {kind}"),
+        ("mu", found.convexity, "strong convexity" if found.convexity else "none: not strongly convex"),
+        ("sigma^2", found.gradient_variance, "variance of mini-batch gradients"),
+        ("G^2", found.squared_gradient, "largest squared mini-batch gradient"),
+        ("Gamma", found.heterogeneity, "least loss of all minus clients' own"),
+        ("kappa^2", found.dissimilarity, "how far clients' gradients are apart"),
+        ("Delta", found.initial_gap, "first loss minus the least one"),
+        ("S", found.squared_weights, "sum of squared importances"),
+    ]
+    table = [{"constant": name, "value": f"{value:.4g}", "what it is": words} for name, value, words in rows]
+    show_rows(table, f"{data}: measured on {found.clients:,} clients")

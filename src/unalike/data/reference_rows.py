@@ -1,0 +1,68 @@
+"""Which of a client's training rows are reference rows?  (Data that a defence may also learn from.)
+
+Defences against membership inference often use reference rows: of the same distribution as training rows, and
+perhaps as private. Here every client's training rows are cut in two, at random and by a fraction; its
+reference rows then stand last, so that a method finds them by counting:
+
+    rows 0 ... n - r - 1   train,      rows n - r ... n - 1   reference,      r = fraction * n, rounded
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.random import bits
+from ..errors import ConfigError
+from ..typing import Int64s
+from .federation import Federation, Split
+from .splitting import part_sizes
+
+
+class ReferenceSplit(NamedTuple):
+    """The same clients twice, each time with some of their training rows."""
+
+    training: Federation
+    reference: Federation
+
+
+def reference_sizes(sizes: Int64s, fraction: float) -> Int64s:
+    """How many of so many rows are reference rows; at least one is left to train on.
+
+    >>> reference_sizes(np.array([10, 3, 1, 0]), 0.5).tolist()
+    [5, 2, 0, 0]
+    """
+    if not 0 <= fraction < 1:
+        raise ConfigError(f"the reference fraction must be at least 0 and below 1, but is {fraction:g}.")
+    return part_sizes(np.asarray(sizes, np.int64), fraction, 0)
+
+
+def shuffle_rows(federation: Federation, seed: int = 0) -> Federation:
+    """The federation with every client's training rows in a random order of their own, so that the last ones
+    are as good as any."""
+    train = federation.train
+    rank = np.arange(len(train.owners)) - train.offsets[:-1][train.owners]
+    order = np.lexsort((bits(seed, "reference", train.owners, rank), train.owners))
+    return replace(federation, train=Split(train.x[order], train.y[order], train.offsets))
+
+
+def split_reference(federation: Federation, fraction: float) -> ReferenceSplit:
+    """Every client's training rows, cut where its reference rows begin; importances stay as they are.
+
+    >>> from unalike.testing import example_federation
+    >>> training, reference = split_reference(example_federation(2), 0.5)
+    >>> training.train.sizes.tolist(), reference.train.sizes.tolist()
+    ([3, 4], [3, 5])
+    """
+    train = federation.train
+    sizes = reference_sizes(train.sizes, fraction)
+    rank = np.arange(len(train.owners)) - train.offsets[:-1][train.owners]
+    last = rank >= (train.sizes - sizes)[train.owners]
+    parts = []
+    for chosen, kept in ((~last, train.sizes - sizes), (last, sizes)):
+        offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        part = Split(train.x[chosen], train.y[chosen], offsets)
+        parts.append(replace(federation, train=part, given_importance=federation.importance))
+    return ReferenceSplit(*parts)

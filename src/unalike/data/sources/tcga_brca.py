@@ -1,0 +1,67 @@
+"""Who survives breast cancer, in six groups of hospitals?  (TCGA-BRCA, as a cross-silo benchmark.)
+
+The Cancer Genome Atlas, breast invasive carcinoma: clinical data of 1,088 patients, prepared as in du Terrail
+et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare Settings",
+2022, with 39 features and centres of 311, 196, 206, 162, 162 and 51 patients.
+
+The file is one table, `tcga_brca.csv`, with the columns `center` (0 to 5), `T` (time, positive), `E` (1:
+died, 0: followed until then) and the features, in any order; `pid` is ignored. Its licence is the open-access
+policy of the Genomic Data Commons; the library ships no patient.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import DataError
+from ...typing import Array
+from ..survival import signed_times
+from .cross_silo_like import TCGA_SIZES
+from .files import reading, require_local
+from .source import Source, source_registry
+
+FILE = "tcga_brca.csv"
+_WHERE = "clinical data of TCGA-BRCA as one table with the columns center, T, E and features, from FLamby"
+_NEEDED = ("center", "T", "E")
+_IGNORED = ("", "pid", "Unnamed: 0")
+
+
+@source_registry.add("tcga_brca")
+def tcga_brca() -> Source:
+    """1,088 patients of six centres with signed survival times; needs tcga_brca.csv (UNALIKE_DATA)."""
+    x, signed, centres = read_tcga(require_local(FILE, _WHERE))
+    return Source(
+        x,
+        signed.astype(np.float32),
+        None,
+        owners=centres,
+        owner_names=tuple(f"region {k + 1}" for k in range(int(centres.max()) + 1)),
+        description="TCGA-BRCA, six groups of hospitals",
+    )
+
+
+def read_tcga(path: Path) -> tuple[Array, Array, Array]:
+    """Features, signed times and centres; columns that are needed and rows with gaps are said by name."""
+    with reading(path, _WHERE), path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+        missing = [name for name in _NEEDED if not rows or name not in rows[0]]
+        if missing:
+            raise DataError(f"{path.name} has no column {', '.join(missing)}; it must hold {_WHERE}.")
+        features = [name for name in rows[0] if name not in (*_NEEDED, *_IGNORED)]
+        x = np.array([[float(row[name]) for name in features] for row in rows], np.float32)
+        times, events, centres = (
+            np.array([float(row[name]) for row in rows]) for name in ("T", "E", "center")
+        )
+        if not np.isfinite(x).all():
+            raise DataError(f"{path.name} has gaps in its features; drop or fill them first.")
+        if not (np.isfinite(centres).all() and (centres >= 0).all() and (centres % 1 == 0).all()):
+            raise DataError(f"centres of {path.name} must be whole numbers from 0.")
+        return x, signed_times(times, events), centres.astype(np.int64)
+
+
+def has_published_sizes(centres: Array) -> bool:
+    """Whether the centres have the published numbers of patients."""
+    return tuple(np.bincount(centres).tolist()) == TCGA_SIZES

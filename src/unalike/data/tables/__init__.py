@@ -1,0 +1,7 @@
+"""What do rows say before they are numbers?  (Tables of named columns, one per client.)"""
+
+from .named_tables import load_tables, table_registry
+from .read_tables import read_table, tables_of
+from .table import Table, Tables, column_of
+
+__all__ = ["Table", "Tables", "column_of", "load_tables", "read_table", "table_registry", "tables_of"]

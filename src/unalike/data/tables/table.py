@@ -1,0 +1,104 @@
+"""What is a table?  (Named columns of numbers or of words, with gaps.)
+
+A number column is an array of 64-bit floats in which a gap is NaN; a word column is an array of strings in
+which a gap is the empty one. Nothing is standardised, coded or dropped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...errors import DataError, unknown
+from ...typing import Array
+
+Kind = Literal["numbers", "words", "empty"]
+MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
+"""Words that stand for nothing, whatever their capitals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One client's rows.
+
+    >>> table = Table.of({"age": [61, 58, None], "sex": ["f", "m", "f"]})
+    >>> len(table), table.kind("age"), table.kind("sex"), table.missing("age").tolist()
+    (3, 'numbers', 'words', [False, False, True])
+    """
+
+    columns: Mapping[str, Array]
+
+    def __post_init__(self) -> None:
+        if len({len(column) for column in self.columns.values()}) > 1:
+            raise DataError("the columns of a table must have the same length.")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.columns:
+            raise unknown("column", name, list(self.columns))
+        return self.columns[name]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Any]]) -> Table:
+        """From lists, arrays or columns of a data frame."""
+        return cls({str(name): column_of(values) for name, values in columns.items()})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the columns are called."""
+        return tuple(self.columns)
+
+    def kind(self, name: str) -> Kind:
+        """Whether a column holds numbers, words, or nothing at all."""
+        if self.missing(name).all():
+            return "empty"
+        return "numbers" if self[name].dtype == np.float64 else "words"
+
+    def missing(self, name: str) -> Array:
+        """Where a column has gaps."""
+        column = self[name]
+        return np.isnan(column) if column.dtype == np.float64 else column == ""
+
+    def rows(self, chosen: Array) -> Table:
+        """Only some rows, by number or by mask."""
+        return Table({name: column[chosen] for name, column in self.columns.items()})
+
+    def only(self, names: Iterable[str]) -> Table:
+        """Only some columns."""
+        return Table({name: self[name] for name in names})
+
+
+Tables = dict[str, Table]
+"""The table of every client, by the client's name."""
+
+
+def column_of(values: Iterable[Any]) -> Array:
+    """A column of numbers where everything that is there is a number, of words otherwise.
+
+    >>> column_of(["1", "?", "2.5"]), column_of(["low", "", "high"])
+    (array([1. , nan, 2.5]), array(['low', '', 'high'], dtype='<U4'))
+    """
+    given = values if isinstance(values, np.ndarray) else np.array(list(values), dtype=object)
+    if given.ndim != 1:
+        raise DataError("a column is a list of values, one for each row.")
+    if given.dtype.kind in "fiub":
+        return given.astype(np.float64)
+    words = ["" if _is_missing(value) else str(value).strip() for value in given.tolist()]
+    try:
+        return np.array([float(word) if word else np.nan for word in words], np.float64)
+    except ValueError:
+        return np.array(words, dtype=str)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or value != value:  # NaN is the one value that is not itself
+        return True
+    return isinstance(value, str) and value.strip().lower() in MISSING

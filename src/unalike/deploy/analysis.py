@@ -1,0 +1,134 @@
+"""How is an analysis run between organisations that keep their tables?  (The server's side.)
+
+ask             what columns there are, and which words they hold: everyone codes by the union
+agree           each node says how many rows the plan uses, or that it does not take part
+fit             the same estimator on the same loop as in a simulation; nodes send sums
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..analytics.analyses import choose_analysis
+from ..analytics.design import Design
+from ..analytics.estimator import Estimator, analysis_registry
+from ..analytics.formula import parse_formula
+from ..analytics.inputs import Given
+from ..analytics.model_matrix import Gaps, Plan, plan_design
+from ..analytics.shareable import write_method
+from ..analytics.statistics import Answer, Question
+from ..engine import Setting
+from ..errors import RunError
+from ..runs import RunFolder
+from ..timing import WaitForAll
+from ..training.recorder import Observer
+from .analysis_config import AnalysisConfig
+from .client_config import NodeRows, far_federation
+from .engine import FlowerEngine
+from .server import check_same_nodes, run_name
+from .transport.mailbox import Mailbox, MessageGrid
+from .transport.messages import WireMessage
+
+Log = Callable[[str], None]
+LARGEST = 2**26
+"""Bytes of an answer to a question."""
+
+
+@dataclass
+class RemoteNodes:
+    """Nodes that can be asked about their tables."""
+
+    post: MessageGrid
+    names: Sequence[str]
+    patience: float = 600.0
+    log: Log = lambda line: None
+
+    def ask(self, question: Question) -> dict[str, Answer]:
+        """What each node tells; who refuses or is away is said and left out."""
+        words = {"about": question.kind, "words": json.dumps(dict(question.words))}
+        found = self.request("question", words, {k: np.asarray(v) for k, v in question.arrays.items()})
+        return {name: Answer(_read_words(name, one), one.arrays) for name, one in found.items()}
+
+    def request(
+        self, kind: str, words: Mapping[str, Any], arrays: Mapping[str, Any] | None = None
+    ) -> dict[str, WireMessage]:
+        """The answers to a request, by the nodes' names."""
+        mailbox = Mailbox(self.post, list(self.names), limit=LARGEST)
+        requests = {i: dict(words) for i in range(len(self.names))}
+        found, _ = mailbox.ask(kind, requests, arrays or {}, kind, self.patience)
+        for event in mailbox.events():
+            self.log(f"node {event['name']} does not answer: {event.get('reason', event['kind'])}")
+        return {self.names[i]: found[i] for i in sorted(found) if found[i].kind == "answer"}
+
+
+def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[Given, Plan]:
+    """What the nodes that take part make of a formula: their numbers of rows stand for their rows."""
+    plan = plan_design(nodes, formula, gaps)
+    found = nodes.request("rows", {"plan": json.dumps(plan.write())})
+    sizes = {name: _count(name, answer, "rows") for name, answer in found.items()}
+    if not sizes:
+        raise RunError(f"no node takes part in {formula!r}.")
+    dropped = {name: _count(name, answer, "dropped") for name, answer in found.items()}
+    width = len(plan.terms)
+    rows = [NodeRows(n, 0, 0, 0, (width,), (), ("float64", "float64")) for n in sizes.values()]
+    far = far_federation(rows, names=tuple(sizes)).with_importance("equal")
+    design = Design(far, plan.terms, parse_formula(formula).response, plan.varying)
+    return Given(design, plan, {name: n for name, n in dropped.items() if n}), plan
+
+
+def analyse_nodes(
+    text: str,
+    post: MessageGrid,
+    names: Sequence[str],
+    folder: RunFolder,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    gaps: Gaps = "drop",
+    patience: float = 600.0,
+    resume: bool = False,
+    observer: Observer | None = None,
+    log: Log = lambda line: None,
+) -> Estimator:
+    """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes."""
+    name, formula = choose_analysis(text)
+    made = analysis_registry.make(name).set_params(**(settings or {}))
+    given, plan = agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
+    taking_part = list(given.design.federation.names or ())
+    check_same_nodes(folder, taking_part)
+    mailbox = Mailbox(post, taking_part)
+    engines: list[FlowerEngine] = []
+
+    def engine(setting: Setting) -> FlowerEngine:
+        method, sizes = write_method(setting.algorithm), setting.federation.train.sizes
+        run = f"{run_name(folder)}{len(engines)}"
+        place = (len(sizes), int(sizes.max()), setting.seed)
+        told = [AnalysisConfig(run, method, plan.write(), i, *place) for i in range(len(sizes))]
+        engines.append(FlowerEngine(setting, mailbox, told, patience))
+        return engines[-1]
+
+    fitted = made.fit(given, engine=engine, out=folder, resume=resume, observer=observer, timing=WaitForAll())
+    told = engines[-1].hand_over_model(fitted.run.message)  # type: ignore[attr-defined]
+    log(f"{told} of {len(taking_part)} nodes have the result.")
+    return fitted
+
+
+def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:
+    try:
+        found = json.loads(str(answer.numbers.get("words")))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RunError(f"node {name} answered with something that cannot be read.")
+    return found
+
+
+def _count(name: str, answer: WireMessage, what: str) -> int:
+    value = answer.numbers.get(what)
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise RunError(f"node {name} does not say how many {what} it has.")
+    return value

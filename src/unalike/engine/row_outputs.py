@@ -1,0 +1,87 @@
+"""What does each client's predictor say of single rows?  (Outputs row by row, not means over rows.)
+
+Engines sum over a client's rows where they are, which is all that training needs; who audits a model looks at
+rows one by one. One flat pass for a model that all share; a visit to each client where predictors differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..algorithms import Algorithm, ClientData, Messages
+from ..core.pixels import as_floats
+from ..models import Task
+from ..typing import Array, Int64s, Memory, Message, Params
+from .base import Setting
+from .debug import DebugEngine
+from .memories import Memories
+
+BLOCK = 512
+"""Rows looked at together; fewer are padded, so that little is compiled."""
+
+
+def row_outputs(
+    setting: Setting, messages: Messages, memories: Memories, x: Array, owners: Int64s, round: int
+) -> Array:
+    """The outputs for every row, by the predictor of the client that owns it."""
+    algorithm, task = setting.algorithm, setting.task
+    if not (algorithm.personalized or messages.per_client):
+        return _in_blocks(partial(_shared, algorithm, task, messages.tree), x)
+    engine, answer = DebugEngine(setting), None
+    for client in np.unique(owners).tolist():
+        rows = np.flatnonzero(owners == client)
+        data = engine.client_data(round, client, algorithm.evaluation_work)
+        memory, fresh = memories.gather(np.array([client]))
+        own = jax.tree.map(lambda leaf: leaf[0], memory)
+        newcomer = bool(memories) and bool(fresh[0])
+        message = jax.tree.map(jnp.asarray, messages.of(client))
+        found = _in_blocks(partial(_personal, algorithm, task, newcomer, message, own, data), x[rows])
+        answer = np.zeros((len(x), *found.shape[1:]), found.dtype) if answer is None else answer
+        answer[rows] = found
+    return np.zeros((0, 1)) if answer is None else answer
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _shared(algorithm: Algorithm, task: Task, message: Message, x: jax.Array) -> jax.Array:
+    nobody: Any = None
+    return algorithm.predict(task, algorithm.predictor(task, message, {}, nobody, nobody), as_floats(x))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _personal(
+    algorithm: Algorithm,
+    task: Task,
+    newcomer: bool,
+    message: Message,
+    memory: Memory,
+    data: ClientData,
+    x: jax.Array,
+) -> jax.Array:
+    own = algorithm.newcomer(task, message, data.anew(), data.key) if newcomer else memory
+    return algorithm.predict(task, algorithm.predictor(task, message, own, data, data.key), as_floats(x))
+
+
+def model_outputs(task: Task, params: Params, x: Array) -> Array:
+    """The outputs of one model for every row."""
+    return _in_blocks(partial(_apply, task, params), x)
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(task: Task, params: Params, x: jax.Array) -> jax.Array:
+    return task.apply(params, x)
+
+
+def _in_blocks(predict: Callable[[Array], jax.Array], x: Array) -> Array:
+    """Outputs of all rows, a block at a time."""
+    parts = []
+    for start in range(0, max(len(x), 1), BLOCK):
+        block = x[start : start + BLOCK]
+        padded = np.concatenate([block, np.zeros((BLOCK - len(block), *x.shape[1:]), x.dtype)])
+        parts.append(np.asarray(predict(padded))[: len(block)])
+    return np.concatenate(parts)

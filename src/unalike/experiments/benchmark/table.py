@@ -1,0 +1,131 @@
+"""How do results leave the program?  (A tidy table: one number a line; and a table for a paper.)"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...runs.statistics import mean_interval
+from ...typing import Float64s
+from .protocol import BenchmarkResult, Outcome
+from .scores import ALL, MEAN, mean_defined
+
+COLUMNS = ("dataset", "strategy", "centre", "metric", "seed", "round", "value", "megabytes", "trials")
+
+
+def tidy_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+    """A row for every strategy, seed and centre, and for the mean and all test rows together."""
+    return [row for one in result.outcomes for row in _rows(result, one)]
+
+
+def tidy_csv(result: BenchmarkResult) -> str:
+    """The tidy table as a file's text; what is not defined is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in tidy_rows(result):
+        writer.writerow({**row, "value": "" if math.isnan(row["value"]) else f"{row['value']:.6g}"})
+    return text.getvalue()
+
+
+def mean_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+    """A row for each strategy: every centre, their mean with its interval, all rows together, the cost."""
+    return [_mean_row(result, name) for name in result.strategies]
+
+
+def cross_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+    """The models that centres trained alone (rows) at every centre (columns), over seeds; empty without
+    local training."""
+    tables = [one.scores.elsewhere for one in result.outcomes if one.scores.elsewhere is not None]
+    if not tables:
+        return []
+    stack = np.array(tables)
+    return [
+        {
+            "trained at": name,
+            **{other: mean_defined(stack[:, i, j]) for j, other in enumerate(result.centres)},
+        }
+        for i, name in enumerate(result.centres)
+    ]
+
+
+def cross_csv(result: BenchmarkResult) -> str:
+    """The models that centres trained alone at every centre, as a file's text."""
+    rows = cross_rows(result)
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_latex(result: BenchmarkResult) -> str:
+    """The table of strategies for a paper, with booktabs rules; the best mean is bold."""
+    head = ["Strategy", *result.centres, "Mean"]
+    means = {name: mean_defined(_over_seeds(result, name, "mean")) for name in result.strategies}
+    best = max((value for value in means.values() if not math.isnan(value)), default=math.nan)
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(_escape(word) for word in head) + r" \\",
+        r"\midrule",
+        *(_latex_row(result, name, means[name] == best) for name in result.strategies),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
+    numbers = dict(zip(result.centres, one.scores.centres.tolist(), strict=True))
+    shared = {"metric": result.benchmark.metric, "seed": one.seed, "round": one.rounds}
+    cost = {"megabytes": one.bytes_sent / 1e6, "trials": one.trials}
+    for centre, value in {**numbers, MEAN: one.scores.mean, ALL: one.scores.together}.items():
+        row = {"dataset": result.benchmark.name, "strategy": one.strategy, "centre": centre}
+        yield {**row, **shared, "value": value, **cost}
+
+
+def _mean_row(result: BenchmarkResult, strategy: str) -> dict[str, Any]:
+    found = result.of(strategy)
+    centres = np.array([one.scores.centres for one in found])
+    means = _over_seeds(result, strategy, "mean")
+    mean, half = mean_interval(means[np.isfinite(means)])
+    return {
+        "strategy": strategy,
+        **{name: mean_defined(centres[:, k]) for k, name in enumerate(result.centres)},
+        "mean": mean,
+        "±": half,
+        "all rows": mean_defined(_over_seeds(result, strategy, "together")),
+        "rounds": found[0].rounds,
+        "megabytes": float(np.mean([one.bytes_sent for one in found])) / 1e6,
+    }
+
+
+def _over_seeds(result: BenchmarkResult, strategy: str, field: str) -> Float64s:
+    return np.array([getattr(one.scores, field) for one in result.of(strategy)])
+
+
+def _latex_row(result: BenchmarkResult, name: str, best: bool) -> str:
+    row = _mean_row(result, name)
+    cells = [_number(row[centre]) for centre in result.centres]
+    mean = _number(row["mean"])
+    mean = rf"\textbf{{{mean}}}" if best else mean
+    spread = "" if math.isnan(row["±"]) else rf" $\pm$ {row['±']:.3f}"
+    return " & ".join([_escape(name), *cells, mean + spread]) + r" \\"
+
+
+def _number(value: float) -> str:
+    return "--" if math.isnan(value) else f"{value:.3f}"
+
+
+def _escape(words: str) -> str:
+    for mark in "&%$#_{}":
+        words = words.replace(mark, "\\" + mark)
+    return words

@@ -1,0 +1,192 @@
+"""How do an experiment's words on privacy become clipping, noise and an account?
+
+    central_dp = "1,0.8"                  the server's noise, and what it costs is recorded
+    central_dp = "1,0.8"  epsilon = 3     the same, and training ends before anybody has spent more
+    central_dp = "1"      epsilon = 3     noise that lets a client take part in all planned rounds
+
+The same three for `local_dp`, whose noise every client adds by itself: CLIP,EPSILON,DELTA with the epsilon of
+one round, or CLIP alone. Methods that hide single rows (dp-sgd) have noise of their own, which epsilon
+chooses where it is not set.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..aggregation.base import Aggregator
+from ..algorithms import DPSGD, Algorithm, algorithm_registry
+from ..algorithms.dp_sgd import PrivateRows
+from ..algorithms.shared.wrapper import AlgorithmWrapper
+from ..data import Federation
+from ..engine.shards import local_steps
+from ..errors import ConfigError
+from ..privacy.accounting import Ledger
+from ..privacy.central import CentralPrivacy, central_privacy, numbers
+from ..privacy.local import LocalPrivacy
+from ..privacy.local_simulation import LocalAccount, LocallyPrivate
+from ..privacy.noise_calibration import check_accountant, check_budget, release_noise, smallest_noise
+from ..privacy.row_accounting import RowAccount, RowLedger
+from .config import Experiment
+
+DELTA = 1e-5
+CENTRAL_FORM = "CLIP,NOISE or CLIP,NOISE,DELTA, such as 1,0.8, or with epsilon CLIP alone"
+LOCAL_FORM = "CLIP,EPSILON,DELTA, such as 1,0.5,1e-5, or with epsilon CLIP alone"
+
+
+def check_privacy(experiment: Experiment) -> None:
+    """Raise where words on privacy are wrong, or do not go together."""
+    central, local = experiment.central_dp, experiment.local_dp
+    if central is not None and experiment.aggregator is not None:
+        raise ConfigError("central_dp is an aggregator; leave out the other one.")
+    if experiment.epsilon is None:
+        if experiment.delta is not None and central is None:
+            raise ConfigError("delta belongs to a privacy budget; say it, such as epsilon = 3.")
+        return
+    if central is None and local is None and not hides_rows(experiment):
+        raise ConfigError(
+            "epsilon is the budget of noise; say who adds it, with central_dp or local_dp, such as "
+            "central_dp = 1, or with a method such as dp-sgd."
+        )
+    budgets = {"central_dp": central, "local_dp": local, experiment.algorithm: hides_rows(experiment) or None}
+    said = [name for name, value in budgets.items() if value is not None]
+    if len(said) > 1:
+        raise ConfigError(f"one epsilon cannot be the budget of {' and of '.join(said)}; leave out one.")
+    check_budget(experiment.epsilon, DELTA if experiment.delta is None else experiment.delta)
+    check_accountant()
+
+
+def central_words(experiment: Experiment) -> str:
+    """CLIP,NOISE,DELTA, with the noise that the budget asks for where it is not given.
+
+    >>> central_words(Experiment(central_dp="1,0.8"))
+    '1.0,0.8,1e-05'
+    """
+    given = numbers(experiment.central_dp or "", (1, 2, 3), CENTRAL_FORM)
+    clip, noise, delta = [*given, *[None] * 3][:3]
+    if noise is None:
+        noise = release_noise(*_budget(experiment, experiment.central_dp, CENTRAL_FORM))
+    return ",".join(f"{value!r}" for value in (clip, noise, _one_delta(experiment, delta)))
+
+
+def central_rule(experiment: Experiment, clients: int) -> CentralPrivacy:
+    """Clipping, noise in the sum and its account, with the budget where there is one."""
+    return central_privacy(central_words(experiment), clients, lambda words: None, experiment.epsilon)
+
+
+def make_local_privacy(experiment: Experiment) -> LocalPrivacy | None:
+    """What every client does to its uploads; None where they trust the server."""
+    if experiment.local_dp is None:
+        return None
+    clip, *rest = numbers(experiment.local_dp, (1, 3), LOCAL_FORM)
+    if rest:
+        return LocalPrivacy(clip, rest[0], rest[1])
+    epsilon, delta, rounds = _budget(experiment, experiment.local_dp, LOCAL_FORM)
+    noise = release_noise(epsilon, delta, rounds)
+    return LocalPrivacy(clip, math.sqrt(2 * math.log(1.25 / delta)) / noise, delta)
+
+
+def with_local_privacy(experiment: Experiment, algorithm: Algorithm) -> Algorithm:
+    """The algorithm, whose clients add noise by themselves where the experiment says so."""
+    privacy = make_local_privacy(experiment)
+    if privacy is None:
+        return algorithm
+    return LocallyPrivate(work=algorithm.work, inner=algorithm, privacy=privacy)
+
+
+def with_local_account(experiment: Experiment, rule: Aggregator, clients: int) -> Aggregator:
+    """The server's rule, beside which clients' own noise is counted."""
+    privacy = make_local_privacy(experiment)
+    if privacy is None:
+        return rule
+    delta = privacy.delta if experiment.delta is None else experiment.delta
+    ledger = Ledger(clients, delta, budget=experiment.epsilon)
+    return LocalAccount(rule, privacy.deviation / (2 * privacy.clip), ledger)
+
+
+def _budget(experiment: Experiment, words: str | None, form: str) -> tuple[float, float, int]:
+    """Epsilon, delta and the rounds for which they must last."""
+    if experiment.epsilon is None:
+        raise ConfigError(f"{words!r} is not of the form {form}.")
+    rounds = experiment.rounds_to_train
+    if rounds is None:
+        raise ConfigError("noise is chosen for a number of rounds; say how many rounds to train.")
+    return experiment.epsilon, DELTA if experiment.delta is None else experiment.delta, rounds
+
+
+def _one_delta(experiment: Experiment, said: float | None) -> float:
+    """The delta, which may be said in two places if it is the same."""
+    if said is not None and experiment.delta not in (None, said):
+        raise ConfigError(f"delta is said twice, as {said:g} and as {experiment.delta:g}; leave out one.")
+    return next((delta for delta in (said, experiment.delta) if delta is not None), DELTA)
+
+
+# Methods that hide single rows ------------------------------------------------------------------------------
+
+
+def hides_rows(experiment: Experiment) -> bool:
+    """Whether the method adds noise to the gradients of its rows."""
+    maker = algorithm_registry[experiment.algorithm]
+    return isinstance(maker, type) and issubclass(maker, DPSGD)
+
+
+def with_chosen_noise(experiment: Experiment, algorithm: Algorithm, federation: Federation) -> Algorithm:
+    """The method, with the noise that a budget for its rows asks for where none is given."""
+    if experiment.epsilon is None or not isinstance(algorithm, DPSGD):
+        return algorithm
+    epsilon, delta, rounds = _budget(experiment, experiment.algorithm, "")
+    chosen: dict[str, Any] = {}
+    for rows in algorithm.private_rows(federation.train.sizes).values():
+        if rows.noise in experiment.options:
+            continue
+
+        def spent(noise: float, rows: PrivateRows = rows) -> float:
+            ledger = row_ledger(algorithm, rows, federation, noise, delta, None)
+            found = ledger.epsilon(np.full(len(federation), rounds))
+            assert found is not None, "the accountant is installed."
+            return found
+
+        chosen[rows.noise] = smallest_noise(spent, epsilon)
+    return replace(algorithm, **chosen)
+
+
+def with_row_account(
+    experiment: Experiment, rule: Aggregator, algorithm: Algorithm, federation: Federation
+) -> Aggregator:
+    """The server's rule, beside which noise on single rows is counted."""
+    while isinstance(algorithm, AlgorithmWrapper):
+        algorithm = algorithm.inner
+    if not isinstance(algorithm, DPSGD):
+        return rule
+    if experiment.stream is not None:
+        raise ConfigError(
+            f"what {experiment.algorithm} spends is counted for rows that are there from the start; leave "
+            "out stream."
+        )
+    delta = DELTA if experiment.delta is None else experiment.delta
+    ledgers = {
+        column: row_ledger(
+            algorithm, rows, federation, getattr(algorithm, rows.noise), delta, experiment.epsilon
+        )
+        for column, rows in algorithm.private_rows(federation.train.sizes).items()
+    }
+    return RowAccount(rule, ledgers)
+
+
+def row_ledger(
+    algorithm: DPSGD,
+    rows: PrivateRows,
+    federation: Federation,
+    noise: float,
+    delta: float,
+    budget: float | None,
+) -> RowLedger:
+    """The account of a set of rows: every client's sampling rate, and its steps in a round."""
+    batch = algorithm.work.batch_size
+    expected = np.minimum(batch, rows.sizes) if batch else rows.sizes
+    rates = expected / np.maximum(rows.sizes, 1)
+    steps = local_steps(algorithm.work, federation.train.sizes)
+    return RowLedger(rates, steps, noise, delta, budget)

@@ -1,0 +1,96 @@
+"""How is a finished run looked at again, with its data, without changing its folder?  (Reopened runs.)
+
+The folder's files are copied and the copy is resumed, which takes no step because the run is finished: server
+state and clients' memories come from the last checkpoint, rows from the experiment's words. That these are
+the rows of before is checked by the losses that the record has.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, RECORD, UNLEARNING, check_run
+from ..errors import DataError, RunError, UnalikeError
+from ..runs import RunFolder
+from ..training.run import Run
+from .config import Experiment, make_experiment
+from .run import run_experiment
+
+_TOLERANCE = 1e-3
+"""Relative difference of a client's loss, now and in the record, that other machines' rounding explains."""
+
+
+@contextmanager
+def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
+    """The experiment and the run of a finished folder, which is not changed."""
+    folder = Path(path)
+    check_run(folder)
+    with RunFolder.open(folder, read_only=True) as opened:
+        experiment = _check(opened)
+    with tempfile.TemporaryDirectory() as place:
+        copied = _copy(folder, Path(place) / "run")
+        with RunFolder.open(copied) as again:
+            recorded = again.record.client_metrics()
+            try:
+                run = run_experiment(experiment, again, resume=True)
+            except UnalikeError as error:
+                raise DataError(f"the data of {folder} cannot be found again: {error}") from None
+            _check_rows(folder, recorded, run)
+            yield experiment, run
+
+
+def _check(opened: RunFolder) -> Experiment:
+    path = opened.path
+    if opened.config.get("made_by"):
+        raise RunError(
+            f"{path} was made in Python, so its data cannot be found again; there, use "
+            "unalike.experiments.audit.audit_run(run)."
+        )
+    if (path / UNLEARNING / "requests.json").exists():
+        raise RunError(f"clients of {path} were forgotten, and it has no checkpoint any more to look at.")
+    experiment = make_experiment(opened.config)
+    if experiment.engine == "flower":
+        raise RunError(
+            f"the clients of {path} are elsewhere, with their rows; only simulated runs can be reopened."
+        )
+    if experiment.stream is not None:
+        raise RunError(
+            f"the rows of {path} arrived while training; only runs without a stream can be reopened."
+        )
+    if not opened.finished or not opened.checkpoints.rounds():
+        raise RunError(f"{path} is not finished; finish it first with `unalike resume {path}`.")
+    return experiment
+
+
+def _copy(folder: Path, copied: Path) -> Path:
+    copied.mkdir()
+    for name in (CONFIG, RECORD, f"{RECORD}-wal", MODEL):
+        if (folder / name).exists():
+            shutil.copy2(folder / name, copied / name)
+    shutil.copytree(folder / CHECKPOINTS, copied / CHECKPOINTS)
+    return copied
+
+
+def _check_rows(folder: Path, recorded: dict[str, np.ndarray], run: Run) -> None:
+    """Raise where a client's test loss is not what it was: its rows are others now."""
+    if "test_loss" not in recorded:
+        return
+    clients, before = recorded["client"].astype(np.int64), recorded["test_loss"]
+    if clients.max(initial=0) >= len(run.setting.federation):
+        raise DataError(f"the data are not those that {folder} was trained on: there are fewer clients.")
+    now = run.evaluate("test")["loss"][clients]
+    other = np.isnan(now) != np.isnan(before)
+    other |= np.abs(now - before) > _TOLERANCE * np.maximum(np.abs(before), 1e-3)
+    if other.any():
+        first = int(np.argmax(other))
+        name = run.setting.federation.name(int(clients[first]))
+        raise DataError(
+            f"the data are not those that {folder} was trained on: the test loss of client {name} was "
+            f"{before[first]:.4g} and is {now[first]:.4g}."
+        )

@@ -1,0 +1,91 @@
+"""What does it cost to learn if no client trusts the server?  (Local differential privacy in simulations.)
+
+    upload_i  =  message + clipped change_i + Gaussian noise of deviation S z         on every client i
+
+The sensitivity S, the multiplier z and their checks are those of a node that joins with `--local-dp` (see
+`local.py`: Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014); here all clients do
+it, in compiled code and with noise from the seed. Like such a node, they send no reports. What each has spent
+over the rounds is counted as releases of Gaussian noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from ..aggregation.base import Aggregator, check_changes, clip_change
+from ..aggregation.wrapper import AggregatorWrapper
+from ..algorithms import ClientData, Reply
+from ..algorithms.shared.private_gradient import add_noise
+from ..algorithms.shared.wrapper import AlgorithmWrapper
+from ..errors import ConfigError
+from ..models import Task
+from ..timing import Step
+from ..typing import Array, Float64s, Memory, Message
+from .accounting import UNCOUNTED, Ledger, spent_budget
+from .local import LocalPrivacy
+
+NOISE = 0x10CA1
+"""Sets the noise apart from other draws of a client's key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyPrivate(AlgorithmWrapper):
+    """An algorithm whose clients clip their changes and add noise before they send them."""
+
+    privacy: LocalPrivacy
+
+    def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
+        reply = self.method.client(task, message, memory, data, key)
+        check_changes("local privacy", message, reply.upload)
+        if reply.weight is not None:
+            raise ConfigError("local privacy hides what clients weigh, but this method's clients say it.")
+        clipped, _ = clip_change(reply.upload, message, self.privacy.clip)
+        noisy = add_noise(clipped, self.privacy.deviation, jax.random.fold_in(key, NOISE))
+        return Reply(noisy, reply.memory)
+
+
+@dataclass(frozen=True)
+class LocalAccount(AggregatorWrapper):
+    """A rule of the server, beside which it is counted what every client has spent by its own noise."""
+
+    rule: Aggregator
+    multiplier: float
+    """The noise's deviation over the sensitivity."""
+    ledger: Ledger = field(compare=False)
+
+    observes: ClassVar[bool] = True
+
+    def refusal(self, step: Step) -> str | None:
+        """The budget, where the step would bring a client above it."""
+        if len(step.clients) and not self.ledger.affords(step.clients, self._inverses(step)):
+            return spent_budget(self.ledger)
+        return self.rule.refusal(step)
+
+    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+        """Charge everyone who sent something; the column is called local_epsilon."""
+        columns, events = super().observe(step, report)
+        if not len(step.clients):
+            return columns, events
+        self.ledger.charge(step.clients, self._inverses(step))
+        epsilon = self.ledger.epsilon()
+        if epsilon is not None:
+            return {**columns, "local_epsilon": epsilon}, events
+        first = [{"kind": "privacy not counted", "reason": UNCOUNTED}] if self.ledger.releases == 1 else []
+        return columns, [*events, *first]
+
+    def state(self) -> dict[str, Array]:
+        own = {"local_charges": self.ledger.charges.copy(), "local_releases": np.array(self.ledger.releases)}
+        return {**super().state(), **own}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        super().restore(state)
+        self.ledger.charges = np.asarray(state["local_charges"], np.float64).copy()
+        self.ledger.releases = int(state["local_releases"])
+
+    def _inverses(self, step: Step) -> Float64s:
+        return np.full(len(step.clients), 1 / self.multiplier)

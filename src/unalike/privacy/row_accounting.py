@@ -1,0 +1,160 @@
+"""What has every client spent of the privacy of its rows?  (The account of DP-SGD.)
+
+A step of a client with n rows and batches of b is a Gaussian release, with noise multiplier z, of a batch in
+which every row is with probability q = b / n (Poisson sampling). T steps cost
+
+    epsilon(q, z, T)        by the moments of the privacy loss, as the package dp-accounting computes them
+
+Abadi et al., "Deep Learning with Differential Privacy", 2016; Mironov, Talwar and Zhang, "Renyi Differential
+Privacy of the Sampled Gaussian Mechanism", 2019. Clients have batches, rows and steps of their own, hence an
+epsilon of their own; the largest is recorded. It is that of a row: what is compared are two runs of which one
+has a row that the other has not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..aggregation.base import Aggregator
+from ..aggregation.wrapper import AggregatorWrapper
+from ..core.extras import is_installed
+from ..timing import Step
+from ..typing import Array, ClientIds, Float64s, Int64s
+from .accounting import ROUNDING, UNCOUNTED
+
+MANY = 2**14
+
+
+class RowLedger:
+    """How many noisy steps every client has taken, and what they cost.
+
+    `rates` are the clients' sampling rates q, `steps` what each does in a round, `noise` the multiplier z.
+    """
+
+    def __init__(
+        self, rates: Float64s, steps: Int64s, noise: float, delta: float = 1e-5, budget: float | None = None
+    ) -> None:
+        self.rates, self.steps = np.asarray(rates, np.float64), np.asarray(steps, np.int64)
+        self.noise, self.delta, self.budget = noise, delta, budget
+        self.rounds = np.zeros(len(self.rates), np.int64)
+        self._promised = np.zeros(len(self.rates), np.int64)
+
+    def charge(self, clients: ClientIds) -> None:
+        """A round in which these clients took part."""
+        self.rounds[clients] += 1
+
+    def affords(self, clients: ClientIds) -> bool:
+        """Whether these clients may take part once more within the budget; what is afforded counts."""
+        if self.budget is None:
+            return True
+        after = np.maximum(self._promised, self.rounds)
+        after[clients] += 1
+        epsilon = self.epsilon(after)
+        if epsilon is None or epsilon > self.budget * (1 + ROUNDING):
+            return False
+        self._promised = after
+        return True
+
+    def epsilon(self, rounds: Int64s | None = None) -> float | None:
+        """What the rows of the worst client have spent, after the rounds so far or after others; None where
+        nothing can count it."""
+        taken = self.steps * (self.rounds if rounds is None else rounds)
+        found = [
+            sampled_epsilon(rate, self.noise, count, self.delta)
+            for rate, count in worst_pairs(self.rates, taken)
+        ]
+        return None if any(one is None for one in found) else max([one for one in found if one], default=0.0)
+
+
+@dataclass(frozen=True)
+class RowAccount(AggregatorWrapper):
+    """A rule of the server, beside which it is counted what clients' noisy steps cost; one ledger for each
+    column of the record."""
+
+    rule: Aggregator
+    ledgers: Mapping[str, RowLedger] = field(compare=False)
+
+    observes: ClassVar[bool] = True
+
+    def refusal(self, step: Step) -> str | None:
+        """The budget, where the step would bring somebody's rows above it."""
+        for name, ledger in self.ledgers.items():
+            if len(step.clients) and not ledger.affords(step.clients):
+                return f"one more round would bring {name} above {ledger.budget:g} at delta {ledger.delta:g}."
+        return self.rule.refusal(step)
+
+    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+        """Charge everyone who took part, whatever became of its upload."""
+        columns, events = super().observe(step, report)
+        for name, ledger in self.ledgers.items():
+            ledger.charge(step.clients)
+            epsilon = ledger.epsilon()
+            if epsilon is not None:
+                columns = {**columns, name: epsilon}
+            elif step.number == 0:
+                events = [*events, {"kind": "privacy not counted", "reason": UNCOUNTED}]
+        return columns, events
+
+    def state(self) -> dict[str, Array]:
+        return {**super().state(), **{name: ledger.rounds.copy() for name, ledger in self.ledgers.items()}}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        super().restore(state)
+        for name, ledger in self.ledgers.items():
+            ledger.rounds = np.asarray(state[name], np.int64).copy()
+
+
+def worst_pairs(rates: Float64s, steps: Int64s) -> list[tuple[float, int]]:
+    """The pairs of a rate and a number of steps to which no other is equal or larger in both: epsilon grows
+    with both, so the others cannot be the worst.
+
+    >>> worst_pairs(np.array([0.1, 0.2, 0.1, 0.05]), np.array([10, 5, 8, 30]))
+    [(0.2, 5), (0.1, 10), (0.05, 30)]
+    """
+    pairs, most = [], 0
+    for rate, count in sorted(zip(rates.tolist(), steps.tolist(), strict=True), reverse=True):
+        if count > most:
+            pairs.append((rate, count))
+            most = count
+    return pairs
+
+
+@lru_cache(maxsize=MANY)
+def sampled_epsilon(rate: float, noise: float, steps: int, delta: float) -> float | None:
+    """The epsilon of so many steps by dp-accounting; infinite without noise, None if it is not installed.
+
+    >>> sampled_epsilon(0.1, 0.0, 10, 1e-5)
+    inf
+    """
+    if rate <= 0 or steps <= 0:
+        return 0.0
+    if noise == 0:
+        return float("inf")
+    if not is_installed("dp_accounting"):
+        return None
+    dp_accounting: Any = importlib.import_module("dp_accounting")
+    with _quiet():
+        accountant = dp_accounting.rdp.RdpAccountant()
+        release = dp_accounting.GaussianDpEvent(noise)
+        accountant.compose(dp_accounting.PoissonSampledDpEvent(min(rate, 1.0), release), steps)
+        return float(accountant.get_epsilon(delta))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Moments that cannot be computed are left out by the package, which is safe and not worth a line."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,1 @@
+"""The published claims on centres with natural differences, as a study."""

@@ -1,0 +1,18 @@
+"""Do centres gain from each other where they really differ?  (Study of cross-silo benchmarks.)
+
+J. Ogier du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic
+Healthcare Settings", 2022. Where the files of heart disease or TCGA-BRCA are not there, generated centres of
+the published sizes stand in, and claims say so by their names. Orderings are published, numbers are not.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .theory import theory_claims
+from .training import training_claims
+
+
+@study_registry.add("cross-silo")
+def cross_silo(quick: bool = False) -> list[Claim]:
+    """Cross-silo benchmarks: sizes of centres, transfer, survival, tidy tables (F1 to F4)."""
+    return [*theory_claims(quick), *training_claims(quick)]

@@ -1,0 +1,49 @@
+"""Are centres as large as published, and is a federated Cox fit exactly the pooled one?  (No training.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...analytics import CoxModel
+from ...data import load
+from ...data.sources.cross_silo_like import TCGA_FEATURES
+from ...experiments.benchmark import benchmark_registry
+from ...experiments.benchmark.strategies import pool
+from ..study import Claim, at_most, matches
+from .data import SIZES, available, first_columns
+
+
+def theory_claims(quick: bool) -> Iterator[Claim]:
+    """Sizes, rounds, and the two fits."""
+    yield from size_claims()
+    yield from rounds_claims()
+    yield from cox_claims(quick)
+
+
+def size_claims() -> Iterator[Claim]:
+    """F1, on what is there."""
+    for name in available({name: known.file for name, known in SIZES.items()}):
+        file, sizes, inputs = SIZES[name]
+        rows = load(name, test_fraction=0.0)
+        found = (tuple(rows.train.sizes.tolist()), rows.input_shape)
+        said, measured = (", ".join(map(str, counts)) for counts in (sizes, found[0]))
+        holds = found == (sizes, (inputs,))
+        note = "generated with the published sizes" if file is None else "columns with gaps dropped first"
+        yield Claim("F1", f"{name}: patients of every centre", said, said, measured, holds, note=note)
+
+
+def rounds_claims() -> Iterator[Claim]:
+    """The budget of rounds on 486 training patients of heart disease."""
+    rounds = benchmark_registry.make("heart-disease").rounds(486, 4)
+    yield matches("F2", "heart-disease: rounds of 100 steps for 50 pooled epochs", rounds, 15.0, 0.0)
+
+
+def cox_claims(quick: bool) -> Iterator[Claim]:
+    """Federated and pooled coefficients, with either treatment of ties."""
+    centres = first_columns(load("tcga_like", test_fraction=0.0), 6 if quick else TCGA_FEATURES)
+    for ties in ("breslow", "efron"):
+        apart, together = (CoxModel(ties=ties).fit(rows) for rows in (centres, pool(centres)))
+        gap = float(np.max(np.abs(apart.params - together.params) / together.bse))
+        yield at_most("F3", f"Cox with {ties} ties: federated less pooled, in standard errors", [gap], 1e-6)

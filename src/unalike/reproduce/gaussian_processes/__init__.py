@@ -1,0 +1,1 @@
+"""The published claims on federated Gaussian processes, as a study."""

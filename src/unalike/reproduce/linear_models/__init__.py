@@ -1,0 +1,1 @@
+"""The published claims on linear models of related devices, as a study."""

@@ -1,0 +1,25 @@
+"""Do hierarchical linear models borrow strength, and are their intervals right?  (Study of linear models.)
+
+X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
+chapter 3. Identities are exact; simulations follow the published designs, or substitutes where those leave
+nothing to borrow; engines and students need their files and are skipped without.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .engines import engine_claims
+from .students import student_claims
+from .theory import theory_claims
+from .training import training_claims
+
+
+@study_registry.add("linear-models")
+def linear_models(quick: bool = False) -> list[Claim]:
+    """HM1, HM2 by expectation propagation, and penalised regression (LM1 to LM14)."""
+    return [
+        *theory_claims(quick),
+        *training_claims(quick),
+        *engine_claims(quick),
+        *student_claims(quick),
+    ]

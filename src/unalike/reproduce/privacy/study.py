@@ -1,0 +1,19 @@
+"""What do models leak of training and of reference rows?  (Study of privacy audits.)
+
+Marfoq's doctoral thesis (2023), section 1.6.1, on defences that use reference data: it prints findings and no
+tables, so orders and identities are checked, not numbers. Its data sets Purchase100, Texas100 and CIFAR-100
+are not used: rows are drawn by the recipe of the first. P4 and P6, on adversarial regularisation, are not
+checked.
+"""
+
+from __future__ import annotations
+
+from ..study import Claim, study_registry
+from .theory import theory_claims
+from .training import training_claims
+
+
+@study_registry.add("privacy")
+def privacy(quick: bool = False) -> list[Claim]:
+    """Leakage of training and reference rows by their weight, and what attacks can prove (P1-P3, P5)."""
+    return [*theory_claims(quick), *training_claims(quick)]

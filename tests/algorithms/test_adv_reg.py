@@ -1,0 +1,78 @@
+"""Does AdvReg train an attacker and learn against it, and is it WERM where the attacker weighs nothing?"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import unalike
+from unalike.algorithms import WERM, AdvReg, AdvRegRT, LocalWork, Optimizer
+from unalike.algorithms.adv_reg import attack_loss, clues, first_attacker, suspicion
+from unalike.models import Batch
+
+from . import naive
+
+WORK, SGD = LocalWork(epochs=2, batch_size=4), Optimizer("sgd", 0.3)
+
+
+def model(method):
+    return naive.flat(naive.train(naive.federation([9, 8]), naive.task(), method, 2).message)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.0])
+def test_without_weight_of_the_attacker_it_is_werm(weight):
+    found = model(AdvRegRT(work=WORK, optimizer=SGD, lam=0.0, weight=weight))
+    np.testing.assert_allclose(found, model(WERM(work=WORK, optimizer=SGD, weight=weight)), atol=1e-6)
+
+
+def test_with_all_weight_on_training_rows_the_experimental_form_is_the_published_one():
+    experimental = model(AdvRegRT(work=WORK, optimizer=SGD, lam=2.0, weight=1.0))
+    np.testing.assert_allclose(experimental, model(AdvReg(work=WORK, optimizer=SGD, lam=2.0)), atol=1e-7)
+
+
+def test_what_the_attacker_sees_is_what_a_prediction_says():
+    outputs = np.log([[0.5, 0.3, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25]])
+    seen = np.asarray(clues(jnp.asarray(outputs), jnp.array([1, 0])))
+    np.testing.assert_allclose(seen[0, :4], [np.log(0.3), 0.5, 0.3, 0.1], atol=1e-6)
+    np.testing.assert_allclose(seen[:, 4], [1.16827, np.log(4)], atol=1e-4)
+    assert clues(jnp.zeros((3, 2)), jnp.zeros(3)).shape == (3, 5)
+
+
+def test_an_attacker_that_has_learnt_nothing_guesses_and_a_step_makes_it_better():
+    rows = naive.split([20], 3)
+    params, attacker = naive.task().init(jax.random.key(0)), first_attacker()
+    params = jax.tree.map(lambda leaf: leaf + jax.random.normal(jax.random.key(2), leaf.shape), params)
+    chosen = jnp.asarray(np.repeat([[2.0, 0.0], [0.0, 2.0]], 10, axis=0))
+    batch = Batch(jnp.asarray(rows.x), jnp.asarray(rows.y), chosen, jnp.asarray(20.0))
+    first = attack_loss(attacker, naive.task(), params, batch)
+    assert float(first) == pytest.approx(2 * np.log(2), rel=1e-5)
+    slope = jax.grad(attack_loss)(attacker, naive.task(), params, batch)
+    better = jax.tree.map(lambda a, g: a - 0.01 * g, attacker, slope)
+    assert attack_loss(better, naive.task(), params, batch) < first
+
+
+def test_the_weight_of_the_attacker_lowers_how_sure_it_is_of_training_rows():
+    """On rows that are learnt by heart, members are less conspicuous with the attacker than without."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 30)), rng.integers(0, 3, 60)
+    federation = unalike.Federation.from_owners(x, y, np.zeros(60, int), test_fraction=0.0)
+    net = unalike.models.mlp(32, input_shape=(30,), outputs=3)
+    task = unalike.Task.classification(net, 3)
+    gaps = []
+    for lam in (0.0, 3.0):
+        method = AdvReg(work=LocalWork(epochs=1, batch_size=20), optimizer=Optimizer("sgd", 0.2), lam=lam)
+        params = unalike.train(federation, task, method, rounds=150, evaluate_every=0).message
+        losses = np.asarray(task.losses(params, federation.train.x, federation.train.y))
+        gaps.append(losses[30:].mean() - losses[:30].mean())  # the last half are reference rows
+    assert gaps[1] < 0.9 * gaps[0]
+
+
+def test_what_it_cannot_do_is_refused():
+    with pytest.raises(unalike.ConfigError, match="reference_fraction must be above 0"):
+        AdvReg(reference_fraction=0.0)
+    with pytest.raises(unalike.ConfigError, match="lam must not be negative"):
+        AdvReg(lam=-1.0)
+    task = unalike.Task.regression(unalike.models.linear(input_shape=(4,), outputs=1))
+    with pytest.raises(unalike.ConfigError, match="adv-reg is for classifications"):
+        AdvReg().init_client(task, {}, jax.random.key(0))
+    assert suspicion(first_attacker(), jnp.zeros((2, 5))).tolist() == [0, 0]

@@ -1,0 +1,48 @@
+"""Does `unalike audit` print a report card that machines and people can read?"""
+
+from pathlib import Path
+
+
+def test_the_card_is_json_and_a_page_is_written_beside_the_run(unalike, tiny):
+    folder = tiny("--samples", "300", "--rounds", "20", "--test-fraction", "0.4")
+    answer = unalike("audit", folder, "--references", "4", "--json")
+    assert answer.code == 0, answer
+    card = answer.json
+    assert set(card["measured"]) == {"utility", "training_leakage", "reference_leakage"}
+    assert card["measured"]["reference_leakage"] is None
+    assert card["measured"]["training_leakage"]["attacks"][0]["tpr_at_fpr_0.001"] is None
+    assert card["sentence"].startswith("Accuracy is")
+    page = Path(card["page"]).read_text()
+    assert Path(card["page"]).name == "run-audit.html"
+    assert "Recognised training rows" in page
+    assert "Measured, declared, combined" in page
+
+
+def test_people_see_the_three_metrics_and_who_leaks_most(unalike, tiny):
+    folder = tiny("--samples", "300", "--validation-fraction", "0.2", "--test-fraction", "0.4")
+    shown = unalike("audit", folder, "--references", "4", "--page", "card.html", "--sensitivity", "0.5")
+    assert shown.code == 0, shown
+    text = " ".join(shown.out.split())
+    for words in ("utility (accuracy)", "training leakage", "reference leakage", "who leaks most"):
+        assert words in text
+    assert "Declared: reference sensitivity 0.5" in text
+    assert Path("card.html").exists()
+
+
+def test_a_mistake_is_one_sentence(unalike, tiny):
+    assert "there is no run folder" in unalike("audit", "nowhere").sentence
+    folder = tiny("--samples", "200")
+    answer = unalike("audit", folder, "--reference", "validation", "--references", "4")
+    assert (answer.code, "reference set is empty" in answer.sentence) == (2, True)
+    assert "delta must be" in unalike("audit", folder, "--delta", "2").sentence
+
+
+def test_several_runs_are_compared_in_all_three_metrics(unalike, tiny):
+    words = ("--samples", "300", "--test-fraction", "0.4")
+    runs = [tiny(*words, "--rounds", rounds, out=f"run{rounds}") for rounds in ("1", "10")]
+    shown = unalike("audit", *runs, "--references", "4")
+    assert shown.code == 0, shown
+    assert "dominated" in shown.out
+    assert Path("run1-audit.html").exists()
+    assert Path("run10-audit.html").exists()
+    assert "leave it out" in unalike("audit", *runs, "--page", "one.html").sentence

@@ -1,0 +1,140 @@
+"""Is an analysis between nodes that keep their tables that of the pooled rows, and what do nodes refuse?"""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr")
+pytest.importorskip("formulaic")
+
+from unalike.analytics.hierarchical.hm2 import HM2
+from unalike.analytics.linear.mixed_model import MixedModel
+from unalike.analytics.linear.regression import LinearRegression
+from unalike.analytics.model_matrix import Plan, matrix_of
+from unalike.analytics.shareable import read_method, write_method
+from unalike.analytics.statistics import LocalNodes, describe
+from unalike.analytics.survival.cox_model import CoxModel
+from unalike.data.tables import Table
+from unalike.deploy.analysis import RemoteNodes, analyse_nodes
+from unalike.deploy.analysis_config import AnalysisConfig
+from unalike.deploy.client.table_node import TableWorker, check_cells
+from unalike.deploy.local_deployment import deployed_workers
+from unalike.deploy.server import introductions
+from unalike.deploy.transport.messages import MessageError, WireMessage
+from unalike.errors import ConfigError, UnalikeError
+from unalike.runs import RunFolder
+
+
+def made():
+    rng, tables = np.random.default_rng(2), {}
+    for k, n in enumerate((60, 45)):
+        age, sex = rng.uniform(20, 80, n), rng.choice(["f", "m"], n)
+        y = 3 + 0.2 * age + (sex == "m") + 2 * k + rng.normal(size=n)
+        signed = np.where(rng.random(n) < 0.7, 1, -1) * np.ceil(rng.exponential(400 / age))
+        columns = {"age": age, "sex": sex, "y": y, "ill": (y > 14).astype(float), "survived": signed}
+        tables[f"node-{k}"] = Table.of(columns)
+    tables["node-0"].columns["age"][3] = np.nan
+    return tables
+
+
+TABLES = made()
+
+
+@pytest.fixture(scope="module")
+def post(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    workers = [TableWorker(t, folder / f"place-{i}", 5) for i, t in enumerate(TABLES.values())]
+    with deployed_workers(workers, folder) as link, link.open() as opened:
+        introductions(opened, len(TABLES), 60.0, lambda line: None)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "here"),
+    [
+        ("linear: y ~ age + sex", LinearRegression()),
+        ("y ~ age + (1 | client)", MixedModel()),
+        ("hm2: scale(y) ~ scale(age) + sex", HM2(rounds=3)),
+    ],
+)
+def test_nodes_give_the_numbers_of_a_simulation(post, tmp_path, text, here):
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    there = analyse_nodes(text, post, list(TABLES), folder, settings=here.get_params())
+    here.fit(TABLES, text.split(":")[-1] if ":" in text else text)
+    np.testing.assert_allclose(there.params, here.params, rtol=1e-9)
+    np.testing.assert_allclose(there.bse, here.bse, rtol=1e-7)
+    assert there.given.dropped == {"node-0": 1}
+    assert str(there.summary()).splitlines()[:4] == str(here.summary()).splitlines()[:4]
+    folder.close()
+
+
+def test_cox_regression_of_nodes_is_stratified_and_nothing_else(post, tmp_path):
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    words, settings = "cox: survived ~ age + sex", {"stratified": True}
+    there = analyse_nodes(words, post, list(TABLES), folder, settings=settings)
+    here = CoxModel(stratified=True).fit(TABLES, "survived ~ age + sex")
+    np.testing.assert_allclose(there.params, here.params, rtol=1e-8)
+    np.testing.assert_allclose(there.bse, here.bse, rtol=1e-7)
+    folder.close()
+    with pytest.raises(ConfigError, match="would tell their rows"):
+        analyse_nodes(words, post, list(TABLES), RunFolder.create(tmp_path / "other", {"made_by": "test"}))
+
+
+def test_statistics_of_nodes_are_those_of_a_rehearsal(post):
+    there, here = describe(RemoteNodes(post, list(TABLES))), describe(LocalNodes(TABLES, 5))
+    assert there.as_dict() == here.as_dict()
+
+
+def test_methods_travel_as_words_and_nothing_else_does():
+    sent = write_method(LinearRegression(ridge=2.0).fit(TABLES, "y ~ age").run.setting.algorithm)
+    assert write_method(read_method(json.loads(json.dumps(sent)))) == sent
+    for words in (
+        {"class": "Popen", "args": ["ls"]},
+        {"class": "Newton", "shell": 1},
+        {"class": "LeastSquares"},
+    ):
+        with pytest.raises(UnalikeError):
+            read_method(words)
+    with pytest.raises(ConfigError, match="cannot be described"):
+        write_method(object())
+
+
+def contract(**changes):
+    plan = Plan("y ~ age", {}, {}, ("Intercept", "age"))
+    method = {"class": "Newton", "objective": {"class": "LeastSquares", "width": 2}}
+    given = {"run": "abc", "method": method, "plan": plan.write(), "number": 0, "clients": 1, "largest": 60}
+    return AnalysisConfig(**{**given, **changes}).write()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (WireMessage("train", {"contract": "{"}), "cannot be read"),
+        (WireMessage("train", {"contract": contract(number=3)}), "impossible place"),
+        (WireMessage("train", {"contract": contract(method={"class": "os"})}), "unknown method"),
+        (WireMessage("train", {"contract": contract(plan={"formula": "y ~ x"})}), "cannot be read"),
+        (WireMessage("question", {"about": "rows", "words": "{}"}), "unknown question"),
+        (WireMessage("question", {"about": "columns", "words": "[]"}), "does not say words"),
+        (WireMessage("rows", {"plan": "no"}), "does not say plan"),
+        (WireMessage("delete", {}), "does not know the request"),
+    ],
+)
+def test_a_node_refuses_in_one_sentence(tmp_path, request_, words):
+    from unalike.deploy.client_config import PROTOCOL
+
+    asked = WireMessage(request_.kind, {**request_.numbers, "protocol": PROTOCOL, "job": 0, "last": -1})
+    answer = TableWorker(TABLES["node-0"], tmp_path).answer(asked)
+    assert answer.kind == "refusal"
+    assert words in answer.numbers["reason"]
+
+
+def test_sums_over_few_rows_are_not_told():
+    table = Table.of({"y": np.arange(30.0), "sex": ["m"] * 3 + ["f"] * 27, "age": np.arange(30.0) ** 2})
+    plan = Plan("y ~ sex", {"sex": ("f", "m")}, {}, ("Intercept", "sex[T.m]"))
+    with pytest.raises(MessageError, match="fewer than 5 rows"):
+        check_cells(matrix_of(table, plan), plan, 5)
+    assert check_cells(matrix_of(table, plan), plan, 3).dropped == 0
+    few = Plan("y ~ age", {}, {}, ("Intercept", "age"))
+    with pytest.raises(MessageError, match="tells nothing of fewer than 5"):
+        check_cells(matrix_of(table.rows(np.arange(4)), few), few, 5)
