@@ -58,7 +58,7 @@ def test_a_folder_of_files_trains(unalike, clients):
     ("content", "words"),
     [
         ("height,width,label\n1,tall,0\n", "column 'width'"),
-        ("height,width,label\n1,,0\n2,2,1\n", "missing"),
+        ("height,width,label\n1,inf,0\n2,2,1\n", "infinite"),
         ("height,width,label\n1,2\n", "different numbers of columns"),
         ("height,label\n1,0\n2,1\n", "give every client the same columns"),
         ("", "header"),

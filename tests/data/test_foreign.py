@@ -5,7 +5,7 @@ import pytest
 
 import unalike
 from unalike.data import Federation
-from unalike.errors import DataError
+from unalike.errors import ConfigError, DataError
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
 
@@ -41,11 +41,10 @@ Frame.__module__ = "pandas.core.frame"
     ("given", "words"),
     [
         ([(X, Y)], r"a list has no names of clients; give a dictionary, such as \{str\(i\): pair for"),
-        (Frame(["u", "v"], X), r"a Frame is one table, not clients; give a pair per client"),
         (Dataset(), r"a TensorDataset of torch is not clients; draw all rows at once"),
         (Own(), r"a Patients of torch is not clients"),
         (Loader(), r"a DataLoader of torch is not clients"),
-        (Hugging(), r"a Dataset of datasets is not clients; take columns as arrays"),
+        (Hugging(), r"a Dataset of datasets is not clients; use Federation.from_tables"),
         (X, r"a ndarray is not clients; give a dictionary of pairs"),
         (None, r"a NoneType is not clients"),
     ],
@@ -54,6 +53,13 @@ def test_what_is_no_dictionary_of_clients(given, words):
     for answer in (Federation.from_clients, unalike.load):
         with pytest.raises(DataError, match=words):
             answer(given)
+
+
+def test_one_table_needs_to_say_whose_its_rows_are():
+    with pytest.raises(DataError, match=r"a Frame is one table, not clients; use Federation\.from_tables"):
+        Federation.from_clients(Frame(["u", "v"], X))
+    with pytest.raises(ConfigError, match="say which column names them"):
+        unalike.load(Frame(["u", "v"], X))
 
 
 @pytest.mark.parametrize("given", [Frame(["u", "v"], X), Dataset(), Own(), Loader(), Hugging()])

@@ -129,7 +129,7 @@ def test_mistakes_are_explained(options):
 def test_the_label_is_a_column_of_tables(tmp_path):
     (tmp_path / "a.csv").write_text("sick,age\n1,50\n0,60\n")
     assert load(str(tmp_path), label="sick").target == "sick"
-    with pytest.raises(ConfigError, match=r"'digits' is not a folder of tables .* leave out label"):
+    with pytest.raises(ConfigError, match=r"'digits' is not made of tables .* leave out label"):
         load("digits", label="y")
     load(str(tmp_path), label="sick").save(tmp_path / "saved")
     assert load(str(tmp_path / "saved"), label="sick").target == "sick"

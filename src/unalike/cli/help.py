@@ -23,7 +23,8 @@ REST = "Options"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     REST: (),
     "Data": (
-        *("data", "label", "partition", "clients", "samples", "skew"),
+        *("data", "label", "client_column", "drop", "prepare", "gaps"),
+        *("partition", "clients", "sizes", "samples", "skew"),
         *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
     ),
     "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),

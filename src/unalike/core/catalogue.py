@@ -36,6 +36,7 @@ class Kind(NamedTuple):
 KINDS = {
     "data": Kind("data set", "source_registry", "data.sources.source", ("data/sources",)),
     "partitions": Kind("partition", "partition_registry", "data.partitions", ("data/partitions.py",)),
+    "sizes": Kind("size law", "size_law_registry", "data.sizes", ("data/sizes.py",)),
     "skews": Kind("skew", "skew_registry", "data.skews", ("data/skews.py",)),
     "arrivals": Kind("arrivals", "arrival_registry", "data.streams.arrivals", ("data/streams",)),
     "memories": Kind("memory", "memory_registry", "data.streams.memory", ("data/streams",)),
@@ -182,8 +183,20 @@ def check_no_folder(stream: str) -> None:
         )
 
 
+SQL = "sql:"
+"""What stands before a query for rows."""
+TABLES = (".csv", ".parquet")
+"""How files end that are one table."""
+
+
 def check_data(name: str) -> None:
-    """Raise if this is neither a data set nor a folder."""
+    """Raise if this is neither a data set, a folder, a table nor a query."""
+    if name.startswith(SQL):
+        return
+    if Path(name).suffix.lower() in TABLES and not Path(name).is_dir():
+        if not Path(name).is_file():
+            raise DataError(f"there is no file {name!r}.")
+        return
     path = name.removeprefix("folder:")
     if os.sep in name or path != name or name == "folder":
         if not Path(path).is_dir():

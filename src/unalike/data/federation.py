@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from .groups import Groups, check_groups, groups_of
 from .importance import SIMILARITY, importance_of
 from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
+
+if TYPE_CHECKING:
+    from .preparation import Preparation
 
 Classes = int | Literal["auto"] | None
 
@@ -83,6 +86,8 @@ class Federation:
     """The column that is predicted, where there is one."""
     groups: Groups | None = None
     """The group of every client, where clients belong to groups."""
+    preparation: Preparation | None = None
+    """How columns of tables became features, where they were not numbers of a moderate size already."""
 
     def __post_init__(self) -> None:
         lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}
@@ -264,31 +269,54 @@ class Federation:
         validation_fraction: float = 0.0,
         classes: Classes = None,
         seed: int = 0,
+        **how: Any,
     ) -> Federation:
         """From a folder with one `.npz`, `.csv` or `.parquet` file per client, named after the client; or
         with one sub-folder of such files per group of clients.
 
         An `.npz` holds arrays `x` and `y` (and perhaps `columns`, the names of features); a table has a
         header, and its target is the column `label`, or the column called label, y or target, or the last
-        one of the first file. Columns are matched by name. The description says what was read.
+        one of the first file. Columns are matched by name. Words, dates and gaps become numbers; `drop`,
+        `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was read.
         """
-        from .files.client_files import read_folder
+        from .own_tables import federation_of_folder
 
-        read = read_folder(Path(path), label)
-        federation = cls.from_clients(
-            read.clients,
-            test_fraction=test_fraction,
-            validation_fraction=validation_fraction,
-            classes=classes,
-            seed=seed,
-        )
-        return replace(
-            federation,
-            columns=read.columns,
-            target=read.target,
-            description=read.said,
-            groups=read.groups,
-        )
+        cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
+        return federation_of_folder(Path(path), label, how, classes=_known(classes), **cut)
+
+    @classmethod
+    def from_tables(
+        cls,
+        data: Any,
+        *,
+        label: str | None = None,
+        client_column: str | None = None,
+        test_fraction: float = 0.2,
+        validation_fraction: float = 0.0,
+        classes: Classes = None,
+        seed: int = 0,
+        **how: Any,
+    ) -> Federation:
+        """From tables with named columns, as people have them: words, dates, gaps.
+
+        data: one data frame, file (`.csv`, `.parquet`) or mapping of columns with a `client_column`; a
+            mapping of client names to such tables; or anything with `to_pandas` or `load_partition`.
+        label: the column to predict; the one called label, y or target, or the last, when not given.
+        drop: columns to leave out.
+        prepare: `auto` codes words and standardises numbers where there are words, dates, gaps or large
+            numbers; `always` and `never` speak for themselves. What was decided is fitted on the facts of all
+            clients' training rows and stays with the federation and its runs as `preparation`.
+        gaps: `fill` them in and mark them, `drop` rows that have some, or `refuse` them.
+
+        >>> rows = {"site": ["a", "a", "b"], "age": [61, None, 50], "ill": ["no", "yes", "no"]}
+        >>> made = Federation.from_tables(rows, label="ill", client_column="site", test_fraction=0)
+        >>> made.names, made.columns, made.label_names
+        (('a', 'b'), ('age', 'age is missing'), ('no', 'yes'))
+        """
+        from .own_tables import federation_of_tables
+
+        cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
+        return federation_of_tables(data, label, client_column, how, classes=_known(classes), **cut)
 
     def save(self, folder: str | Path) -> Path:
         """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""

@@ -14,11 +14,11 @@ _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask")
 _ADVICE = {
     "torch": "draw all rows at once, x, y = next(iter(DataLoader(data, batch_size=len(data)))), and give "
     "{name: (x.numpy(), y.numpy())}",
-    "datasets": "take columns as arrays, {name: (np.array(data['x']), np.array(data['y']))}",
+    "datasets": "use Federation.from_tables(data, label=COLUMN, client_column=COLUMN)",
     "tensorflow": "take all rows as NumPy arrays and give {name: (x, y)}",
     "jax": "give a dictionary of pairs, {name: (x, y)}",
 }
-_TABLE = "give a pair per client, {name: (rows[columns], rows['label']) for name, rows in frame.groupby(...)}"
+_TABLE = "use Federation.from_tables(table, label=COLUMN, client_column=COLUMN), or give a pair per client"
 _PAIRS = "give a dictionary of pairs, {name: (x, y)}"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..typing import Array, Int64s
 from .federation import Federation
 from .files.store import MANIFEST
 from .foreign import refuse
+from .own_tables import names_clients, table_of
 from .partitions import partition_registry
 from .skews import skew_registry
 from .sources import Source, source_registry
@@ -34,7 +36,7 @@ _BINS = 10
 
 
 def load(
-    name: str | os.PathLike[str],
+    name: str | os.PathLike[str] | Any,
     *,
     partition: str | None = None,
     clients: int | None = None,
@@ -46,11 +48,14 @@ def load(
     samples: int | None = None,
     path: str | Path | None = None,
     label: str | None = None,
+    client_column: str | None = None,
+    **how: Any,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
 
-    name: a data set (`digits`, `synthetic:1,1`; see `unalike list`), `folder:PATH`, or the path of a saved
-        federation or of a folder with one file per client.
+    name: a data set (`digits`, `synthetic:1,1`; see `unalike list`), `folder:PATH`, the path of a saved
+        federation or of a folder with one file per client, or one table: a `.csv` or `.parquet` file, a data
+        frame, or `sql:SELECT ...`.
     partition: how rows are dealt (`dirichlet:0.3`); None means the data set's own clients where it has
         them, and `iid` otherwise. The targets of a regression count as ten classes, by decile.
     clients: how many; of a data set's own clients, at most that many, chosen at random. None means all of
@@ -58,38 +63,32 @@ def load(
     sizes: rows of every client, or a law of sizes (`lognormal:1`), for partitions that take sizes.
     samples: use only that many rows.
     path: a folder with the data sets' files, in place of the environment variable UNALIKE_DATA.
-    label: the column to predict, for a folder of tables.
+    label: the column to predict, for tables.
+    client_column: the column that names the client of every row, for one table; without one, its rows are
+        dealt by the partition.
+    drop, prepare, gaps: how columns of tables become features; see :meth:`Federation.from_tables`.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
     >>> len(federation), federation.classes, federation.input_shape
     (10, 10, (8, 8, 1))
     """
-    name = _as_name(name)
-    folder = _folder(name, path)
-    if folder is not None:
-        made: Source | Federation = _open(folder, label, test_fraction, validation_fraction, seed)
-    elif label is not None:
-        raise ConfigError(f"{name!r} is not a folder of tables with columns to choose from; leave out label.")
+    cut: dict[str, Any] = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
+    wanted: dict[str, Any] = {"sizes": sizes, "samples": samples}
+    columns = {"label": label, "client_column": client_column, **how}
+    table = table_of(name)
+    if table is not None:
+        federation = _load_table(table, partition, clients, seed, columns, cut, wanted)
+    elif (folder := _folder(_as_name(name), path)) is not None:
+        opened = _open(folder, columns, {**cut, "seed": seed})
+        federation = _own_clients_only(opened, str(name), partition, clients, seed, **wanted)
     else:
-        context = {"clients": clients, "seed": seed, "samples": samples}
-        with data_folder(path):
-            made = source_registry.make(
-                name, **{key: value for key, value in context.items() if value is not None}
-            )
-    if isinstance(made, Federation):
-        federation = _own_clients_only(made, name, partition, sizes, clients, samples, seed)
-    else:
-        _check_enough_rows(made, name, clients)
-        federation = deal(
-            made,
-            partition,
-            clients,
-            seed,
-            test_fraction=test_fraction,
-            validation_fraction=validation_fraction,
-            sizes=sizes,
-            samples=samples,
-        )
+        _check_no_columns(str(name), columns)
+        made = _make(str(name), path, clients, samples, seed)
+        if isinstance(made, Federation):
+            federation = _own_clients_only(made, str(name), partition, clients, seed, **wanted)
+        else:
+            _check_enough_rows(made, str(name), clients)
+            federation = deal(made, partition, clients, seed, **cut, **wanted)
     if skew is None:
         return federation
     return skew_registry.make(skew, federation=federation, seed=seed)
@@ -217,18 +216,61 @@ def _folder(name: str, path: str | Path | None) -> Path | None:
     return Path(name) if is_path else None
 
 
-def _open(
-    folder: Path, label: str | None, test_fraction: float, validation_fraction: float, seed: int
-) -> Federation:
+def _open(folder: Path, about_tables: dict[str, Any], cut: dict[str, Any]) -> Federation:
     if not folder.is_dir():
         raise DataError(
             f"there is no folder {str(folder)!r}; give a saved federation or a folder of client files."
         )
+    if about_tables.pop("client_column") is not None:
+        raise ConfigError(
+            f"{str(folder)!r} has one file per client; leave out client_column, or give one file of all rows."
+        )
     if (folder / MANIFEST).exists():
-        return _with_target(Federation.load(folder), folder, label)
-    return Federation.from_folder(
-        folder, label=label, seed=seed, test_fraction=test_fraction, validation_fraction=validation_fraction
-    )
+        return _with_target(Federation.load(folder), folder, about_tables["label"])
+    given = {name: value for name, value in about_tables.items() if value is not None}
+    return Federation.from_folder(folder, **given, **cut)
+
+
+def _load_table(
+    table: Any,
+    partition: str | None,
+    clients: int | None,
+    seed: int,
+    columns: dict[str, Any],
+    cut: dict[str, Any],
+    wanted: dict[str, Any],
+) -> Federation:
+    """The clients that one table names, or its rows dealt by a partition."""
+    given = {name: value for name, value in columns.items() if value is not None}
+    if names_clients(table, columns["client_column"]):
+        made = Federation.from_tables(table, **given, **cut, seed=seed)
+        return _own_clients_only(made, "the table", partition, clients, seed, **wanted)
+    if partition is None:
+        raise ConfigError(
+            "a table has the rows of all clients; say which column names them (client_column), or how to "
+            "deal them (partition)."
+        )
+    whole = Federation.from_tables({"all": table}, **given, test_fraction=0.0)
+    source = Source(whole.train.x, whole.train.y, whole.classes, label_names=whole.label_names)
+    dealt = deal(source, partition, clients, seed, **cut, **wanted)
+    said = "; ".join(part for part in (whole.description, partition) if part)
+    facts: dict[str, Any] = {name: getattr(whole, name) for name in ("columns", "target", "preparation")}
+    return replace(dealt, **facts, description=said)
+
+
+def _check_no_columns(name: str, columns: dict[str, Any]) -> None:
+    given = next((word for word, value in columns.items() if value is not None), None)
+    if given is not None:
+        raise ConfigError(f"{name!r} is not made of tables with columns to choose from; leave out {given}.")
+
+
+def _make(
+    name: str, path: str | Path | None, clients: int | None, samples: int | None, seed: int
+) -> Source | Federation:
+    context = {"clients": clients, "seed": seed, "samples": samples}
+    given = {key: value for key, value in context.items() if value is not None}
+    with data_folder(path):
+        return source_registry.make(name, **given)
 
 
 def _with_target(federation: Federation, folder: Path, label: str | None) -> Federation:
@@ -245,10 +287,10 @@ def _own_clients_only(
     federation: Federation,
     name: str,
     partition: str | None,
-    sizes: Sequence[int] | str | None,
     clients: int | None,
-    samples: int | None,
     seed: int,
+    sizes: Sequence[int] | str | None,
+    samples: int | None,
 ) -> Federation:
     """Data whose clients are fixed: at most, fewer of them."""
     wanted = {

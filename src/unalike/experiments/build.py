@@ -66,7 +66,12 @@ def make_federation(experiment: Experiment) -> Federation:
     loaded = load(
         experiment.data,
         label=experiment.label,
+        client_column=experiment.client_column,
+        drop=experiment.drop,
+        prepare=experiment.prepare,
+        gaps=experiment.gaps,
         partition=experiment.partition,
+        sizes=experiment.sizes,
         clients=experiment.clients or _silos(experiment),
         samples=experiment.samples,
         skew=experiment.skew,

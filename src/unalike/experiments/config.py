@@ -30,11 +30,29 @@ class Experiment(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    data: str = Field("digits", description="Data set, or path of a folder of clients (`unalike list data`).")
+    data: str = Field(
+        "digits",
+        description="Data set (`unalike list data`), folder with one file per client, one .csv or .parquet "
+        "file, or sql:SELECT ....",
+    )
     label: str | None = Field(
         None,
         description="Column to predict, for tables; the one called label, y or target, or the last, when not "
         "given.",
+    )
+    client_column: str | None = Field(
+        None, description="Column that names the client of every row, for one table with all rows."
+    )
+    drop: str | None = Field(None, description="Columns of tables to leave out, such as id,name.")
+    prepare: Literal["auto", "always", "never"] | None = Field(
+        None,
+        description="Whether words of tables are coded and numbers standardised; auto (where there are "
+        "words, dates, gaps or large numbers) when not given.",
+    )
+    gaps: Literal["fill", "drop", "refuse"] | None = Field(
+        None,
+        description="What becomes of missing values in tables: fill them in and mark them, drop the rows, or "
+        "refuse them; fill when not given.",
     )
     partition: str | None = Field(
         None, description="How rows are dealt to clients, such as dirichlet:0.3 (`unalike list partitions`)."
@@ -44,6 +62,11 @@ class Experiment(BaseModel):
         ge=1,
         le=MANY,
         description="Number of clients; where the data have their own, at most that many of them.",
+    )
+    sizes: str | None = Field(
+        None,
+        description="Law of clients' sizes, such as lognormal:1 (`unalike list sizes`), for partitions such "
+        "as dirichlet:0.3 and iid.",
     )
     samples: int | None = Field(None, ge=1, le=MANY, description="Use only that many rows of the data set.")
     skew: str | None = Field(

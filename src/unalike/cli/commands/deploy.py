@@ -316,6 +316,8 @@ def join(
         trusted, own_key = (None, None) if insecure else (certificate, key)
         join_table(table, smallest_cell, server, trusted, own_key, folder, stop, _say)
         return
+    # Means and words of one node are not those of all: nodes take numbers as they are.
+    experiment = experiment.model_copy(update={"prepare": "never"})
     uncut = stream is None and is_uncut(experiment, client)
     given = stream is None or "data" in experiment.model_fields_set
     first = (

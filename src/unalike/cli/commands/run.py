@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from ...core.catalogue import SQL
 from ...core.run_files import UNLEARNING, check_free, check_run
 from ...errors import RunError
 from ...experiments.config import Experiment, make_experiment
@@ -134,7 +135,8 @@ def warnings(run: Run, real: bool) -> Iterator[str]:
 
 def run_folder(experiment: Experiment) -> Path:
     """A folder below runs/ for this experiment."""
-    data = experiment.data.replace(":", "-").replace("/", "-").strip("-.")
+    given = "query" if experiment.data.startswith(SQL) else experiment.data
+    data = given.replace(":", "-").replace("/", "-").strip("-.")
     return free_folder(f"{data}-{experiment.algorithm}-seed{experiment.seed}")
 
 

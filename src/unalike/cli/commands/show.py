@@ -71,10 +71,21 @@ def inspect_data(
     label: str | None = typer.Option(
         None, help="Column to predict, for tables.", show_default="label, y or target, or the last"
     ),
+    client_column: str | None = typer.Option(None, help="Column that names the client of every row."),
+    drop: str | None = typer.Option(None, help="Columns of tables to leave out, such as id,name."),
+    prepare: str | None = typer.Option(
+        None, help="Code words and standardise numbers: auto, always or never.", show_default="auto"
+    ),
+    gaps: str | None = typer.Option(
+        None, help="Missing values in tables: fill, drop or refuse.", show_default="fill"
+    ),
     partition: str | None = typer.Option(
         None, help="How rows are dealt to clients.", show_default="the data's own, or iid"
     ),
     clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
+    sizes: str | None = typer.Option(
+        None, help="Law of clients' sizes, such as lognormal:1.", show_default="the partition's own"
+    ),
     skew: str | None = typer.Option(None, help="Feature skew between clients.", show_default="none"),
     samples: int | None = typer.Option(None, min=1, help="Use only that many rows.", show_default="all"),
     seed: int = typer.Option(0, min=0, help="Same seed, same partition."),
@@ -93,7 +104,12 @@ def inspect_data(
     experiment = experiment_of(
         data=data,
         label=label,
+        client_column=client_column,
+        drop=drop,
+        prepare=prepare,
+        gaps=gaps,
         partition=partition,
+        sizes=sizes,
         clients=clients,
         skew=skew,
         samples=samples,
@@ -116,9 +132,13 @@ def inspect_data(
         places = write_similarity(found, federation, drawn, page)
         facts["similarity"] = {**found.as_dict(), **places} if json else {**_likeness(found), **places}
     if json:
+        prepared = None if federation.preparation is None else federation.preparation.as_dict()
+        facts["preparation"] = prepared
         print_json({**facts, "labels": federation.label_counts().tolist() if federation.classes else None})
         return
     show_summary(facts, f"{data}: {len(federation)} clients")
+    if federation.preparation is not None:
+        show_rows(federation.preparation.explain(), "columns, from the training rows of all clients")
     if found is not None:
         from .advise_heterogeneity import show_similarity
 

@@ -120,6 +120,18 @@ def agree_target(targets: Mapping[str, str | None]) -> str | None:
     return None if first is None else known[first]
 
 
+def same_kind(targets: Mapping[str, Array | Words]) -> dict[str, Array | Words]:
+    """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere.
+
+    >>> same_kind({"a": np.array([1, 2]), "b": np.array([0.5])})
+    {'a': array([1., 2.]), 'b': array([0.5])}
+    """
+    kinds = {"words" if isinstance(y, Words) else y.dtype.kind for y in targets.values()}
+    if "f" not in kinds or not kinds <= set("iuf"):
+        return dict(targets)
+    return {name: np.asarray(y, np.float64) for name, y in targets.items()}
+
+
 def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Array:
     """Features whose columns are called `names` in the order of the `wanted` names.
 

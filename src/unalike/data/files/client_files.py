@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Array
 from ..validation import check_names
-from .agreement import Words, agree_columns, order_columns, spell
+from .agreement import Words, agree_columns, order_columns, same_kind, spell
 from .array_files import npz_names, read_npz
 from .csv_tables import csv_header, read_csv
 from .parquet_tables import parquet_header, read_parquet
@@ -32,18 +32,33 @@ OTHER_DATA = frozenset(
 """Files that somebody may take for clients although they are not read."""
 
 
-class Rows(NamedTuple):
-    """One client's features, target, and the names of its columns where they have any."""
+Features = Mapping[str, Array]
+"""The columns of a table by name: numbers, in which a gap is NaN, or words, in which a gap is empty."""
 
-    x: Array
+
+class Rows(NamedTuple):
+    """One client's features, an array or named columns, and its target."""
+
+    x: Array | Features
     y: Array | Words
     columns: tuple[str, ...] | None
+    """The names of the features, where they have any."""
+
+    def named(self) -> Features:
+        """The features as named columns."""
+        if not isinstance(self.x, np.ndarray):
+            return self.x
+        return dict(zip(self.columns or (), np.asarray(self.x, np.float64).T, strict=True))
+
+    def numbers(self, client: str) -> Array:
+        """The features as one array; a `DataError` where some are words."""
+        return self.x if isinstance(self.x, np.ndarray) else stack_numbers(client, self.x)
 
 
 class Folder(NamedTuple):
     """All clients, with the names that they agree on, and in words how they were read."""
 
-    clients: dict[str, tuple[Array, Array | Words]]
+    clients: dict[str, Rows]
     columns: tuple[str, ...] | None
     target: str | None
     said: str
@@ -77,7 +92,8 @@ def read_folder(folder: Path, label: str | None = None) -> Folder:
     target = choose_target(headers, label)
     rows = {path.stem: read_client(path, headers.get(path), target or label) for path in paths}
     columns = agree_columns({name: mine.columns for name, mine in rows.items()})
-    clients = _same_kind({name: (_ordered(mine, columns), mine.y) for name, mine in rows.items()})
+    targets = same_kind({name: mine.y for name, mine in rows.items()})
+    clients = {name: _ordered(mine, columns)._replace(y=targets[name]) for name, mine in rows.items()}
     said = [*_say_target(target, label, clients), *_say_unread(unread_paths(folder))]
     groups = None if flat else tuple(path.parent.name for path in paths)
     return Folder(clients, columns, target, "; ".join(said), groups)
@@ -88,7 +104,7 @@ def choose_target(headers: Mapping[Path, Sequence[str]], label: str | None) -> s
     if not headers:
         return None
     first = next(iter(headers.values()))
-    wanted = spell(label) if label is not None else _likely(first)
+    wanted = spell(label) if label is not None else likely_target(first)
     for path, header in headers.items():
         if header and wanted not in header:
             raise DataError(
@@ -152,31 +168,38 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _likely(header: Sequence[str]) -> str:
+def likely_target(header: Sequence[str]) -> str:
     """The column that is called like a label, in whatever capitals, or the last one."""
     lower = [name.casefold() for name in header]
     return next((header[lower.index(name)] for name in LABEL_NAMES if name in lower), header[-1])
 
 
-def _ordered(rows: Rows, wanted: tuple[str, ...] | None) -> Array:
-    return rows.x if rows.columns is None or wanted is None else order_columns(rows.x, rows.columns, wanted)
+def stack_numbers(client: str, columns: Features) -> Array:
+    """Named columns as one array; a `DataError` where some are words."""
+    for name, column in columns.items():
+        if column.dtype != np.float64:
+            raise DataError(
+                f"client {client!r}: column {name!r} is not made of numbers, and without preparation only "
+                "numbers are taken."
+            )
+    return np.stack(list(columns.values()), axis=1)
 
 
-def _same_kind(clients: dict[str, tuple[Array, Array | Words]]) -> dict[str, tuple[Array, Array | Words]]:
-    """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere."""
-    kinds = {"words" if isinstance(y, Words) else y.dtype.kind for _, y in clients.values()}
-    if "f" not in kinds or not kinds <= set("iuf"):
-        return clients
-    return {name: (x, np.asarray(y, np.float64)) for name, (x, y) in clients.items()}
+def _ordered(rows: Rows, wanted: tuple[str, ...] | None) -> Rows:
+    if rows.columns is None or wanted is None:
+        return rows
+    if isinstance(rows.x, np.ndarray):
+        return rows._replace(x=order_columns(rows.x, rows.columns, wanted), columns=wanted)
+    mine = {spell(name): column for name, column in rows.x.items()}
+    return rows._replace(x={name: mine[name] for name in wanted}, columns=wanted)
 
 
-def _say_target(
-    target: str | None, label: str | None, clients: Mapping[str, tuple[Array, Array | Words]]
-) -> list[str]:
+def _say_target(target: str | None, label: str | None, clients: Mapping[str, Rows]) -> list[str]:
     """What is predicted and why."""
     if target is None:
         return []
-    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for _, y in clients.values())
+    targets = [rows.y for rows in clients.values()]
+    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for y in targets)
     kind = "a regression" if regression else "classes"
     if label is not None:
         return [f"target {target!r}, {kind}"]

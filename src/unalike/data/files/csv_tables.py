@@ -18,7 +18,7 @@ from ...core.plain_files import check_plain_file
 from ...errors import DataError
 from ...typing import Array
 from .agreement import Words
-from .table_columns import numbers_of, targets_of
+from .table_columns import numbers_of, targets_of, words_of
 
 _TOGETHER = 4096  # rows of text in memory at once
 _LONGEST_LINE = 1 << 26
@@ -30,31 +30,53 @@ def csv_header(path: Path) -> list[str]:
         return next(rows, [])
 
 
-def read_csv(path: Path, header: Sequence[str], target: int) -> tuple[Array, Array | Words]:
-    """Features and target, which is the column in place `target` of the header."""
-    names = [name for place, name in enumerate(header) if place != target]
-    features, words, known = [], list[str](), dict[str, str]()
-    with _rows(path) as rows:
-        next(rows, None)
-        while together := list(itertools.islice(rows, _TOGETHER)):
-            columns = _columns(path, together, len(header))
-            words += [known.setdefault(word, word) for word in columns.pop(target)]
-            numbers = [numbers_of(path, name, c) for name, c in zip(names, columns, strict=True)]
-            features.append(np.stack(numbers, axis=1))
-    if not words:
+def read_csv(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
+    """Features by name, numbers or words, and target, which is the column in place `target` of the header.
+
+    Columns of words are read in a second pass, so that numbers are never kept as text.
+    """
+    numbers: dict[int, list[Array]] = {place: [] for place in range(len(header)) if place != target}
+    labels, known = list[str](), dict[str, str]()
+    for columns in _chunks(path, len(header)):
+        labels += [known.setdefault(word, word) for word in columns[target]]
+        for place in list(numbers):
+            found = numbers_of(columns[place])
+            if found is None:
+                del numbers[place]
+            else:
+                numbers[place].append(found)
+    if not labels:
         raise DataError(f"client {path.stem!r}: {path.name} needs a header and at least one row.")
-    return np.concatenate(features), targets_of(path.stem, words)
+    worded = [place for place in range(len(header)) if place != target and place not in numbers]
+    words = dict(zip(worded, _words(path, len(header), worded), strict=True))
+    features = {
+        header[place]: np.concatenate(numbers[place]) if place in numbers else words_of(words[place])
+        for place in range(len(header))
+        if place != target
+    }
+    return features, targets_of(path.stem, labels)
 
 
 def csv_columns(path: Path, header: Sequence[str]) -> list[list[str]]:
     """All columns as text; a word that comes often is kept once."""
-    found, known = [list[str]() for _ in header], dict[str, str]()
+    return _words(path, len(header), range(len(header)))
+
+
+def _words(path: Path, width: int, places: Sequence[int]) -> list[list[str]]:
+    """Some columns as text."""
+    found, known = [list[str]() for _ in places], dict[str, str]()
+    for columns in _chunks(path, width) if places else ():
+        for column, place in zip(found, places, strict=True):
+            column += [known.setdefault(word, word) for word in columns[place]]
+    return found
+
+
+def _chunks(path: Path, width: int) -> Iterator[list[tuple[str, ...]]]:
+    """All columns, a few thousand rows at a time."""
     with _rows(path) as rows:
         next(rows, None)
         while together := list(itertools.islice(rows, _TOGETHER)):
-            for column, more in zip(found, _columns(path, together, len(header)), strict=True):
-                column += [known.setdefault(word, word) for word in more]
-    return found
+            yield _columns(path, together, width)
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from ...core.extras import import_extra
 from ...core.plain_files import check_plain_file, check_unfolded
 from ...errors import DataError
 from ...typing import Array, Float64s, Int64s
+from ..dates import days_of_moments
 from .agreement import Words
-from .table_columns import numbers_of, targets_of
+from .table_columns import numbers_of, targets_of, words_of
 
 _WORDS = ("string", "large_string")
 
@@ -28,30 +29,40 @@ def parquet_header(path: Path) -> list[str]:
     return list(_open(path).schema_arrow.names)
 
 
-def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[Array, Array | Words]:
-    """Features and target, which is the column in place `target` of the header."""
+def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
+    """Features by name, numbers or words, and target, which is the column in place `target` of the header."""
     file = _open(path)
     if not file.metadata.num_rows:
         raise DataError(f"client {path.stem!r}: {path.name} needs at least one row.")
     _check_types(path, file.schema_arrow)
     columns = file.read().columns
-    x = [_numbers(path, header[i], column) for i, column in enumerate(columns) if i != target]
-    return np.stack(x, axis=1), _targets(path, columns[target])
+    x = {header[i]: _feature(column) for i, column in enumerate(columns) if i != target}
+    return x, _targets(path, columns[target])
 
 
 def parquet_columns(path: Path, header: Sequence[str]) -> list[Array | list[str]]:
     """All columns: numbers as they are, a gap being NaN, and words as text, a gap being empty."""
     file = _open(path)
     _check_types(path, file.schema_arrow)
-    return [_values(path, name, column) for name, column in zip(header, file.read().columns, strict=True)]
+    return [_values(column) for column in file.read().columns]
 
 
-def _values(path: Path, name: str, column: Any) -> Array | list[str]:
+def _values(column: Any) -> Array | list[str]:
     coded = _coded(column)
     if coded is None:
-        return _numbers(path, name, column)
+        return _numbers(column)
     words, codes = coded
     return [words[code] for code in codes]
+
+
+def _feature(column: Any) -> Array:
+    """Numbers where all of it is numbers, words otherwise."""
+    coded = _coded(column)
+    if coded is None:
+        return _numbers(column)
+    words, codes = coded
+    numbers = numbers_of(words)
+    return (words_of(words) if numbers is None else numbers)[codes]
 
 
 def _open(path: Path) -> Any:
@@ -70,22 +81,31 @@ def _open(path: Path) -> Any:
 def _check_types(path: Path, schema: Any) -> None:
     from pyarrow import types
 
-    allowed = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
+    allowed = (
+        *(types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string),
+        *(types.is_timestamp, types.is_date),
+    )
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         if not any(allows(kind) for allows in allowed):
             raise DataError(
                 f"client {path.stem!r}: column {field.name!r} of {path.name} has type {kind}; give numbers, "
-                "or words for the target."
+                "words or dates."
             )
 
 
-def _numbers(path: Path, name: str, column: Any) -> Float64s:
-    coded = _coded(column)
-    if coded is None:
-        return np.asarray(column.to_numpy(), np.float64)
-    words, codes = coded
-    return numbers_of(path, name, words)[codes]
+def _numbers(column: Any) -> Float64s:
+    """Numbers as they are, dates as days since 1970."""
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind == "M" or _is_date(column.type):
+        return days_of_moments(values.astype("datetime64[us]"))
+    return np.asarray(values, np.float64)
+
+
+def _is_date(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_date(kind))
 
 
 def _targets(path: Path, column: Any) -> Array | Words:

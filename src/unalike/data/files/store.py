@@ -19,6 +19,7 @@ from ...core.plain_files import check_plain_file
 from ...errors import DataError
 from ...typing import Array
 from ..federation import Federation, Split
+from ..preparation import Preparation
 from ..splitting import PARTS
 from ..validation import validate
 from .array_files import read_npy
@@ -36,6 +37,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "target": (str, NoneType),
     "importance": (bool, NoneType),
     "groups": (list, NoneType),
+    "preparation": (dict, NoneType),
 }
 
 
@@ -59,6 +61,7 @@ def save_federation(federation: Federation, folder: Path) -> Path:
         "columns": federation.columns,
         "target": federation.target,
         "groups": federation.groups,
+        "preparation": None if federation.preparation is None else federation.preparation.as_dict(),
     }
     _replace(folder / MANIFEST, json.dumps(manifest).encode())
     return folder
@@ -80,6 +83,7 @@ def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Fede
         columns=_names(manifest, "columns"),
         target=manifest.get("target"),
         groups=_names(manifest, "groups"),
+        preparation=_preparation(manifest),
     )
     return validate(federation) if check else federation
 
@@ -118,6 +122,11 @@ def _names(manifest: dict[str, Any], key: str) -> tuple[str, ...] | None:
     """Names that a manifest may have; folders saved by an older version do not know all of them."""
     names = manifest.get(key)
     return None if names is None else tuple(names)
+
+
+def _preparation(manifest: dict[str, Any]) -> Preparation | None:
+    document = manifest.get("preparation")
+    return None if document is None else Preparation.of(document)
 
 
 def _read_split(folder: Path, part: str, mmap: bool) -> Split:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DataError, UnalikeError
 from ...typing import Array, Float64s
-from .agreement import Words, code_words
+from .agreement import LONGEST_LABEL, Words, code_words
 
 _KINDS: tuple[Callable[[str], int | float], ...]
 
@@ -40,14 +40,30 @@ def in_short(error: Exception) -> str:
     return first[:200] or type(error).__name__
 
 
-def numbers_of(path: Path, name: str, words: Sequence[str]) -> Float64s:
-    """The numbers of one column; an empty field is a missing number."""
+MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
+"""Words that stand for nothing, whatever their capitals."""
+
+
+def is_gap(word: str) -> bool:
+    """Whether a field of a table stands for nothing.
+
+    >>> is_gap(" NA"), is_gap("0")
+    (True, False)
+    """
+    return word.strip().lower() in MISSING
+
+
+def numbers_of(words: Sequence[str]) -> Float64s | None:
+    """The numbers of one column, a gap being NaN; None where something in it is not a number."""
     try:
-        return np.array([float(word) if word.strip() else np.nan for word in words])
+        return np.array([np.nan if is_gap(word) else float(word) for word in words])
     except ValueError:
-        raise DataError(
-            f"client {path.stem!r}: column {name!r} of {path.name} is not made of numbers."
-        ) from None
+        return None
+
+
+def words_of(words: Sequence[str]) -> Array:
+    """The words of one column, a gap being empty; longer ones than any class has are cut, to be refused."""
+    return np.array(["" if is_gap(word) else word.strip()[: LONGEST_LABEL + 1] for word in words], dtype=str)
 
 
 def targets_of(client: str, words: Sequence[str]) -> Array | Words:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...typing import Array
 from ..federation import Federation
 from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
 from ..files.table_columns import reading
+from ..foreign import is_missing
 from .table import Table, Tables
 
 
@@ -36,8 +38,13 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
         return _of_path(Path(data), client_column)
     if client_column is not None:
         return split_by(_one_table(data), client_column)
-    if isinstance(data, Mapping) and data and all(_is_table(value) for value in data.values()):
-        return check_tables({str(name): _one_table(value) for name, value in data.items()})
+    return check_tables({str(name): _one_table(value) for name, value in tables_in(data).items()})
+
+
+def tables_in(data: Any) -> Mapping[str, Any]:
+    """The tables of a mapping, by client; refused where it is none."""
+    if isinstance(data, Mapping) and data and all(is_table(value) for value in data.values()):
+        return data
     raise DataError(
         "tables are a mapping of client names to tables, a folder with one file per client, or one table "
         "with a client column (client_column='...')."
@@ -46,7 +53,14 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
 
 def read_table(path: str | Path) -> Table:
     """One CSV or Parquet file as a table."""
-    path = Path(path)
+    table = Table.of(read_columns(Path(path)))
+    if not len(table):
+        raise DataError(f"{Path(path).name} has no rows below its header.")
+    return table
+
+
+def read_columns(path: Path) -> dict[str, Any]:
+    """The columns of a CSV or Parquet file by name, text or numbers as they are there."""
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}.")
     if path.suffix.lower() not in (".csv", ".parquet"):
@@ -54,21 +68,38 @@ def read_table(path: str | Path) -> Table:
     header = read_header(path)
     with reading(path):
         columns = (parquet_columns if path.suffix.lower() == ".parquet" else csv_columns)(path, header)
-    table = Table.of(dict(zip(header, columns, strict=True)))
-    if not len(table):
-        raise DataError(f"{path.name} has no rows below its header.")
-    return table
+    return dict(zip(header, columns, strict=True))
 
 
 def split_by(table: Table, column: str) -> Tables:
     """One table per value of a column, which is left out of them."""
-    owners = table[column]
-    if table.missing(column).any():
-        raise DataError(f"column {column!r} does not say for every row whose it is.")
-    words = [f"{value:g}" for value in owners] if owners.dtype == np.float64 else owners.tolist()
-    names, place = np.unique(np.array(words), return_inverse=True)
-    rest = table.only(name for name in table.names if name != column)
-    return check_tables({str(name): rest.rows(place == i) for i, name in enumerate(names)})
+    parts = split_columns(table.columns, column)
+    return check_tables({name: Table(columns) for name, columns in parts.items()})
+
+
+def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, dict[str, Array]]:
+    """One set of columns per value of a column, which is left out of them.
+
+    >>> found = split_columns({"site": ["b", "a"], "age": [50, 60]}, "site")
+    >>> {name: mine["age"].tolist() for name, mine in found.items()}
+    {'a': [60], 'b': [50]}
+    """
+    if client_column not in columns:
+        raise DataError(f"there is no column {client_column!r}; the columns are {', '.join(columns)}.")
+    given = np.asarray(columns[client_column]).tolist()
+    owners = ["" if is_missing(owner) else _name(owner) for owner in given]
+    if "" in owners:
+        row = owners.index("") + 1
+        raise DataError(f"column {client_column!r} does not say whose row {row} is.")
+    names, places = np.unique(np.array(owners), return_inverse=True)
+    rest = {name: np.asarray(values) for name, values in columns.items() if name != client_column}
+    return {
+        str(name): {key: values[places == i] for key, values in rest.items()} for i, name in enumerate(names)
+    }
+
+
+def _name(owner: Any) -> str:
+    return f"{owner:g}" if isinstance(owner, float) else str(owner).strip()
 
 
 def check_tables(tables: Tables) -> Tables:
@@ -109,17 +140,23 @@ def _of_federation(federation: Federation) -> Tables:
     return check_tables(tables)
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Table | Mapping) or hasattr(value, "columns")
+def is_table(value: Any) -> bool:
+    """Whether it has named columns: a mapping, or a table of another library."""
+    return isinstance(value, Table | Mapping) or hasattr(value, "columns") or hasattr(value, "to_pandas")
 
 
 def _one_table(value: Any) -> Table:
+    return value if isinstance(value, Table) else Table.of(columns_of(value))
+
+
+def columns_of(value: Any) -> Mapping[str, Any]:
+    """The columns of a table of another library, or of a mapping, by name."""
     if isinstance(value, Table):
-        return value
+        return value.columns
     if isinstance(value, Mapping):
-        return Table.of(value)
+        return value
     if hasattr(value, "to_pandas"):  # what is not pandas itself, such as Polars or Hugging Face data sets
         value = value.to_pandas()
     if hasattr(value, "columns"):
-        return Table.of({str(name): value[name].to_numpy() for name in value.columns})
+        return {str(name): value[name].to_numpy() for name in value.columns}
     raise DataError(f"a {type(value).__name__} is not a table; give a data frame or a mapping of columns.")

@@ -14,10 +14,10 @@ import numpy as np
 
 from ...errors import DataError, unknown
 from ...typing import Array
+from ..dates import days_of_moments
+from ..files.table_columns import is_gap
 
 Kind = Literal["numbers", "words", "empty"]
-MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
-"""Words that stand for nothing, whatever their capitals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,8 @@ def column_of(values: Iterable[Any]) -> Array:
         raise DataError("a column is a list of values, one for each row.")
     if given.dtype.kind in "fiub":
         return given.astype(np.float64)
+    if given.dtype.kind == "M":
+        return days_of_moments(given)
     words = ["" if _is_missing(value) else str(value).strip() for value in given.tolist()]
     try:
         return np.array([float(word) if word else np.nan for word in words], np.float64)
@@ -101,4 +103,4 @@ def column_of(values: Iterable[Any]) -> Array:
 def _is_missing(value: Any) -> bool:
     if value is None or value != value:  # NaN is the one value that is not itself
         return True
-    return isinstance(value, str) and value.strip().lower() in MISSING
+    return isinstance(value, str) and is_gap(value)

@@ -27,7 +27,7 @@ def read_arrival(
     target = None if header is None else choose_target({path: header}, label)
     rows = read_client(path, header, target or label)
     made = Federation.from_clients(
-        {path.stem: (rows.x, rows.y)},
+        {path.stem: (rows.numbers(path.stem), rows.y)},
         test_fraction=test_fraction,
         validation_fraction=validation_fraction,
         seed=seed,

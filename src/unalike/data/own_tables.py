@@ -1,0 +1,132 @@
+"""Which tables do people bring, and whose rows are they?  (Folders, files, data frames, data sets.)
+
+Objects of other libraries are known by what they can do (`to_pandas`, `load_partition`), so that none of
+these libraries is needed here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.catalogue import SQL, TABLES
+from ..errors import ConfigError, DataError
+from ..typing import Array
+from .federation import Federation
+from .files.agreement import Words, same_kind, spell
+from .files.client_files import Rows, likely_target, read_folder
+from .files.table_columns import targets_of
+from .foreign import is_missing
+from .table_clients import ClientTable, federation_of, how_to_prepare
+from .tables.read_tables import columns_of, is_table, read_columns, split_columns, tables_in
+from .tables.sql import read_sql
+from .tables.table import Table
+
+Columns = Mapping[str, Any]
+"""The values of every column, by its name."""
+
+
+def federation_of_folder(
+    folder: Path, label: str | None = None, how: Mapping[str, Any] | None = None, **cut: Any
+) -> Federation:
+    """The federation of a folder with one file per client; see :meth:`Federation.from_folder`."""
+    read = read_folder(folder, label)
+    prepared = how_to_prepare(how or {})
+    if any(not isinstance(rows.x, np.ndarray) for rows in read.clients.values()):
+        clients = {name: ClientTable(Table(rows.named()), rows.y) for name, rows in read.clients.items()}
+        made = federation_of(clients, prepared, **cut)
+    else:
+        _check_arrays(folder, prepared.drop)
+        made = replace(Federation.from_clients(_pairs(read.clients), **cut), columns=read.columns)
+    said = "; ".join(part for part in (read.said, made.description) if part)
+    return replace(made, target=read.target, description=said, groups=read.groups)
+
+
+def federation_of_tables(
+    data: Any,
+    label: str | None = None,
+    client_column: str | None = None,
+    how: Mapping[str, Any] | None = None,
+    **cut: Any,
+) -> Federation:
+    """The federation of tables that people bring; see :meth:`Federation.from_tables`."""
+    prepared, tables = how_to_prepare(how or {}), _by_client(data, client_column)
+    first = [spell(name) for name in next(iter(tables.values()))]
+    target = likely_target(first) if label is None else spell(label)
+    clients = {name: _client(name, columns, target) for name, columns in tables.items()}
+    targets = same_kind({name: client.y for name, client in clients.items()})
+    alike = {name: client._replace(y=targets[name]) for name, client in clients.items()}
+    made = federation_of(alike, prepared, **cut)
+    chosen = "" if label is not None else f"target {target!r} (label=COLUMN chooses another); "
+    return replace(made, target=target, description=f"{chosen}{made.description}".rstrip("; "))
+
+
+def table_of(name: Any) -> Any | None:
+    """The one table that a name stands for, or None where it is the name of something else."""
+    if not isinstance(name, str | os.PathLike):
+        return name if hasattr(name, "load_partition") or is_table(name) else None
+    words = os.fspath(name)
+    if words.startswith(SQL):
+        return read_sql(words.removeprefix(SQL))
+    is_file = Path(words).suffix.lower() in TABLES and not Path(words).is_dir()
+    return read_columns(Path(words)) if is_file else None
+
+
+def names_clients(table: Any, client_column: str | None) -> bool:
+    """Whether it is known whose the rows of a table are."""
+    several = isinstance(table, Mapping) and all(is_table(mine) for mine in table.values())
+    return client_column is not None or several or hasattr(table, "load_partition")
+
+
+def _by_client(data: Any, client_column: str | None) -> Mapping[str, Columns]:
+    """Every client's columns."""
+    if hasattr(data, "load_partition"):
+        return {str(i): columns_of(data.load_partition(i)) for i in range(int(data.num_partitions))}
+    if isinstance(data, str | Path) and client_column is None:
+        raise ConfigError(f"{str(data)!r} has the rows of all clients; say which column names them.")
+    one = read_columns(Path(data)) if isinstance(data, str | Path) else data
+    if client_column is None:
+        return {str(name): columns_of(table) for name, table in tables_in(one).items()}
+    return split_columns(columns_of(one), client_column)
+
+
+def target_values(client: str, values: Any) -> Array | Words:
+    """Whole numbers and words are classes, other numbers the targets of a regression.
+
+    >>> target_values("a", [1, 0, 1]), target_values("a", np.array([0.5, 1.0]))
+    (array([1, 0, 1]), array([0.5, 1. ]))
+    """
+    given = np.asarray(values)
+    missing = np.array([is_missing(value) or value == "" for value in given.tolist()])
+    if missing.any():
+        row = int(np.argmax(missing)) + 1
+        raise DataError(f"client {client!r} has an empty label in row {row}; fill it in or drop the row.")
+    if given.dtype.kind in "iuf":
+        return given
+    if given.dtype.kind == "b":
+        return given.astype(np.int64)
+    return targets_of(client, [str(value).strip() for value in given.tolist()])
+
+
+def _client(name: str, columns: Columns, target: str) -> ClientTable:
+    spelled = {spell(str(column)): values for column, values in columns.items()}
+    if target not in spelled:
+        raise DataError(f"client {name!r} has no column {target!r}; it has {', '.join(spelled)}.")
+    features = {column: values for column, values in spelled.items() if column != target}
+    if not features:
+        raise DataError(f"client {name!r} has a target but no feature columns.")
+    return ClientTable(Table.of(features), target_values(name, spelled[target]))
+
+
+def _pairs(clients: Mapping[str, Rows]) -> dict[str, Any]:
+    return {name: (rows.x, rows.y) for name, rows in clients.items()}
+
+
+def _check_arrays(folder: Path, drop: tuple[str, ...]) -> None:
+    if drop:
+        raise ConfigError(f"{str(folder)!r} holds arrays, not tables; there is no column to drop.")

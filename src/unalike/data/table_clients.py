@@ -1,0 +1,171 @@
+"""How do clients' tables become a federation?  (Target, cut, preparation fitted on training rows.)
+
+Each client's rows are cut first; what columns become is then decided from facts of training rows alone, which
+clients tell without showing rows, and all rows are prepared in that one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from ..errors import DataError, unknown
+from ..typing import Array
+from .federation import Federation
+from .files.agreement import Words, agree_columns, spell
+from .files.client_files import stack_numbers
+from .preparation import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
+from .splitting import PARTS, assign_parts
+from .tables.table import Table
+
+Prepare = Literal["auto", "always", "never"]
+Gaps = Literal["fill", "drop", "refuse"]
+_CHOICES = {"prepare": get_args(Prepare), "gaps": get_args(Gaps)}
+
+
+class ClientTable(NamedTuple):
+    """One client's features as a table, and its targets."""
+
+    features: Table
+    y: Array | Words
+
+
+class HowToPrepare(NamedTuple):
+    """What a person says of preparation."""
+
+    drop: tuple[str, ...] = ()
+    """Columns to leave out."""
+    prepare: Prepare = "auto"
+    """Whether words are coded and numbers standardised; `auto`: where there are words, dates, gaps or large
+    numbers."""
+    gaps: Gaps = "fill"
+    """Rows with gaps are filled in (and marked), dropped, or refused."""
+
+
+def federation_of(
+    clients: Mapping[str, ClientTable],
+    how: HowToPrepare = HowToPrepare(),
+    *,
+    test_fraction: float = 0.2,
+    validation_fraction: float = 0.0,
+    classes: int | None = None,
+    seed: int = 0,
+) -> Federation:
+    """The federation of these tables, prepared as asked; its description says what was done."""
+    tables = _without(_in_one_order(clients), how.drop)
+    tables, said = _without_gaps(tables, how.gaps)
+    parts = _cut(tables, test_fraction, validation_fraction, seed)
+    facts = {name: _facts(name, table, parts[name]) for name, (table, _) in tables.items()}
+    preparation = _preparation(facts, how.prepare)
+    features = {name: _features(name, table, preparation) for name, (table, _) in tables.items()}
+    given = {name: _parts(features[name], y, parts[name]) for name, (_, y) in tables.items()}
+    federation = Federation.from_clients(given, classes=classes, seed=seed)
+    names = preparation.names if preparation else next(iter(tables.values())).features.names
+    said += [] if preparation is None else [_say(facts, preparation)]
+    return replace(federation, columns=tuple(names), preparation=preparation, description="; ".join(said))
+
+
+def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
+    """What a person says of preparation, checked.
+
+    >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
+    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop')
+    """
+    for name in given:
+        if name not in HowToPrepare._fields:
+            raise unknown("way to prepare tables", name, HowToPrepare._fields)
+    for name, allowed in _CHOICES.items():
+        if name in given and given[name] not in allowed:
+            raise unknown(name, str(given[name]), allowed)
+    drop = given.get("drop") or ()
+    names = drop.split(",") if isinstance(drop, str) else drop
+    return HowToPrepare(**{**given, "drop": tuple(spell(str(name)) for name in names)})
+
+
+def _in_one_order(clients: Mapping[str, ClientTable]) -> dict[str, ClientTable]:
+    columns = agree_columns({name: client.features.names for name, client in clients.items()}) or ()
+    return {name: ClientTable(c.features.only(columns), c.y) for name, c in clients.items()}
+
+
+def _without(clients: Mapping[str, ClientTable], drop: Sequence[str]) -> dict[str, ClientTable]:
+    names = next(iter(clients.values())).features.names
+    for name in drop:
+        if name not in names:
+            raise unknown("column to drop", name, names)
+    kept = [name for name in names if name not in drop]
+    if not kept:
+        raise DataError("no feature columns are left.")
+    return {name: ClientTable(c.features.only(kept), c.y) for name, c in clients.items()}
+
+
+def _without_gaps(clients: dict[str, ClientTable], gaps: Gaps) -> tuple[dict[str, ClientTable], list[str]]:
+    """The tables without rows that have gaps, where these are dropped, and how many were."""
+    if gaps == "fill":
+        return clients, []
+    answer, dropped = {}, {}
+    for name, (table, y) in clients.items():
+        holes = {column: table.missing(column) for column in table.names}
+        some = np.logical_or.reduce(list(holes.values()))
+        if gaps == "refuse" and some.any():
+            column = next(column for column, missing in holes.items() if missing.any())
+            raise DataError(
+                f"client {name!r} has {int(some.sum()):,} rows with gaps, such as row "
+                f"{int(np.argmax(holes[column])) + 1} in column {column!r}; let them be filled in "
+                "(--gaps fill) or dropped (--gaps drop)."
+            )
+        if some.all():
+            raise DataError(f"client {name!r} has a gap in every row; fill them in with --gaps fill.")
+        dropped[name] = int(some.sum())
+        answer[name] = ClientTable(table.rows(~some), _some(y, ~some))
+    count = sum(dropped.values())
+    who = ", ".join(f"{name} {n:,}" for name, n in dropped.items() if n)
+    return answer, [f"dropped {count:,} rows with gaps ({who})"] if count else []
+
+
+def _some(y: Array | Words, rows: Array) -> Array | Words:
+    return Words(y.names, y.codes[rows]) if isinstance(y, Words) else y[rows]
+
+
+def _cut(
+    clients: Mapping[str, ClientTable], test_fraction: float, validation_fraction: float, seed: int
+) -> dict[str, Array]:
+    """The part of every row, by client: those that the same rows as arrays would have."""
+    sizes = [len(client.features) for client in clients.values()]
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    parts = assign_parts(owners, len(sizes), test_fraction, validation_fraction, seed)
+    return dict(zip(clients, np.split(parts, np.cumsum(sizes)[:-1]), strict=True))
+
+
+def _parts(x: Array, y: Array | Words, parts: Array) -> dict[str, tuple[Array, Array | Words]]:
+    chosen = {part: parts == number for number, part in enumerate(PARTS)}
+    return {part: (x[rows], _some(y, rows)) for part, rows in chosen.items() if rows.any() or part == "train"}
+
+
+def _facts(client: str, table: Table, parts: Array) -> dict[str, ColumnFacts]:
+    try:
+        return facts_of(table.rows(parts == PARTS.index("train")))
+    except DataError as error:
+        raise DataError(f"client {client!r}: {error}") from None
+
+
+def _preparation(facts: dict[str, dict[str, ColumnFacts]], prepare: Prepare) -> Preparation | None:
+    if prepare == "never" or (prepare == "auto" and not needs_preparation(facts)):
+        return None
+    return fit_preparation(facts)
+
+
+def _features(client: str, table: Table, preparation: Preparation | None) -> Array:
+    return stack_numbers(client, table.columns) if preparation is None else preparation.apply(table)
+
+
+def _say(facts: Mapping[str, Mapping[str, ColumnFacts]], preparation: Preparation) -> str:
+    kinds = [column.kind for column in next(iter(facts.values())).values()]
+    gaps = sum(column.gaps for client in facts.values() for column in client.values())
+    words = [column.name for column in preparation.columns if hasattr(column, "words")]
+    said = [f"{len(kinds)} columns became {len(preparation.names)} features"]
+    said += [f"words: {', '.join(words[:5])}"] if words else []
+    said += [f"{gaps:,} gaps filled in"] if gaps else []
+    return ", ".join(said)

@@ -1,0 +1,148 @@
+"""Tables as people have them become the same federation, whatever form they come in."""
+
+import numpy as np
+import pytest
+
+from unalike.data import Federation, load
+from unalike.errors import ConfigError, DataError, UnalikeError
+
+pandas = pytest.importorskip("pandas")
+
+ROWS = {
+    "site": ["a"] * 6 + ["b"] * 5,
+    "age": [61, 58, None, 41, 70, 33, 50, 49, 62, None, 38],
+    "sex": ["f", "m", "f", "", "m", "m", "f", "f", "m", "m", "f"],
+    "seen": [f"2024-0{1 + i % 9}-01" for i in range(11)],
+    "ill": ["yes", "no"] * 5 + ["none"],
+}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return pandas.DataFrame(ROWS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, frame):
+    place = tmp_path_factory.mktemp("sites")
+    for name, rows in frame.groupby("site"):
+        rows.drop(columns="site").to_csv(place / f"{name}.csv", index=False)
+    return place
+
+
+def same(one, other):
+    assert (one.names, one.columns, one.label_names, one.target, one.preparation) == (
+        *(other.names, other.columns, other.label_names, other.target, other.preparation),
+    )
+    for part in ("train", "test"):
+        mine, theirs = getattr(one, part), getattr(other, part)
+        np.testing.assert_array_equal(mine.x, theirs.x)
+        np.testing.assert_array_equal(mine.y, theirs.y)
+
+
+class Partitioned:
+    """As Flower's data sets are."""
+
+    num_partitions = 2
+
+    def __init__(self, frame):
+        self.parts = [rows.drop(columns="site") for _, rows in frame.groupby("site")]
+
+    def load_partition(self, i):
+        return Convertible(self.parts[i])
+
+
+class Convertible:
+    """As Hugging Face's data sets are."""
+
+    def __init__(self, frame):
+        self.to_pandas = lambda: frame
+
+
+def test_one_table_files_frames_and_queries_are_the_same_clients(tmp_path, frame, folder):
+    how = {"label": "ill", "seed": 3}
+    wanted = load(str(folder), **how)
+    assert wanted.label_names == ("no", "none", "yes")  # a class may be called none
+    together = {"client_column": "site", **how}
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    frame.assign(seen=pandas.to_datetime(frame["seen"])).to_parquet(tmp_path / "all.parquet")
+    same(load(frame, **together), wanted)
+    same(load(str(tmp_path / "all.csv"), **together), wanted)
+    same(
+        Federation.from_tables({n: rows.drop(columns="site") for n, rows in frame.groupby("site")}, **how),
+        wanted,
+    )
+    same(load(Convertible(frame), **together), wanted)
+    parquet = load(str(tmp_path / "all.parquet"), **together)
+    np.testing.assert_allclose(parquet.train.x, wanted.train.x, atol=1e-6)
+    numbered = load(Partitioned(frame), **how)
+    np.testing.assert_array_equal(numbered.train.x, wanted.train.x)
+    pytest.importorskip("duckdb")
+    query = load(f"sql:SELECT * FROM read_csv('{tmp_path}/all.csv', all_varchar=true)", **together)
+    same(query, wanted)
+
+
+def test_only_training_rows_decide(folder):
+    made = load(str(folder), label="ill", test_fraction=0.4)
+    known = made.train.x[made.train.x[:, 1] == 0, 0]
+    np.testing.assert_allclose([known.mean(), known.std()], [0, 1], atol=1e-6)
+
+
+def test_rows_of_one_table_can_be_dealt(tmp_path, frame):
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    path = str(tmp_path / "all.csv")
+    dealt = load(path, label="ill", drop="site", partition="iid", clients=3)
+    assert (len(dealt), dealt.preparation is not None, dealt.target) == (3, True, "ill")
+    with pytest.raises(ConfigError, match=r"client_column.*or how to deal them"):
+        load(path, label="ill")
+
+
+def test_gaps_are_filled_dropped_or_refused(frame):
+    how = {"label": "ill", "client_column": "site", "test_fraction": 0}
+    assert len(load(frame, **how).train.y) == 11
+    dropped = load(frame, gaps="drop", **how)
+    assert len(dropped.train.y) == 8
+    assert "dropped 3 rows with gaps (a 2, b 1)" in dropped.description
+    with pytest.raises(DataError, match=r"client 'a' has 2 rows with gaps, such as row 3 in column 'age'"):
+        load(frame, gaps="refuse", **how)
+
+
+def test_a_saved_federation_remembers_its_preparation(tmp_path, frame):
+    made = load(frame, label="ill", client_column="site")
+    made.save(tmp_path / "saved")
+    same(Federation.load(tmp_path / "saved"), made)
+
+
+def test_moderate_numbers_are_not_touched(tmp_path):
+    rows = {"site": ["a", "b"], "u": [0.25, 0.5], "v": [1, 2], "y": [0, 1]}
+    made = load(rows, client_column="site", test_fraction=0)
+    assert made.preparation is None
+    np.testing.assert_array_equal(made.train.x, np.array([[0.25, 1], [0.5, 2]], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("changed", "how", "words"),
+    [
+        ({}, {"client_column": "place"}, "no column 'place'"),
+        ({}, {"label": "diagnosis"}, "no column 'diagnosis'"),
+        ({}, {"drop": "agee"}, "did you mean 'age'"),
+        ({}, {"gaps": "ignore"}, "unknown gaps 'ignore'"),
+        ({"ill": ["yes", None] * 5 + ["no"]}, {}, "empty label in row"),
+        ({"site": ["a", None] * 5 + ["b"]}, {}, "does not say whose row 2 is"),
+        ({"age": [float("inf")] + [50.0] * 10}, {}, "client 'a': a column has an infinite number"),
+    ],
+)
+def test_mistakes_are_one_sentence(changed, how, words):
+    with pytest.raises(UnalikeError, match=words):
+        load({**ROWS, **changed}, **{"label": "ill", "client_column": "site", "test_fraction": 0, **how})
+
+
+@pytest.mark.parametrize(
+    "query", ["DROP TABLE x", "SELECT 1; SELECT 2", "COPY (SELECT 1) TO 'x.csv'", "nonsense"]
+)
+def test_nothing_but_one_select_is_run(query, tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError):
+        load(f"sql:{query}", client_column="site")
+    assert not list(tmp_path.iterdir())
