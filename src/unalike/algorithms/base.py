@@ -118,6 +118,8 @@ class Algorithm:
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
 
+    predicts_from_rows: ClassVar[bool] = False
+    """Whether `predictor` looks at a client's training rows, so that without them it cannot predict."""
     converges: ClassVar[bool] = False
     """Whether the method says by `finished` that it has nothing left to do; it is then asked every round."""
     noise_from_seed: ClassVar[bool] = False

@@ -28,6 +28,7 @@ class GifairPlus(Gifair, FedAvgPlus):
     """GIFAIR whose clients fine-tune the common model before predicting."""
 
     name: ClassVar[str] = "gifair+"
+    predicts_from_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Gifair.__post_init__(self)

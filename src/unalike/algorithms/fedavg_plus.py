@@ -33,6 +33,7 @@ class FedAvgPlus(FedAvg):
 
     name: ClassVar[str] = "fedavg+"
     personalized: ClassVar[bool] = True
+    predicts_from_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.tune_epochs < 0:

@@ -112,6 +112,10 @@ class FedEM(FedAvg):
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return self._fitted(task, message, self.init_client(task, message, key), data, self.em_steps)
 
+    @property
+    def predicts_from_rows(self) -> bool:  # type: ignore[override]
+        return self.refresh > 0
+
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
     ) -> Predictor:

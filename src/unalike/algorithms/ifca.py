@@ -41,6 +41,7 @@ class IFCA(Algorithm):
 
     name: ClassVar[str] = "ifca"
     personalized: ClassVar[bool] = True
+    predicts_from_rows: ClassVar[bool] = True
     grid: ClassVar = {"clusters": (2, 3, 4)}
 
     def __post_init__(self) -> None:

@@ -52,6 +52,7 @@ class KNNPer(FedAvg):
 
     name: ClassVar[str] = "knnper"
     personalized: ClassVar[bool] = True
+    predicts_from_rows: ClassVar[bool] = True
     grid: ClassVar = {"k": (5, 10, 20), "sigma": (1.0, 10.0)}
 
     def __post_init__(self) -> None:

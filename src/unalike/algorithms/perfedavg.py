@@ -54,6 +54,7 @@ class PerFedAvg(FedAvg):
 
     name: ClassVar[str] = "per-fedavg"
     personalized: ClassVar[bool] = True
+    predicts_from_rows: ClassVar[bool] = True
     grid: ClassVar = {"alpha": (10**-0.5, 0.1, 10**-1.5, 0.01)}
 
     def __post_init__(self) -> None:

@@ -1,5 +1,5 @@
-"""The command line: `unalike run`, `resume`, `forget`, `audit`, `compare`, `tune`, `benchmark`, `list`,
-`inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
+"""The command line: `unalike run`, `resume`, `predict`, `forget`, `audit`, `compare`, `tune`, `benchmark`,
+`list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .commands.compare import compare
 from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
 from .commands.forget import forget
 from .commands.network import network
+from .commands.predict import predict_rows
 from .commands.reproduce import reproduce
 from .commands.run import resume, run
 from .commands.show import inspect_data, list_names
@@ -59,6 +60,7 @@ def start(
 
 app.command("run")(with_experiment(run))
 app.command("resume")(resume)
+app.command("predict")(predict_rows)
 app.command("forget")(forget)
 app.command("audit")(audit)
 app.command("compare")(with_experiment(compare))

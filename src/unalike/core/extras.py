@@ -23,6 +23,7 @@ LIBRARIES = {
     "drift": "river",
     "analytics": "formulaic",
     "sql": "DuckDB",
+    "notebook": "pandas",
 }
 """What each extra installs, by the name that people know."""
 

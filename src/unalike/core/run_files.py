@@ -10,6 +10,8 @@ from pathlib import Path
 from ..errors import RunError
 
 CONFIG, RECORD, MODEL, CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
+FACTS = "clients.json"
+"""What clients, columns and classes are called, and how columns became features."""
 UNLEARNING = "unlearning"
 """Where models and norms are kept so that clients can be forgotten."""
 OURS = (
@@ -18,6 +20,7 @@ OURS = (
     f"{RECORD}-wal",
     f"{RECORD}-shm",
     MODEL,
+    FACTS,
     "report.html",
     ".*.tmp",
     f"{CHECKPOINTS}/round-*.safetensors",

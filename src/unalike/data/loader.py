@@ -82,7 +82,7 @@ def load(
         opened = _open(folder, columns, {**cut, "seed": seed})
         federation = _own_clients_only(opened, str(name), partition, clients, seed, **wanted)
     else:
-        _check_no_columns(str(name), columns)
+        _check_no_columns(str(name), {word: columns.get(word) for word in ("label", "client_column", "drop")})
         made = _make(str(name), path, clients, samples, seed)
         if isinstance(made, Federation):
             federation = _own_clients_only(made, str(name), partition, clients, seed, **wanted)
@@ -259,6 +259,7 @@ def _load_table(
 
 
 def _check_no_columns(name: str, columns: dict[str, Any]) -> None:
+    source_registry[Spec.parse(name)]  # says so if nothing has that name
     given = next((word for word, value in columns.items() if value is not None), None)
     if given is not None:
         raise ConfigError(f"{name!r} is not made of tables with columns to choose from; leave out {given}.")

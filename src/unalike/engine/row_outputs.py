@@ -17,7 +17,7 @@ import numpy as np
 from ..algorithms import Algorithm, ClientData, Messages
 from ..core.pixels import as_floats
 from ..models import Task
-from ..typing import Array, Int64s, Memory, Message, Params
+from ..typing import Array, Int64s, Memory, Message, Params, Predictor
 from .base import Setting
 from .debug import DebugEngine
 from .memories import Memories
@@ -32,39 +32,52 @@ def row_outputs(
     """The outputs for every row, by the predictor of the client that owns it."""
     algorithm, task = setting.algorithm, setting.task
     if not (algorithm.personalized or messages.per_client):
-        return _in_blocks(partial(_shared, algorithm, task, messages.tree), x)
-    engine, answer = DebugEngine(setting), None
+        return predictor_outputs(algorithm, task, shared_predictor(algorithm, task, messages.tree), x)
+    answer = None
     for client in np.unique(owners).tolist():
         rows = np.flatnonzero(owners == client)
-        data = engine.client_data(round, client, algorithm.evaluation_work)
-        memory, fresh = memories.gather(np.array([client]))
-        own = jax.tree.map(lambda leaf: leaf[0], memory)
-        newcomer = bool(memories) and bool(fresh[0])
-        message = jax.tree.map(jnp.asarray, messages.of(client))
-        found = _in_blocks(partial(_personal, algorithm, task, newcomer, message, own, data), x[rows])
+        own = client_predictor(setting, messages, memories, client, round)
+        found = predictor_outputs(algorithm, task, own, x[rows])
         answer = np.zeros((len(x), *found.shape[1:]), found.dtype) if answer is None else answer
         answer[rows] = found
     return np.zeros((0, 1)) if answer is None else answer
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _shared(algorithm: Algorithm, task: Task, message: Message, x: jax.Array) -> jax.Array:
+def client_predictor(
+    setting: Setting, messages: Messages, memories: Memories, client: int, round: int
+) -> Predictor:
+    """What a client predicts with after so many rounds; one that never took part makes itself a memory."""
+    algorithm = setting.algorithm
+    data = DebugEngine(setting).client_data(round, client, algorithm.evaluation_work)
+    memory, fresh = memories.gather(np.array([client]))
+    own = jax.tree.map(lambda leaf: leaf[0], memory)
+    newcomer = bool(memories) and bool(fresh[0])
+    message = jax.tree.map(jnp.asarray, messages.of(client))
+    return _predictor(algorithm, setting.task, newcomer, message, own, data)
+
+
+def shared_predictor(algorithm: Algorithm, task: Task, message: Message) -> Predictor:
+    """What everyone predicts with, for methods with one model for all."""
     nobody: Any = None
-    return algorithm.predict(task, algorithm.predictor(task, message, {}, nobody, nobody), as_floats(x))
+    return algorithm.predictor(task, message, {}, nobody, nobody)
+
+
+def predictor_outputs(algorithm: Algorithm, task: Task, predictor: Predictor, x: Array) -> Array:
+    """The outputs of a predictor for every row."""
+    return _in_blocks(partial(_predict, algorithm, task, predictor), x)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _predict(algorithm: Algorithm, task: Task, predictor: Predictor, x: jax.Array) -> jax.Array:
+    return algorithm.predict(task, predictor, as_floats(x))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _personal(
-    algorithm: Algorithm,
-    task: Task,
-    newcomer: bool,
-    message: Message,
-    memory: Memory,
-    data: ClientData,
-    x: jax.Array,
-) -> jax.Array:
+def _predictor(
+    algorithm: Algorithm, task: Task, newcomer: bool, message: Message, memory: Memory, data: ClientData
+) -> Predictor:
     own = algorithm.newcomer(task, message, data.anew(), data.key) if newcomer else memory
-    return algorithm.predict(task, algorithm.predictor(task, message, own, data, data.key), as_floats(x))
+    return algorithm.predictor(task, message, own, data, data.key)
 
 
 def model_outputs(task: Task, params: Params, x: Array) -> Array:

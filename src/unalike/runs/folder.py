@@ -8,14 +8,16 @@ started.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, OURS, RECORD, check_free, check_run
+from ..core.run_files import CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
 from ..typing import Memory, PyTree
+from .atomic import write_bytes
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
 from .lock import locked
@@ -80,6 +82,10 @@ class RunFolder:
     @finished.setter
     def finished(self, value: bool) -> None:
         self.record.set_meta("finished", "true" if value else "false")
+
+    def save_facts(self, facts: Mapping[str, Any]) -> None:
+        """Keep what is known of the clients without their rows, for predictions."""
+        write_bytes(self.path / FACTS, json.dumps(facts, ensure_ascii=False).encode())
 
     def save_checkpoint(self, round: int, tree: PyTree, metadata: Mapping[str, str] | None = None) -> None:
         """Save where to go on from, after making sure that the record up to there is on the disk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,15 @@ import numpy as np
 from ..algorithms import Messages
 from ..core.precision import precision
 from ..engine import Engine, Memories, Setting
+from ..errors import RunError
 from ..models.metrics import finished
 from ..runs import Record, RunFolder
 from ..typing import Array, Float64s, Message, State
+from .find_predictor import find_predictor
 from .history import History
+from .prediction import ClientPredictor
 from .round_report import evaluation_columns
+from .run_tables import plot_run, run_as_html, to_pandas
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class Run:
     history: History
     record: Record
     folder: RunFolder | None = None
+    kept: Message | None = None
+    """The model that the folder keeps, where that is not the last one."""
+    rows_here: bool = True
+    """Whether the clients' rows are there, not only what is known of them."""
 
     def __repr__(self) -> str:
         return show_run(self)
@@ -37,9 +46,21 @@ class Run:
         """What the server would broadcast now: the model, for most algorithms."""
         return self.messages.tree
 
+    @classmethod
+    def open(cls, folder: str | Path, **how: Any) -> Run:
+        """A run of a folder, to predict with and to look at; see :func:`unalike.experiments.open.open_run`.
+
+        The clients' rows are read again only where a method predicts from them.
+        """
+        from ..experiments.open import open_run
+
+        return open_run(folder, **how)
+
     @property
     def messages(self) -> Messages:
         """What all clients would be sent now."""
+        if self.kept is not None and not self.setting.algorithm.decentralized:
+            return Messages(self.kept)
         with precision(self.setting.algorithm.double_precision):
             return self.setting.algorithm.messages(self.setting.task, self.state)
 
@@ -63,15 +84,50 @@ class Run:
     def evaluate(self, split: str = "test") -> dict[str, Float64s]:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`; beside them
         the statistics that metrics are made of, such as `mse` or a table `confusion` of shares of rows."""
+        self._check_rows()
         with precision(self.setting.algorithm.double_precision):
             means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
         return finished(means, self.setting.task.metrics)
 
+    def predictor(self, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
+        """What predicts for everyone, for one client (its name or number), or for a `newcomer` who gives rows
+        of its own, `(x, y)`, to personalise from."""
+        return find_predictor(self, client, newcomer)
+
+    def predict(self, rows: Any, client: int | str | None = None, newcomer: Any = None) -> Array:
+        """The label (by name, where labels have names) or value of every row: an array, or a table whose
+        columns are prepared as those of training were."""
+        return self.predictor(client, newcomer).predict(rows)
+
+    def predict_proba(self, rows: Any, client: int | str | None = None, newcomer: Any = None) -> Array:
+        """The probability of every class for every row."""
+        return self.predictor(client, newcomer).predict_proba(rows)
+
+    def to_pandas(self, what: str = "rounds") -> Any:
+        """A data frame of what was measured: one row per evaluated round, or, with `clients`, per client at
+        the last evaluation."""
+        return to_pandas(self, what)
+
+    def plot(self, metric: str | None = None) -> Any:
+        """A figure (Matplotlib's) of a metric over rounds, or of loss and accuracy."""
+        return plot_run(self, metric)
+
+    def _repr_html_(self) -> str:
+        return run_as_html(self)
+
     def final(self) -> dict[str, float]:
         """The last evaluation's means over all samples."""
+        self._check_rows()
         clients = np.arange(len(self.setting.federation))
         with precision(self.setting.algorithm.double_precision):
             return evaluation_columns(self.engine, self.messages, self.memories, self.rounds, clients)[0]
+
+    def _check_rows(self) -> None:
+        if not self.rows_here:
+            raise RunError(
+                "this run was opened without its rows; open it with data=True to evaluate, or look at "
+                "metrics()."
+            )
 
 
 def show_run(run: Run) -> str:

@@ -14,6 +14,7 @@ from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
 from ..core.precision import precision
 from ..data import Federation
+from ..data.facts import facts_of
 from ..data.streams import Stream
 from ..engine import BlockLimits, Engine, Setting, engine_registry, reply_template, root_key
 from ..engine.programs import forget_programs
@@ -132,6 +133,8 @@ def train(
                 out, resume
             )  # last, so that a mistake in anything above leaves nothing on the disk
             with folder.locked() if folder else nullcontext():
+                if folder:
+                    folder.save_facts(facts_of(federation))
                 return _train(ready, cadence, folder, resume, evaluate_clients, observer, keeper, stop)
 
 

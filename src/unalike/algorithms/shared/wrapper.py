@@ -48,6 +48,10 @@ class AlgorithmWrapper(Algorithm):
         return self.inner.personalized
 
     @property
+    def predicts_from_rows(self) -> bool:  # type: ignore[override]
+        return self.inner.predicts_from_rows
+
+    @property
     def keeps_uploads(self) -> bool:  # type: ignore[override]
         return self.inner.keeps_uploads
 

@@ -1,0 +1,67 @@
+"""How are new rows read as those of training were?  (Features and labels for a trained model.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError, unknown
+from ..typing import Array
+from .federation import Federation
+from .files.agreement import Words, spell
+from .files.client_files import stack_numbers
+from .own_tables import target_values
+from .tables.read_tables import columns_of, is_table
+from .tables.table import Table
+
+
+def read_features(about: Federation, rows: Any, double: bool = False) -> Array:
+    """Rows as a model takes them: arrays as they are, tables prepared as those of training were.
+
+    >>> about = Federation.from_clients({"a": (np.eye(2), [0, 1])}, test_fraction=0)
+    >>> read_features(about, [[1, 2]])
+    array([[1., 2.]], dtype=float32)
+    """
+    shape = about.input_shape
+    x = _from_table(about, rows) if is_table(rows) else np.asarray(rows)
+    if x.shape == shape:
+        raise DataError(f"this is one row of shape {shape}; give an array of rows, such as row[None].")
+    if x.shape[1:] != shape:
+        raise DataError(f"rows have the shape {x.shape[1:]}, but the model takes {shape}.")
+    if x.dtype.kind not in "biuf":
+        raise DataError(f"rows are made of {x.dtype}, not of numbers.")
+    kept = double or (x.dtype == np.uint8 and len(shape) > 1)
+    return x if kept else x.astype(np.float32)
+
+
+def read_labels(about: Federation, values: Any) -> Array:
+    """Targets as they are in training: numbers of classes, whose names may be given, or values."""
+    found = target_values("these rows", values)
+    if about.classes is None:
+        if isinstance(found, Words):
+            raise DataError(f"the target is a number, not a word such as {found.names[0]!r}.")
+        return np.asarray(found, np.float32)
+    if not isinstance(found, Words):
+        return np.asarray(found, np.int64)
+    places = {spell(name): place for place, name in enumerate(about.label_names or ())}
+    for name in found.names:
+        if name not in places:
+            raise unknown("class", name, places)
+    return np.array([places[name] for name in found.names], np.int64)[found.codes]
+
+
+def _from_table(about: Federation, rows: Any) -> Array:
+    table = rows if isinstance(rows, Table) else Table.of(columns_of(rows))
+    if about.preparation is not None:
+        return about.preparation.apply(table)
+    if about.columns is None:
+        raise DataError("the model was trained on arrays without names of columns; give an array.")
+    missing = [name for name in about.columns if name not in table]
+    if missing:
+        raise DataError(f"the rows have no column {missing[0]!r}, which the model was trained with.")
+    for name in about.columns:
+        if table.missing(name).any():
+            row = int(np.argmax(table.missing(name))) + 1
+            raise DataError(f"column {name!r} has a gap in row {row}; the model was trained without gaps.")
+    return stack_numbers("these rows", table.only(about.columns).columns)

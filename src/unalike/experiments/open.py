@@ -1,0 +1,95 @@
+"""How is a run folder used again?  (Opening a run, without its data where that is possible.)
+
+The words of the experiment say which model and method it was; `clients.json` what rows look like, how columns
+became features and what classes are called; the newest checkpoint what the server and the clients remember.
+Rows are read again only where a method predicts from them, or where that is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..algorithms import Algorithm
+from ..core.precision import precision
+from ..core.run_files import FACTS, MODEL
+from ..data import Federation
+from ..data.facts import read_facts
+from ..engine import DebugEngine, LocalEngine, Memories, Setting, message_template, reply_template
+from ..engine.base import root_key
+from ..errors import ConfigError, DataError, RunError, UnalikeError
+from ..models import Task
+from ..runs import RunFolder
+from ..training.checkpoint import load_checkpoint
+from ..training.history import History
+from ..training.newcomers import set_apart
+from ..training.run import Run
+from .build import check, make_federation, make_task
+from .config import Experiment, make_experiment
+
+
+def open_run(
+    path: str | Path,
+    *,
+    data: bool | None = None,
+    task: Task | None = None,
+    algorithm: Algorithm | None = None,
+    federation: Federation | None = None,
+) -> Run:
+    """The run of a folder, to predict with and to look at; the folder is not changed.
+
+    data: whether to read the clients' rows again; when not given, only where the method predicts from them.
+    task, algorithm, federation: for runs that were made in Python, whose folder cannot say what they were.
+    """
+    folder = RunFolder.open(path, read_only=True)
+    experiment = None if folder.config.get("made_by") else make_experiment(folder.config)
+    known = federation or read_facts(folder.path / FACTS)
+    task = task or make_task(_described(folder, experiment), known)
+    method = algorithm or check(_described(folder, experiment)).algorithm
+    needed = method.predicts_from_rows if data is None else data
+    rows = federation if federation is not None else _rows(folder, experiment) if needed else None
+    with precision(method.double_precision):
+        return _opened(folder, rows or known, task, method, experiment, rows is not None)
+
+
+def _opened(
+    folder: RunFolder,
+    federation: Federation,
+    task: Task,
+    algorithm: Algorithm,
+    experiment: Experiment | None,
+    rows_here: bool,
+) -> Run:
+    ready = algorithm.prepare(task, federation)
+    seed = 0 if experiment is None else experiment.seed
+    setting = Setting(federation, task, ready, seed)
+    state = ready.init(task, root_key(seed, "init"))
+    found = load_checkpoint(folder, state, message_template(setting))
+    if found is None:
+        raise RunError(f"{folder.path} has no checkpoint yet; there is nothing to predict with.")
+    history = History(lambda server: ready.messages(task, server), False)
+    history.add(found.round, found.state)
+    message = history.messages(found.round).of(0)
+    memories = Memories(reply_template(setting, message).memory, len(federation))
+    memories.restore(found.memory)
+    engine = LocalEngine(setting) if rows_here else DebugEngine(setting)
+    kept = folder.load_model(history.messages(found.round).tree) if (folder.path / MODEL).exists() else None
+    return Run(setting, engine, found.state, memories, history, folder.record, folder, kept, rows_here)
+
+
+def _described(folder: RunFolder, experiment: Experiment | None) -> Experiment:
+    if experiment is None:
+        raise ConfigError(
+            f"{folder.path} was made in Python, so its words do not say what was trained; give task and "
+            f"algorithm, such as Run.open({str(folder.path)!r}, task=task, algorithm=algorithm)."
+        )
+    return experiment
+
+
+def _rows(folder: RunFolder, experiment: Experiment | None) -> Federation:
+    if experiment is None:
+        raise ConfigError(f"{folder.path} was made in Python; give its federation to read rows from.")
+    try:
+        loaded = make_federation(experiment)
+    except UnalikeError as error:
+        raise DataError(f"the data of {folder.path} cannot be found again: {error}") from None
+    return set_apart(loaded, experiment.unseen, experiment.seed)[0] if experiment.unseen else loaded
