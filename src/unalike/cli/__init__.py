@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import typer
 from rich.markup import escape
 
 from .. import __version__
+from ..core.plugins import load_inherited, take_plugins
 from ..errors import UnalikeError
 from .commands import advise_constants as _advise_constants  # noqa: F401 - adds itself to `advise`
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
@@ -54,6 +56,13 @@ def start(
     _: bool = typer.Option(
         False, "--version", is_eager=True, callback=_show_version, help="Show the version and stop."
     ),
+    _plugin: Path | None = typer.Option(
+        None,
+        "--plugin",
+        help="A Python file of your own, whose methods, samplers, data sets ... can then be named; after any "
+        "command, and more than once.",
+        show_default="none",
+    ),
 ) -> None:
     """Federated learning for clients that are not alike."""
 
@@ -85,6 +94,8 @@ def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2, Ctrl-C is exit code 130."""
     warnings.showwarning = say_warning
     try:
+        load_inherited()
+        sys.argv[1:] = take_plugins(sys.argv[1:])
         code = app(standalone_mode=False) or 0
     except UnalikeError as error:
         code = _refuse(str(error))

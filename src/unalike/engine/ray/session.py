@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.extras import import_extra
+from ...core.plugins import loaded_plugins
 from ...errors import ConfigError
 
 QUIET: dict[str, Any] = {
@@ -45,6 +46,8 @@ def connect() -> Any:
     """Ray, connected to a cluster."""
     global _begun_here
     ray = library()
+    for module in loaded_plugins():
+        ray.cloudpickle.register_pickle_by_value(module)  # workers do not have the user's files
     if not ray.is_initialized():
         _begin(ray)
         if not _begun_here:
