@@ -42,7 +42,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Trust": ("aggregator", "monitor", "behaviour", "dishonest", "unlearning", "ledger"),
     "Privacy": ("central_dp", "local_dp", "epsilon", "delta"),
     "Run": (
-        *("rounds", "stop_at", "seed", "engine", "devices"),
+        *("rounds", "stop_at", "target", "patience", "seed", "engine", "devices", "track"),
         *("evaluate_every", "evaluate_clients", "checkpoint_every"),
     ),
     "Output": ("out", "overwrite", "quiet", "json", "help"),

@@ -57,6 +57,9 @@ def summary(run: Run) -> dict[str, Any]:
         answer[f"clients_{judged.name}"] = {k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")}
         if run.setting.federation.groups is not None:
             answer[f"groups_{judged.name}"] = _of_groups(run, clients, f"test_{judged.name}", judged)
+    best = run.record.meta().get("best")
+    if best is not None and not best.endswith(f" {answer['rounds']}"):
+        answer["best_model"] = best.replace("_", " ", 1)
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
         answer["rounds_without_clients"] = empty

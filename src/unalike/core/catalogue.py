@@ -75,6 +75,7 @@ KINDS = {
     "graphs": Kind("graph", "graph_registry", "topology.graphs", ("topology",)),
     "mixings": Kind("mixing", "mixing_registry", "topology.mixing", ("topology",)),
     "schedules": Kind("schedule", "schedule_registry", "algorithms.shared.optimizers", ("algorithms",)),
+    "trackers": Kind("tracker", "tracker_registry", "training.trackers.base", ("training/trackers",)),
     "engines": Kind("engine", "engine_registry", "engine.base", ("engine", "deploy")),
     "tables": Kind("table", "table_registry", "data.tables.named_tables", ("data/tables",)),
     "analyses": Kind("analysis", "analysis_registry", "analytics.estimator", ("analytics",)),
@@ -110,9 +111,10 @@ SETTINGS = {
     "network": "networks",
     "workload": "workloads",
     "engine": "engines",
+    "track": "trackers",
 }
 """The kind of name that a setting of an experiment holds."""
-SEVERAL = ("metrics",)
+SEVERAL = ("metrics", "track")
 """Settings that hold several names, separated by commas."""
 
 

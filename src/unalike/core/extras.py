@@ -24,6 +24,9 @@ LIBRARIES = {
     "analytics": "formulaic",
     "sql": "DuckDB",
     "notebook": "pandas",
+    "tensorboard": "tensorboardX",
+    "mlflow": "MLflow",
+    "wandb": "Weights & Biases",
 }
 """What each extra installs, by the name that people know."""
 

@@ -10,6 +10,10 @@ from pathlib import Path
 from ..errors import RunError
 
 CONFIG, RECORD, MODEL, CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
+BEST = "best.safetensors"
+"""The best model, beside the last one."""
+ROUNDS = "rounds.jsonl"
+"""What was measured, a line per round, where that is asked for."""
 FACTS = "clients.json"
 """What clients, columns and classes are called, and how columns became features."""
 UNLEARNING = "unlearning"
@@ -20,7 +24,9 @@ OURS = (
     f"{RECORD}-wal",
     f"{RECORD}-shm",
     MODEL,
+    BEST,
     FACTS,
+    ROUNDS,
     "report.html",
     ".*.tmp",
     f"{CHECKPOINTS}/round-*.safetensors",

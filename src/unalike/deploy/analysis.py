@@ -26,7 +26,7 @@ from ..engine import Setting
 from ..errors import RunError
 from ..runs import RunFolder
 from ..timing import WaitForAll
-from ..training.recorder import Observer
+from ..training.observers import Observer
 from .analysis_config import AnalysisConfig
 from .client_config import NodeRows, far_federation
 from .engine import FlowerEngine

@@ -26,7 +26,7 @@ from ..experiments.build_unlearning import make_history, measured
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
-from ..training.recorder import Observer
+from ..training.observers import Observer
 from ..training.run import Run
 from ..training.train import train, watched_by
 from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of

@@ -22,8 +22,8 @@ from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..training.newcomers import set_apart
+from ..training.observers import Observer
 from ..training.run import Run
-from ..training.train import Observer
 from ..typing import Array, Float64s
 from .build import make_federation, make_task
 from .config import Experiment, make_experiment

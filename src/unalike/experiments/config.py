@@ -283,10 +283,22 @@ class Experiment(BaseModel):
     timeout: float | None = Field(None, gt=0, description="Work that takes longer is given up.")
     stop_at: str | None = Field(
         None,
-        description="Stop as soon as a metric is reached, such as test_accuracy:0.9, or "
+        description="Stop as soon as a metric is reached, such as accuracy=0.9 (of test rows), or "
         "train_accuracy:0.93,50 for at least 50 rounds.",
     )
+    patience: int | None = Field(
+        None,
+        ge=1,
+        le=MANY,
+        description="Stop when the metric that judges clients, on validation rows or else test rows, has not "
+        "become better for that many rounds.",
+    )
     until: float | None = Field(None, gt=0, le=MANY, description="Stop when the simulated clock says so.")
+    track: str | None = Field(
+        None,
+        description="Where rounds are logged, too, such as jsonl or tensorboard,mlflow (`unalike list "
+        "trackers`); nowhere when not given.",
+    )
     engine: str = Field("local", description="Where it runs (`unalike list engines`).")
     devices: int | None = Field(None, ge=1, le=4096, description="Cores to use; all when not given.")
     seed: int = Field(0, ge=0, le=LARGEST_SEED, description="Same seed, same result.")

@@ -26,7 +26,7 @@ from ..errors import RunError
 from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder, load_tensors
 from ..runs.atomic import remove_leftovers
-from ..training.recorder import Observer
+from ..training.observers import Observer
 from ..training.run import Run
 from ..training.train import train
 from ..trust.unlearning.calibration import Budget

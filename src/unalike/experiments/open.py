@@ -7,7 +7,9 @@ Rows are read again only where a method predicts from them, or where that is ask
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from ..algorithms import Algorithm
 from ..core.precision import precision
@@ -19,6 +21,7 @@ from ..engine.base import root_key
 from ..errors import ConfigError, DataError, RunError, UnalikeError
 from ..models import Task
 from ..runs import RunFolder
+from ..training.best_model import load_best
 from ..training.checkpoint import load_checkpoint
 from ..training.history import History
 from ..training.newcomers import set_apart
@@ -31,12 +34,14 @@ def open_run(
     path: str | Path,
     *,
     data: bool | None = None,
+    model: Literal["last", "best"] = "last",
     task: Task | None = None,
     algorithm: Algorithm | None = None,
     federation: Federation | None = None,
 ) -> Run:
     """The run of a folder, to predict with and to look at; the folder is not changed.
 
+    model: the last one, or the best one that was evaluated.
     data: whether to read the clients' rows again; when not given, only where the method predicts from them.
     task, algorithm, federation: for runs that were made in Python, whose folder cannot say what they were.
     """
@@ -48,7 +53,8 @@ def open_run(
     needed = method.predicts_from_rows if data is None else data
     rows = federation if federation is not None else _rows(folder, experiment) if needed else None
     with precision(method.double_precision):
-        return _opened(folder, rows or known, task, method, experiment, rows is not None)
+        run = _opened(folder, rows or known, task, method, experiment, rows is not None)
+        return run if model == "last" else replace(run, kept=load_best(folder.path, run.message))
 
 
 def _opened(

@@ -23,8 +23,9 @@ from ..models import Task
 from ..participation import Participation, check_per_round
 from ..runs import RunFolder
 from ..training.newcomers import newcomer_summary, set_apart
-from ..training.recorder import Observer
+from ..training.observers import Observer
 from ..training.run import Run
+from ..training.trackers import make_trackers
 from ..training.train import Out, train
 from ..typing import PyTree
 from .build import Method, check, make_aggregator, make_federation, make_rehearsal, make_stream, make_task
@@ -76,8 +77,9 @@ def run_experiment(
         initial=None if going_on else _start(experiment, method, federation, task, trainer),
         out=target,
         resume=resume,
-        observer=observer,
+        observer=[*([observer] if observer else []), *make_trackers(experiment.track)],
         stop_at=experiment.stop_at,
+        patience=experiment.patience,
         keeper=keeper,
     )
     if unseen is not None:

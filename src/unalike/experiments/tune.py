@@ -31,8 +31,8 @@ from ..errors import ConfigError
 from ..runs import higher_is_better, summarize_clients
 from ..runs.fairness import fairest_within
 from ..training.newcomers import set_apart
+from ..training.observers import Observer
 from ..training.run import Run
-from ..training.train import Observer
 from ..typing import Float64s
 from .build import make_algorithm, make_federation, make_task
 from .compare import judge

@@ -13,16 +13,16 @@ from ..participation import Cohort, Participation
 from ..runs import Record
 from ..timing import Step
 from ..typing import Array, ClientIds, State
+from .best_model import BestModel
 from .cadence import Cadence
 from .checkpoint import Checkpointer
 from .evaluation import Evaluation
 from .keeper import RoundKeeper
+from .observers import Observer
 from .progress import Progress
 from .round_report import RoundReport, round_report
-from .stopping import StopRule
+from .stopping import Stopping
 
-Observer = Callable[[RoundReport, int], None]
-"""Called after every round with what happened and the total number of rounds."""
 MOST_LISTED = 10_000
 """Larger groups of clients are counted in the record, not listed."""
 
@@ -81,15 +81,16 @@ class Recorder:
         describe: Describe,
         evaluation: Evaluation,
         checkpointer: Checkpointer,
-        observer: Observer | None = None,
+        observer: Observer,
+        stopping: Stopping,
+        best: BestModel | None = None,
         keeper: RoundKeeper | None = None,
-        stop: StopRule | None = None,
     ) -> None:
         self._record, self._engine, self._participation = record, engine, participation
         self._now, self._cadence = now, cadence
         self._describe, self._evaluation, self._checkpointer = describe, evaluation, checkpointer
-        self._observer, self._keeper, self._stop = observer, keeper, stop
-        self._reached = stop is not None and stop.was_reached(record, now.done)
+        self._observer, self._keeper, self._stopping, self._best = observer, keeper, stopping, best
+        self._reached = stopping.begin(record, now.done)
         self._converged = now.done > 0 and self._is_finished(now.state)
         self._waiting: list[TakenStep] = []
         self._last = time.perf_counter()
@@ -125,7 +126,7 @@ class Recorder:
         is recorded."""
         self._flush()
         if stopped:
-            self._checkpointer.save()
+            self._save()
             raise KeyboardInterrupt
         if self._now.done < self._cadence.rounds and not self._reached:  # by the clock, or the method
             events = [] if refused is None else [{"kind": "round refused", "reason": refused}]
@@ -158,14 +159,21 @@ class Recorder:
             done = taken.step.number + 1
             self._write(self._describe(taken), self._cadence.evaluates(done))
             if self._cadence.saves(done):
-                self._checkpointer.save()
+                self._save()
 
     def _write(self, report: RoundReport, evaluate: bool) -> None:
         clients = None
         if evaluate:
             clients = self._evaluation.add_to(report, self._now)
-            self._reached = self._stop is not None and self._stop.is_reached(report.metrics, report.round)
+            self._reached = self._stopping.look(report.metrics, report.round)
+            if self._best is not None:
+                self._best.look(report.round, report.metrics, self._now.messages.tree)
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self._record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
-        if self._observer:
-            self._observer(report, max(self._cadence.expected, report.round))
+        self._observer(report, max(self._cadence.expected, report.round))
+
+    def _save(self) -> None:
+        """The best model first: one that is newer than its checkpoint will be found again."""
+        if self._best is not None:
+            self._best.save()
+        self._checkpointer.save()

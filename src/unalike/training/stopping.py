@@ -1,6 +1,7 @@
-"""When is a model good enough to stop?  (Stopping rule by a metric.)
+"""When is a model good enough to stop?  (Stopping rules: a target, or patience.)
 
-    stop after round n   if   n >= least_rounds   and   metric(n) is at least (a loss: at most) the target
+    target      stop after round n   if   n >= least_rounds   and   metric(n) is at least (a loss: at most) it
+    patience    stop after round n   if   the best evaluation was `rounds` rounds ago or more
 
 The metric is one that is evaluated over all clients: `test_accuracy`, `validation_loss`, or `train_accuracy`,
 which is evaluated on training rows for this alone.
@@ -8,7 +9,7 @@ which is evaluated on training rows for this alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..core.spec import Spec
 from ..errors import ConfigError
 from ..models import Task
 from ..runs import Record, higher_is_better
+from .best_model import is_better
 
 SPLITS = ("train", "validation", "test")
 
@@ -36,8 +38,12 @@ class StopRule:
 
     @classmethod
     def of(cls, given: str | Spec) -> StopRule:
-        """From METRIC:TARGET or METRIC:TARGET,LEAST_ROUNDS."""
-        spec = Spec.of(given)
+        """From METRIC:TARGET or METRIC:TARGET,LEAST_ROUNDS; `accuracy=0.9` is that of test rows.
+
+        >>> StopRule.of("accuracy=0.9").metric
+        'test_accuracy'
+        """
+        spec = Spec.of(_as_people_write(given) if isinstance(given, str) else given)
         split, _, name = spec.name.partition("_")
         numbers = [a for a in spec.arguments if isinstance(a, int | float)]
         wrong = (
@@ -48,7 +54,7 @@ class StopRule:
         if split not in SPLITS or not name or wrong or (len(numbers) == 2 and numbers[1] != int(numbers[1])):
             raise ConfigError(
                 f"stop_at = {spec.text!r} is not of the form METRIC:TARGET or METRIC:TARGET,LEAST_ROUNDS, "
-                "such as test_accuracy:0.9 or train_accuracy:0.93,50."
+                "such as accuracy=0.9, test_accuracy:0.9 or train_accuracy:0.93,50."
             )
         return cls(spec.name, float(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 0)
 
@@ -77,3 +83,60 @@ class StopRule:
         if self.metric not in columns or not last.any():
             return False
         return self.is_reached({self.metric: float(columns[self.metric][last][0])}, done)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Stop when a metric has not become better for so many rounds.
+
+    >>> rule = Patience("test_accuracy", 2)
+    >>> [rule.is_spent([(0, 0.1), (1, 0.5), (2, 0.4), (done, 0.4)]) for done in (2, 3)]
+    [False, True]
+    """
+
+    metric: str
+    rounds: int
+
+    def is_spent(self, seen: Sequence[tuple[int, float]]) -> bool:
+        """Whether, after these evaluations (round and value), it is time to stop."""
+        best, when = np.nan, 0
+        for done, value in seen:
+            if is_better(value, best, self.metric):
+                best, when = value, done
+        return bool(seen) and seen[-1][0] - when >= self.rounds
+
+
+class Stopping:
+    """The rules of one training: the first that is met ends it."""
+
+    def __init__(self, target: StopRule | None = None, patience: Patience | None = None) -> None:
+        self.target, self.patience = target, patience
+        self._seen: list[tuple[int, float]] = []
+
+    def begin(self, record: Record, done: int) -> bool:
+        """Go on after so many rounds with what is on record; whether it is time to stop already."""
+        columns = record.metrics()
+        if self.patience is not None and self.patience.metric in columns:
+            known = zip(columns["round"].tolist(), columns[self.patience.metric].tolist(), strict=True)
+            self._seen = [(int(round), value) for round, value in known if np.isfinite(value)]
+        reached = self.target is not None and self.target.was_reached(record, done)
+        return reached or self._is_spent()
+
+    def look(self, metrics: Mapping[str, float], done: int) -> bool:
+        """Whether training may end after so many rounds, with what was just measured."""
+        if self.patience is not None and self.patience.metric in metrics:
+            self._seen.append((done, float(metrics[self.patience.metric])))
+        reached = self.target is not None and self.target.is_reached(metrics, done)
+        return reached or self._is_spent()
+
+    def _is_spent(self) -> bool:
+        return self.patience is not None and self.patience.is_spent(self._seen)
+
+
+def _as_people_write(words: str) -> str:
+    """`accuracy=0.9` as `test_accuracy:0.9`."""
+    name, equals, value = words.partition("=")
+    if not equals:
+        return words
+    split = name.strip().partition("_")[0]
+    return f"{name.strip() if split in SPLITS else f'test_{name.strip()}'}:{value.strip()}"

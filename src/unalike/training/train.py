@@ -24,6 +24,7 @@ from ..participation import Full, Participation, Renormalized, check_draw, check
 from ..runs import Record, RunFolder
 from ..timing import Clients, Synchronous, Timing, plan_schedule
 from ..typing import Message, State
+from .best_model import BestModel, judging_metric
 from .blocks import Blocks, choose_limits
 from .cadence import ENDLESS, Cadence, make_cadence
 from .checkpoint import Checkpointer
@@ -33,11 +34,12 @@ from .history import History
 from .interrupts import Interrupts
 from .keeper import RoundKeeper
 from .loop import train_rounds
+from .observers import About, Observers, Watching
 from .progress import Progress
-from .recorder import Describe, Observer, Recorder
+from .recorder import Describe, Recorder
 from .run import Run
 from .steps import Cohorts, Steps
-from .stopping import StopRule
+from .stopping import Patience, Stopping, StopRule
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
@@ -64,10 +66,11 @@ def train(
     initial: State | None = None,
     keep_history: bool = False,
     stop_at: str | StopRule | None = None,
+    patience: int | None = None,
     keeper: RoundKeeper | None = None,
     out: Out = None,
     resume: bool = False,
-    observer: Observer | None = None,
+    observer: Watching = None,
 ) -> Run:
     """Train an algorithm on a federation and return the run.
 
@@ -78,9 +81,10 @@ def train(
     a crash, and `resume=True` goes on from its newest checkpoint. `initial` starts from a given server state,
     such as `other_run.history.state(5)`; `keep_history` keeps every version for that. With `stop_at`
     (such as `test_accuracy:0.9`), training ends as soon as that is reached, and it is evaluated after every
-    round unless `evaluate_every` says otherwise. `keeper` is shown every round. `observer(report, rounds)` is
-    called after every round with what happened in it (`report.round`, `report.metrics`) and how
-    many rounds are expected, for progress bars and logs.
+    round unless `evaluate_every` says otherwise; with `patience`, when the metric that judges clients has
+    not become better for so many rounds. `keeper` is shown every round. `observer(report, rounds)`, one or
+    a list of them, is called after every round with what happened in it (`report.round`, `report.metrics`)
+    and how many rounds are expected, for progress bars and logs; see :mod:`.observers`.
 
     >>> import unalike
     >>> federation = unalike.load("digits", clients=20, partition="dirichlet:0.3", seed=1)
@@ -118,24 +122,30 @@ def train(
                 engine.setting.stream.begin(federation, seed, rounds)
         with _closed_on_error(runs_on if isinstance(engine, str) else None):
             ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
-            stop = (
-                None
-                if stop_at is None
-                else stop_at
-                if isinstance(stop_at, StopRule)
-                else StopRule.of(stop_at)
-            )
-            if stop is not None:
-                stop.check(task)
+            stopping = _stopping(stop_at, patience, task, federation)
+            if stopping.target is not None:
                 evaluate_every = 1 if evaluate_every is None else evaluate_every
             cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
-            folder = _folder(
-                out, resume
-            )  # last, so that a mistake in anything above leaves nothing on the disk
+            # Last, so that a mistake in anything above leaves nothing on the disk.
+            folder = _folder(out, resume)
             with folder.locked() if folder else nullcontext():
                 if folder:
                     folder.save_facts(facts_of(federation))
-                return _train(ready, cadence, folder, resume, evaluate_clients, observer, keeper, stop)
+                watchers = Observers(observer)
+                return _train(ready, cadence, folder, resume, evaluate_clients, watchers, keeper, stopping)
+
+
+def _stopping(
+    stop_at: str | StopRule | None, patience: int | None, task: Task, federation: Federation
+) -> Stopping:
+    """When training ends early, checked."""
+    target = stop_at if stop_at is None or isinstance(stop_at, StopRule) else StopRule.of(stop_at)
+    if target is not None:
+        target.check(task)
+    if patience is not None and patience < 1:
+        raise ConfigError(f"patience must be at least one round, but is {patience}.")
+    waits = None if patience is None else Patience(judging_metric(task, federation), patience)
+    return Stopping(target, waits)
 
 
 def watched_by(who: Participation) -> tuple[str, ...]:
@@ -245,18 +255,20 @@ def _train(
     folder: RunFolder | None,
     resume: bool,
     evaluate_clients: int,
-    observer: Observer | None,
+    observers: Observers,
     keeper: RoundKeeper | None,
-    stop: StopRule | None,
+    stopping: Stopping,
 ) -> Run:
     engine, who, steps, now, clients = ready
     setting, record = engine.setting, folder.record if folder else Record(":memory:")
     checkpointer = Checkpointer(folder, engine, who, steps, now)
     if resume:
         checkpointer.resume(cadence.rounds, real_jobs=clients.jobs is not None)
+    best = _best_model(setting, folder, now)
     if keeper is not None:
         keeper.begin(now.done, now.state)
-    with Interrupts() as interrupts:
+    about = _about(setting, folder, now.done)
+    with observers.watching(about) as made, Interrupts() as interrupts:
         if clients.jobs is not None:
             clients.jobs.pause = interrupts.pause
         # Whoever is shown every round gets them one by one.
@@ -266,18 +278,39 @@ def _train(
         )
         traffic = (clients.bytes_down, clients.bytes_up)
         describe = Describe(traffic, setting.federation.name, steps.cohorts.notes)
-        also = stop.metric if stop is not None and stop.split == "train" else None
+        target = stopping.target
+        also = target.metric if target is not None and target.split == "train" else None
         evaluation = Evaluation(engine, record, evaluate_clients, also)
         recorder = Recorder(
-            *(record, engine, who, now, cadence, describe, evaluation, checkpointer, observer, keeper, stop)
+            *(record, engine, who, now, cadence, describe, evaluation, checkpointer),
+            *(observers, stopping, best, keeper),
         )
         blocks = Blocks(steps, limits, cadence, now, interrupts, lambda: recorder.enough)
         train_rounds(blocks, engine, now, recorder)
-    if folder:
-        checkpointer.save()
-        folder.save_model(_model_to_keep(now, evaluation.divergence, record))
-        folder.finished = True
-    return Run(setting, engine, now.state, now.memories, now.history, record, folder)
+        if folder:
+            if best is not None:
+                best.save()
+            checkpointer.save()
+            folder.save_model(_model_to_keep(now, evaluation.divergence, record))
+            folder.finished = True
+        made.append(Run(setting, engine, now.state, now.memories, now.history, record, folder))
+    return made[0]
+
+
+def _best_model(setting: Setting, folder: RunFolder | None, now: Progress) -> BestModel | None:
+    """Where the best model is kept; a method whose clients predict by themselves has no single one."""
+    if setting.algorithm.personalized or not setting.algorithm.has_server:
+        return None
+    best = BestModel(judging_metric(setting.task, setting.federation), folder)
+    best.resume(now.done, now.messages.tree)
+    return best
+
+
+def _about(setting: Setting, folder: RunFolder | None, done: int) -> About:
+    name = setting.algorithm.name or type(setting.algorithm).__name__
+    if folder is None:
+        return About(name, {}, None, done)
+    return About(folder.path.name, dict(folder.config), folder.path, done)
 
 
 def _folder(out: Out, resume: bool) -> RunFolder | None:

@@ -30,20 +30,14 @@ if TYPE_CHECKING:
     from ...trust.behaviours import Behaviour
 
 DATA = (
-    *("data", "label", "partition", "clients", "samples", "skew"),
+    *("data", "label", "client_column", "drop", "gaps", "partition", "clients", "sizes", "samples", "skew"),
     *("test_fraction", "validation_fraction", "seed"),
 )
 """What a node says of its own data."""
 AT_THE_NODES = (
-    "data",
-    "label",
-    "partition",
-    "samples",
-    "skew",
-    "engine",
-    "devices",
-    "central_dp",  # an option of `serve` itself
-    "local_dp",
+    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "sizes", "samples", "skew"),
+    *("engine", "devices", "local_dp"),
+    *("central_dp", "patience"),  # options of `serve` itself
 )
 """What a server has nothing to say about."""
 CERTS, ADDRESS = Path("certs"), "127.0.0.1:9092"

@@ -29,6 +29,9 @@ def run(
         None, help="Run folder to make.", show_default="runs/DATA-ALGORITHM-SEED"
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
+    target: str | None = typer.Option(
+        None, help="Stop as soon as this is reached, such as accuracy=0.93: a short --stop-at."
+    ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
@@ -39,6 +42,8 @@ def run(
     """
     if out is not None:
         check_free(out, overwrite)
+    if target is not None:
+        experiment = make_experiment({**experiment.model_dump(), "stop_at": target})
     from ...experiments.build import make_federation
     from ...experiments.run import run_experiment
 

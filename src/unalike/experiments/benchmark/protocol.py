@@ -17,7 +17,7 @@ from ...data import Federation, load
 from ...errors import ConfigError
 from ...models import Task, model_registry
 from ...models.survival import cox_task
-from ...training.train import Observer
+from ...training.observers import Observer
 from ..build import make_task
 from ..config import Experiment
 from ..tune import RATES, Settings, applied, candidates, refusal

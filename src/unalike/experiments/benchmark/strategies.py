@@ -24,8 +24,9 @@ from ...data import Federation, Split
 from ...errors import ConfigError
 from ...models import Task
 from ...participation import Cohort, Participation, RoundContext
+from ...training.observers import Observer
 from ...training.run import Run
-from ...training.train import Observer, train
+from ...training.train import train
 from ...typing import Array, PyTree
 from ..build import check, make_algorithm
 from ..config import Experiment

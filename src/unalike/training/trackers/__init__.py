@@ -1,0 +1,9 @@
+"""Where else are rounds logged?  (Trackers of experiments: observers by name.)"""
+
+from .base import make_trackers, tracker_registry
+from .json_lines import JsonLines
+from .mlflow import MLflow
+from .tensorboard import TensorBoard
+from .wandb import WeightsAndBiases
+
+__all__ = ["JsonLines", "MLflow", "TensorBoard", "WeightsAndBiases", "make_trackers", "tracker_registry"]

@@ -1,0 +1,36 @@
+"""Which trackers are there, and what do they have in common?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.catalogue import separate
+from ...core.registry import Registry
+from ..observers import Observer
+
+tracker_registry: Registry[Observer] = Registry("tracker")
+
+
+def make_trackers(words: str | None) -> list[Observer]:
+    """The trackers that words name, such as `tensorboard,jsonl`.
+
+    >>> [type(one).__name__ for one in make_trackers("jsonl")]
+    ['JsonLines']
+    """
+    return [] if words is None else [tracker_registry.make(name) for name in separate(words)]
+
+
+def known_numbers(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The metrics that are numbers; trackers take neither NaN nor infinity kindly.
+
+    >>> known_numbers({"loss": 0.5, "accuracy": math.nan})
+    {'loss': 0.5}
+    """
+    return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+
+
+def given_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are given, for a tracker's table of parameters."""
+    return {name: value for name, value in words.items() if value not in (None, {}, "")}

@@ -1,0 +1,40 @@
+"""Rounds as lines of JSON, which any program can read while training goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import IO, Any
+
+from ...core.run_files import ROUNDS
+from ...errors import ConfigError
+from ..observers import About
+from ..round_report import RoundReport
+from .base import known_numbers, tracker_registry
+
+
+@tracker_registry.add("jsonl")
+class JsonLines:
+    """One line of JSON per round, in rounds.jsonl of the run folder, or in `jsonl:FILE`."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        self._file: IO[str] | None = None
+
+    def begin(self, about: About) -> None:
+        """Open the file; a run that goes on adds to it."""
+        path = self._path or (None if about.folder is None else about.folder / ROUNDS)
+        if path is None:
+            raise ConfigError("jsonl needs a run folder, or a file: jsonl:FILE.")
+        self._file = path.open("a" if about.done else "w", encoding="utf-8")
+
+    def __call__(self, report: RoundReport, rounds: int) -> None:
+        assert self._file is not None, "begin comes first."
+        line = {"round": report.round, **known_numbers(report.metrics), "events": report.events}
+        self._file.write(json.dumps(line, default=str) + "\n")
+        self._file.flush()
+
+    def end(self, run: Any) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,33 @@
+"""Rounds for MLflow, wherever its own environment variables say that it keeps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.extras import import_extra
+from ..observers import About
+from ..round_report import RoundReport
+from .base import given_words, known_numbers, tracker_registry
+
+
+@tracker_registry.add("mlflow")
+class MLflow:
+    """A run of MLflow in `experiment` (unalike unless given), with settings, metrics and the report."""
+
+    def __init__(self, experiment: str = "unalike") -> None:
+        self._library = import_extra("mlflow", "mlflow", "track = mlflow")
+        self._experiment = experiment
+
+    def begin(self, about: About) -> None:
+        """Start a run of the same name, with the settings as its parameters."""
+        self._library.set_experiment(self._experiment)
+        self._library.start_run(run_name=about.name)
+        words = {name: str(value)[:500] for name, value in given_words(about.words).items()}
+        self._library.log_params(words)
+
+    def __call__(self, report: RoundReport, rounds: int) -> None:
+        self._library.log_metrics(known_numbers(report.metrics), step=report.round)
+
+    def end(self, run: Any) -> None:
+        """End the run, as failed where training was."""
+        self._library.end_run("FINISHED" if run is not None else "FAILED")

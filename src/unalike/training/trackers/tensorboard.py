@@ -1,0 +1,36 @@
+"""Rounds for TensorBoard, written by tensorboardX, which needs no TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...core.extras import import_extra
+from ..observers import About
+from ..round_report import RoundReport
+from .base import given_words, known_numbers, tracker_registry
+
+
+@tracker_registry.add("tensorboard")
+class TensorBoard:
+    """TensorBoard's event files, in tensorboard/RUN below `folder` (`runs` unless given)."""
+
+    def __init__(self, folder: str = "runs") -> None:
+        self._folder = Path(folder) / "tensorboard"
+        self._library = import_extra("tensorboardX", "tensorboard", "track = tensorboard")
+        self._writer: Any = None
+
+    def begin(self, about: About) -> None:
+        """Open a writer under the run's name, and show its settings."""
+        self._writer = self._library.SummaryWriter(str(self._folder / about.name))
+        lines = [f"    {name} = {value}" for name, value in given_words(about.words).items()]
+        self._writer.add_text("settings", "\n".join(lines), about.done)
+
+    def __call__(self, report: RoundReport, rounds: int) -> None:
+        for name, value in known_numbers(report.metrics).items():
+            self._writer.add_scalar(name, value, report.round)
+
+    def end(self, run: Any) -> None:
+        """Write what is waiting."""
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,33 @@
+"""Rounds for Weights & Biases, which sends them to a server unless WANDB_MODE=offline says otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.extras import import_extra
+from ..observers import About
+from ..round_report import RoundReport
+from .base import given_words, known_numbers, tracker_registry
+
+
+@tracker_registry.add("wandb")
+class WeightsAndBiases:
+    """A run of Weights & Biases in `project` (unalike unless given), with settings and metrics."""
+
+    def __init__(self, project: str = "unalike") -> None:
+        self._library = import_extra("wandb", "wandb", "track = wandb")
+        self._project = project
+        self._run: Any = None
+
+    def begin(self, about: About) -> None:
+        """Start a run of the same name, with the settings as its configuration."""
+        words = given_words(about.words)
+        self._run = self._library.init(project=self._project, name=about.name, config=words)
+
+    def __call__(self, report: RoundReport, rounds: int) -> None:
+        self._run.log(known_numbers(report.metrics), step=report.round)
+
+    def end(self, run: Any) -> None:
+        """Finish the run, as failed where training was."""
+        if self._run is not None:
+            self._run.finish(exit_code=0 if run is not None else 1)
