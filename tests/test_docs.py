@@ -2,7 +2,9 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -19,8 +21,10 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_python_blocks_run(block, capsys):
-    exec(compile(block, "documentation", "exec"), {"__name__": "documentation"})
+def test_python_blocks_run(block, capsys, monkeypatch):
+    module = ModuleType("documentation")  # dataclasses look for their module
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(block, "documentation", "exec"), module.__dict__)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
