@@ -3,9 +3,8 @@
 import pytest
 
 from unalike import ConfigError
-from unalike.experiments.compare import SHARED
 from unalike.experiments.config import Experiment
-from unalike.experiments.variations import folder_name, vary
+from unalike.experiments.variations import SHARED, folder_name, vary
 
 
 def test_every_combination_is_there_once_in_the_order_given():

@@ -140,5 +140,9 @@ def run_folder(experiment: Experiment) -> Path:
 
 def free_folder(base: str) -> Path:
     """A folder below runs/ that does not exist yet."""
-    taken = (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))
-    return next(folder for folder in taken if not folder.exists())
+    return next(folder for folder in folders_called(base) if not folder.exists())
+
+
+def folders_called(base: str) -> Iterator[Path]:
+    """Folders below runs/ with this name and, from the second on, a number."""
+    return (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))

@@ -53,13 +53,7 @@ def tune_methods(
     """
     names = named(algorithms)
     from ...experiments.build import check
-    from ...experiments.compare import (
-        check_metric,
-        check_options,
-        check_variants,
-        compare_experiments,
-        variant,
-    )
+    from ...experiments.compare import Materials, check_metric, check_variants, compare_experiments
     from ...experiments.tune import (
         applied,
         at_the_edge,
@@ -69,6 +63,7 @@ def tune_methods(
         tune,
         without_validation,
     )
+    from ...experiments.variations import check_options, variant
     from ...report import report_tuning
 
     check_choice(choose)
@@ -81,7 +76,7 @@ def tune_methods(
     say_data(experiment, federation, quiet or json)
     decisive = check_metric(None, experiment, federation)
     tested = range(experiment.seed, experiment.seed + seeds)
-    check_variants(variants, federation, tested, out, overwrite)
+    check_variants(variants, Materials(final_federation), tested, out, overwrite)
     with LiveRounds(quiet or json) as progress:
         progress.expect(len(variants) * budget)
         trials = tune(
