@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from ...runs import Comparison
 
 
-SPARE = ("loss spread", "clients' mean", "unseen", "bottom decile", "spread", "worst group", "discrepancy")
+SPARE = (
+    *("loss spread", "clients' mean", "unseen", "bottom decile", "spread", "worst group", "discrepancy"),
+    *("MB to target", "worse than alone", "rounds to target"),
+)
 """Columns that a narrow window can do without."""
 
 

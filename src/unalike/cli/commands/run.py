@@ -74,6 +74,8 @@ def resume(
             f"clients of {folder} were forgotten; training on would bring them back. A request that was "
             f"interrupted goes on with `unalike forget {folder} --resume`."
         )
+    if opened.finished and not opened.checkpoints.rounds():
+        raise RunError(f"{folder} is finished, and its checkpoints were deleted: nothing can go on from it.")
     experiment = make_experiment(opened.config)
     if experiment.engine == "flower":
         raise RunError(
