@@ -22,6 +22,7 @@ LIBRARIES = {
     "equinox": "Equinox",
     "drift": "river",
     "analytics": "formulaic",
+    "tune": "Optuna",
 }
 """What each extra installs, by the name that people know."""
 

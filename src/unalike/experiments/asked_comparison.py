@@ -1,6 +1,7 @@
 """What was a comparison asked to compare?  (Its `comparison.toml`, by which it is known again.)
 
-With it the same command finds the comparison that it began, and a finished one can be looked at again.
+With it the same command finds the comparison that it began, and a finished one can be looked at again. A
+search for settings has a `tuning.toml`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..core.run_files import CONFIG
 from ..errors import ConfigError, RunError
 from ..runs.comparison_files import ANSWER
-from ..runs.configuration import read_config, write_config
+from ..runs.configuration import plain, read_config, write_config
 from ..training.stopping import StopRule
 from .config import Experiment
 from .targets import read_target
 from .variations import check_options, variant, vary
 
-ASKED = "comparison.toml"
+ASKED, TUNING = "comparison.toml", "tuning.toml"
 
 
 class AskedComparison(BaseModel):
@@ -52,14 +53,37 @@ class AskedComparison(BaseModel):
         return vary({name: variant(self.experiment, name) for name in self.algorithms}, self.vary)
 
 
-def write_asked(folder: Path, asked: AskedComparison) -> None:
+class AskedTuning(BaseModel):
+    """The experiment, and how settings of methods are searched."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    algorithms: tuple[str, ...]
+    budget: int
+    search: str
+    rates: tuple[float, float]
+    choose: str
+    prune: bool
+    seeds: int
+    experiment: Experiment
+
+
+Asked = AskedComparison | AskedTuning
+
+
+def write_asked(folder: Path, asked: Asked) -> None:
     """Say in a folder what is compared there; answers to other questions are no longer its answers."""
     (folder / ANSWER).unlink(missing_ok=True)
-    write_config(folder / ASKED, asked.model_dump())
+    write_config(folder / _file(asked), asked.model_dump())
 
 
 def read_asked(folder: Path) -> AskedComparison:
     """What is compared in a folder."""
+    if (folder / TUNING).is_file():
+        raise RunError(
+            f"{folder} holds a search for settings; the same `unalike tune` with --out {folder} reads its "
+            "trials and runs, and writes its page again."
+        )
     if not (folder / ASKED).is_file():
         raise RunError(f"{folder} holds neither a run ({CONFIG}) nor a comparison ({ASKED}).")
     values: dict[str, Any] = read_config(folder / ASKED)
@@ -70,15 +94,19 @@ def read_asked(folder: Path) -> AskedComparison:
         raise ConfigError(f"{folder / ASKED} describes no comparison: {name} is not possible.") from None
 
 
-def begun(folders: Iterator[Path], asked: AskedComparison) -> Path:
+def begun(folders: Iterator[Path], asked: Asked) -> Path:
     """Of folders that may be used one after the other, the first that is free or where this was begun."""
     return next(folder for folder in folders if not folder.exists() or _was_begun(folder, asked))
 
 
-def _was_begun(folder: Path, asked: AskedComparison) -> bool:
-    if not (folder / ASKED).is_file() or (folder / ANSWER).exists():
+def _was_begun(folder: Path, asked: Asked) -> bool:
+    if not (folder / _file(asked)).is_file() or (folder / ANSWER).exists():
         return False
     try:
-        return read_asked(folder) == asked
-    except (RunError, ConfigError):
+        return read_config(folder / _file(asked)) == plain(asked.model_dump())
+    except RunError:
         return False
+
+
+def _file(asked: Asked) -> str:
+    return ASKED if isinstance(asked, AskedComparison) else TUNING

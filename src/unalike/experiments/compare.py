@@ -210,6 +210,8 @@ def compare_experiments(
     """Train every variant on every seed; with `out`, into one run folder each, and what is there already is
     read or goes on. `jobs` runs are trained at a time, in processes of their own."""
     plan = plan_runs(variants, seeds, out)
+    for planned in plan if not overwrite else ():
+        check_unchanged(planned)
     trials, materials = Trials(), Materials(federation_of)
     trials.same_clients = len({data_key(chosen)[:-1] for chosen in variants.values()}) == 1
     if jobs > 1:

@@ -97,6 +97,13 @@ def check_unchanged(planned: PlannedRun) -> None:
         )
 
 
+def start_changed_again(variants: Mapping[str, Experiment], seeds: Sequence[int], out: Path) -> None:
+    """Let runs that have other settings by now make place for new ones, which are not begun yet."""
+    for planned in plan_runs(variants, seeds, out):
+        if planned.exists and planned.folder is not None and _described(planned.folder) != planned.experiment:
+            RunFolder.create(planned.folder, planned.experiment.model_dump(), overwrite=True).close()
+
+
 def is_finished(planned: PlannedRun) -> bool:
     """Whether the run reached its last round."""
     if not planned.exists or planned.folder is None:
