@@ -18,10 +18,11 @@ def test_what_came_of_a_trial_is_read_again(tmp_path):
     settings = {"learning_rate": 5.0, "components": 7}  # outside both ranges, as defaults may be
     ended = Trial("m", settings, 0.5, mean=0.4, spread=math.nan)
     opened(tmp_path).begin(0, settings).end(ended)
-    known = opened(tmp_path).known(0, settings)
+    again = opened(tmp_path)
+    known = again.known(0, settings)
     assert (known.settings, known.score, known.mean, math.isnan(known.spread)) == (settings, 0.5, 0.4, True)
-    assert opened(tmp_path).known(1, None) is None
-    assert opened(tmp_path).known(0, {"learning_rate": 0.1, "components": 2}) is None
+    assert again.known(1, None) is None
+    assert again.known(0, {"learning_rate": 0.1, "components": 2}) is None
 
 
 @pytest.mark.parametrize("found", [{"skipped": "no"}, {"pruned": 3}, {}])

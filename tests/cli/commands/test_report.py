@@ -36,16 +36,16 @@ def test_a_run_is_drawn_from_its_folder_as_when_it_ended(unalike, drawn):
 
 
 def test_a_comparison_is_answered_again_only_when_it_is_finished(unalike, drawn):
-    words = ("--algorithms", "fedavg,local", "--seeds", "1", "--out", "both", "--json")
+    words = ("--algorithms", "fedavg", "--seeds", "1", "--out", "both", "--json")
     first = unalike("compare", *SMALL, *words).json
     Path("both/comparison.csv").unlink()
     assert unalike("report", "both", "--json").json == first
     assert Path("both/comparison.csv").exists()
-    with RunFolder.open("both/local-seed0") as folder:
+    with RunFolder.open("both/fedavg-seed0") as folder:
         folder.finished = False
     refused = unalike("report", "both")
     assert refused.code == 2
-    assert "local, seed 0 of both is not finished" in refused.sentence
+    assert "fedavg, seed 0 of both is not finished" in refused.sentence
 
 
 def test_another_folder_is_refused(unalike):
