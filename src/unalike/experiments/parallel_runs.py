@@ -90,8 +90,18 @@ def _begin(news: Any, stop: Any) -> None:
     """What a process does before its first run: Ctrl-C at the terminal is not for it."""
     global _news, _stop
     _news, _stop = news, stop
+    threading.Thread(target=_follow, daemon=True).start()
     if hasattr(os, "setpgrp"):
         os.setpgrp()
+
+
+def _follow() -> None:
+    """End with the process that started this one, however that ends; runs survive it as they survive a
+    crash."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _train(
@@ -100,9 +110,6 @@ def _train(
     """Train one run, in another process."""
 
     def tell(report: RoundReport, rounds: int) -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None and not parent.is_alive():
-            raise KeyboardInterrupt
         _news.put((number, report.round, rounds, report.metrics))
 
     federation = federation_of(planned.experiment)
