@@ -216,6 +216,8 @@ def compare_experiments(
     trials.same_clients = len({data_key(chosen)[:-1] for chosen in variants.values()}) == 1
     if jobs > 1:
         missing = plan if overwrite else [one for one in plan if not is_finished(one)]
+        for planned in (one for one in plan if one not in missing):
+            announce(planned.title)
         train_in_parallel(missing, jobs, federation_of, overwrite, observer, announce)
         overwrite, announce = False, lambda words: None
         trials.read = -len(missing)
