@@ -8,7 +8,8 @@ from unalike.cli.options import FIELDS
 COMMANDS = [
     ("run",), ("resume",), ("compare",), ("tune",), ("list",), ("inspect",), ("reproduce",), ("certs",),
     ("audit",), ("serve",), ("join",), ("advise", "sampling"), ("advise", "stream"), ("advise", "timing"),
-    ("advise", "free-riders"), ("advise", "heterogeneity"), ("network", "design"),
+    ("advise", "free-riders"), ("advise", "heterogeneity"), ("network", "design"), ("report",),
+    ("runs", "list"), ("runs", "compare"), ("runs", "clean"),
 ]  # fmt: skip
 
 

@@ -11,15 +11,14 @@ from unalike import ConfigError, load
 from unalike.experiments.compare import (
     Trials,
     check_metric,
-    check_options,
     compare_experiments,
     finals,
     judge,
-    variant,
     worse_off,
 )
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
+from unalike.experiments.variations import check_options, variant
 from unalike.models.metrics import metrics_for
 from unalike.runs import Record, compare
 
@@ -52,7 +51,10 @@ def ended(federation, rounds, clients):
         record.write_round(number, metrics, columns)
     setting = SimpleNamespace(federation=federation, task=federation)
     return SimpleNamespace(
-        setting=setting, metrics=record.metrics, client_metrics=lambda: record.client_metrics(None)
+        setting=setting,
+        metrics=record.metrics,
+        client_metrics=lambda: record.client_metrics(None),
+        folder=None,
     )
 
 
@@ -218,11 +220,11 @@ def test_every_method_starts_from_the_same_and_is_what_it_would_be_alone():
 def test_methods_share_clients_and_seeds_do_not(monkeypatch):
     used = {}
 
-    def run(experiment, out, *, federation, **_):
-        used[experiment.algorithm, experiment.seed] = federation
+    def run(planned, material, *_):
+        used[planned.name, planned.experiment.seed] = material.federation
         return ended(CLASSES, [{"test_accuracy": 0.5}], np.ones(5))
 
-    monkeypatch.setattr(unalike.experiments.compare, "run_experiment", run)
+    monkeypatch.setattr(unalike.experiments.compare, "train_planned", run)
     compare_experiments({name: variant(described(), name) for name in ("fedavg", "local")}, range(2))
     assert used["fedavg", 0] is used["local", 0]
     assert used["fedavg", 1] is used["local", 1]

@@ -5,9 +5,10 @@ import pytest
 
 from unalike import ConfigError
 from unalike.experiments.build import make_federation
-from unalike.experiments.compare import check_metric, compare_experiments, variant
+from unalike.experiments.compare import check_metric, compare_experiments
 from unalike.experiments.config import make_experiment
 from unalike.experiments.fairness import who_pays
+from unalike.experiments.variations import variant
 from unalike.report import report_comparison
 from unalike.runs.fairness import group_means, loss_spread
 

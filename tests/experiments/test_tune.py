@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 
 import unalike.experiments.tune
-from unalike import ConfigError
-from unalike.algorithms import algorithm_registry
+from unalike import ConfigError, RunError
 from unalike.data import Split
-from unalike.experiments.build import make_algorithm, make_federation
+from unalike.experiments.build import make_federation
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
 from unalike.experiments.tune import (
-    SEARCHES,
     Trial,
     applied,
     at_the_edge,
-    candidates,
     check_choice,
     fairest_first,
     final_federation,
     ranked,
-    search_space,
     tune,
     with_validation,
 )
@@ -46,54 +42,6 @@ def rows_of(split, i):
     return sorted((*row.ravel().tolist(), int(label)) for row, label in zip(x, y, strict=True))
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("budget", [1, 2, 12])
-def test_every_method_gets_the_same_number_of_trials(search, budget):
-    counts = {name: len(candidates(described(name), budget, search)) for name in algorithm_registry}
-    assert counts == dict.fromkeys(algorithm_registry, budget)
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_the_first_trial_is_the_experiment_as_it_stands(search):
-    for name in algorithm_registry:
-        first = candidates(described(name, learning_rate=0.07), 3, search)[0]
-        assert make_algorithm(applied(described(name, learning_rate=0.07), first)) == make_algorithm(
-            described(name, learning_rate=0.07)
-        )
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_rates_stay_between_the_ends_and_own_values_are_the_methods(search):
-    for name in algorithm_registry:
-        own = getattr(algorithm_registry[name], "grid", {})
-        for settings in candidates(described(name), 12, search, (0.01, 0.5))[1:]:
-            assert 0.01 <= settings["learning_rate"] <= 0.5
-            assert set(settings) == {"learning_rate", *own}
-            for key, values in own.items():
-                assert min(values) * 0.999 <= settings[key] <= max(values) * 1.001
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("name", ["fedprox", "ditto", "knnper", "fedem", "fedadam"])
-def test_a_method_with_settings_of_its_own_sees_as_many_learning_rates_as_one_without(name, search):
-    rates = {settings["learning_rate"] for settings in candidates(described(name), 12, search)}
-    assert len(rates) == 12
-
-
-@pytest.mark.parametrize("name", ["fedavg", "ditto", "knnper"])
-def test_quasi_random_rates_leave_no_large_gap(name):
-    """Twelve points, of which none is far from the others on the logarithmic scale: below a quarter."""
-    for seed in range(10):
-        tried = candidates(described(name, seed=seed), 13, "quasi-random", (0.001, 1.0))[1:]
-        places = np.sort(np.log10([settings["learning_rate"] for settings in tried])) / 3 + 1
-        assert np.diff([0.0, *places, 1.0]).max() < 0.25
-
-
-def test_every_choice_of_a_small_set_is_tried():
-    found = candidates(described("fedem"), 12)
-    assert {settings["components"] for settings in found} == {2, 3, 4}
-
-
 def test_the_best_at_an_end_of_what_was_tried_is_said():
     trials = [
         Trial("m", {"learning_rate": r, "mu": m}, 0.0) for r, m in ((1.0, 0.1), (0.1, 0.01), (0.5, 1.0))
@@ -104,41 +52,6 @@ def test_the_best_at_an_end_of_what_was_tried_is_said():
         "learning_rate 0.1 is the smallest that was tried",
         "mu 0.01 is the smallest that was tried",
     ]
-
-
-def test_the_proximal_weight_of_fedprox_is_searched():
-    assert set(search_space(described("fedprox"))) == {"learning_rate", "mu"}
-    assert set(search_space(described("fedadam", server_learning_rate=0.1))) == {"learning_rate"}
-
-
-def test_what_the_user_has_set_is_not_searched():
-    for search in SEARCHES:
-        assert all("lam" not in s for s in candidates(described("ditto", options={"lam": 0.7}), 5, search))
-
-
-def test_the_seed_decides_what_is_drawn():
-    drawn = [candidates(described("ditto", seed=seed), 4, "random") for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-@pytest.mark.parametrize(
-    ("budget", "search", "rates", "words"),
-    [
-        (0, "random", (0.1, 1.0), "a budget of at least 1"),
-        (3, "quasi-random", (1.0, 0.1), "positive learning rates in order"),
-        (3, "random", (0.0, 1.0), "positive learning rates in order"),
-        (3, "quasi-random", (math.nan, 1.0), "positive learning rates in order"),
-        (3, "foo", (0.1, 1.0), "search must be quasi-random or random, not 'foo'"),
-    ],
-)
-def test_impossible_searches_are_refused(budget, search, rates, words):
-    with pytest.raises(ConfigError, match=words):
-        candidates(described(), budget, search, rates)
-
-
-def test_an_infinite_rate_is_refused():
-    with pytest.raises(ConfigError, match="positive learning rates"):
-        candidates(described(), 3, "random", (1.0, math.inf))
 
 
 def test_settings_go_where_they_belong():
@@ -277,3 +190,44 @@ def test_settings_that_a_method_refuses_together_are_skipped_and_the_others_go_o
 def test_a_first_trial_that_is_refused_ends_the_tuning():
     with pytest.raises(ConfigError, match="must be below 1"):
         tune({"fedprox": described("fedprox", learning_rate=2.0, options={"mu": 1.0})}, budget=2)
+
+
+def test_a_search_goes_on_after_the_trials_that_are_there(monkeypatch, tmp_path):
+    asked = stubbed(monkeypatch, [0.1, 0.3, 0.2])
+    first = tune({"fedavg": described()}, budget=2, out=tmp_path)["fedavg"]
+    more = tune({"fedavg": described()}, budget=3, out=tmp_path)["fedavg"]
+    assert len(asked) == 3
+    assert [trial for trial in more if trial.score != 0.2] == first
+    assert tune({"fedavg": described()}, budget=3, out=tmp_path)["fedavg"] == more
+    with pytest.raises(RunError, match="holds trials of fedavg with rounds 2, not rounds 3"):
+        tune({"fedavg": described(rounds=3)}, budget=3, out=tmp_path)
+    assert len(asked) == 3
+
+
+def test_tpe_draws_the_same_trials_whether_or_not_it_was_interrupted(monkeypatch, tmp_path):
+    scores = [0.1 * (k % 5) for k in range(6)]
+    stubbed(monkeypatch, scores)
+    whole = tune({"ditto": described("ditto")}, budget=6, search="tpe")["ditto"]
+    for begin, end in ((0, 5), (5, 6)):
+        stubbed(monkeypatch, scores[begin:])
+        found = tune({"ditto": described("ditto")}, budget=end, search="tpe", out=tmp_path)["ditto"]
+    assert found == whole
+
+
+def test_hopeless_trials_are_given_up_and_never_chosen(monkeypatch):
+    """The first four of six are never given up, the fifth is worse than their median, the last better."""
+    levels = iter([0.5, 0.6, 0.7, 0.8, 0.1, 0.9])
+
+    def run(experiment, *, observer, **_):
+        level = next(levels)
+        for round in (1, 2):
+            observer(SimpleNamespace(round=round, metrics={"validation_accuracy": level}), 2)
+        column = np.array([level])
+        each = {"validation_accuracy": column, "validation_samples": np.ones(1)}
+        return SimpleNamespace(metrics=lambda: {"validation_accuracy": column}, client_metrics=lambda: each)
+
+    monkeypatch.setattr(unalike.experiments.tune, "run_experiment", run)
+    found = tune({"fedavg": described()}, budget=6, prune=True)["fedavg"]
+    assert [trial.pruned for trial in found] == [0, 0, 0, 0, 0, 1]
+    assert found[0].score == 0.9
+    assert math.isnan(found[-1].score)

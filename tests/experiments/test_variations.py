@@ -3,9 +3,8 @@
 import pytest
 
 from unalike import ConfigError
-from unalike.experiments.compare import SHARED
 from unalike.experiments.config import Experiment
-from unalike.experiments.variations import folder_name, vary
+from unalike.experiments.variations import SHARED, folder_name, vary
 
 
 def test_every_combination_is_there_once_in_the_order_given():
@@ -48,3 +47,29 @@ def test_what_cannot_be_varied_is_refused(words, says):
 def test_names_of_folders_hold_no_separators():
     assert folder_name("a/b: ../c") == "a-b-..-c"
     assert folder_name("...") == "run"
+
+
+def test_a_setting_of_one_method_is_varied_for_that_method_alone():
+    both = {"fedavg": Experiment(), "fedprox": Experiment(algorithm="fedprox", options={"mu": 0.5})}
+    made = vary(both, ["timing=sync,fedbuff:5", "fedprox.mu=0.1,1"])
+    assert list(made) == [
+        *("fedavg, sync", "fedavg, fedbuff:5", "fedprox, sync, mu 0.1", "fedprox, sync, mu 1"),
+        *("fedprox, fedbuff:5, mu 0.1", "fedprox, fedbuff:5, mu 1"),
+    ]
+    assert [e.options for e in made.values()] == [{}, {}, {"mu": 0.1}, {"mu": 1}, {"mu": 0.1}, {"mu": 1}]
+
+
+def test_numbers_after_a_comma_belong_to_the_name_before_and_words_stay_words():
+    made = vary(
+        {"fedavg": Experiment()}, ["model=mlp:200,200,linear", "bandwidth=100", "bandwidth=100,20,0.05"]
+    )
+    assert [(e.model, e.bandwidth) for e in made.values()] == [
+        *(("mlp:200,200", "100"), ("mlp:200,200", "100,20,0.05")),
+        *(("linear", "100"), ("linear", "100,20,0.05")),
+    ]
+
+
+def test_methods_and_seeds_are_not_settings_to_vary():
+    for words, says in (("algorithm=local", "--algorithms"), ("seed=1,2", "share seed")):
+        with pytest.raises(ConfigError, match=says):
+            vary({"fedavg": Experiment()}, [words])

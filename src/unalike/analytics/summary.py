@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from ..core.latex import escape_latex
+
 Cell = str | float | int | None
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def show_number(value: Cell, digits: int = 4) -> str:
@@ -106,12 +107,8 @@ def _html_table(table: SummaryTable) -> str:
 
 
 def _latex_table(table: SummaryTable) -> str:
-    line: Callable[[Sequence[str]], str] = lambda cells: " & ".join(map(_latex, cells)) + r" \\"  # noqa: E731
+    line: Callable[[Sequence[str]], str] = lambda cells: " & ".join(map(escape_latex, cells)) + r" \\"  # noqa: E731
     columns = "l" + "r" * (len(table.header) - 1)
     body = "\n".join(line(cells) for cells in table.cells())
     head = f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{line(table.header)}\n\\hline"
     return f"{head}\n{body}\n\\hline\n\\end{{tabular}}"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in text)

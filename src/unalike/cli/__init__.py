@@ -1,5 +1,6 @@
 """The command line: `unalike run`, `resume`, `predict`, `forget`, `audit`, `compare`, `tune`, `benchmark`,
-`list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
+`runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`,
+`serve`, `join`."""
 
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
 from .commands.forget import forget
 from .commands.network import network
 from .commands.predict import predict_rows
+from .commands.report import report
 from .commands.reproduce import reproduce
 from .commands.run import resume, run
+from .commands.runs import runs
 from .commands.show import inspect_data, list_names
 from .commands.tune import tune_methods
 from .help import Program, UsageError
@@ -75,6 +78,8 @@ app.command("audit")(audit)
 app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
 app.command("benchmark")(benchmark)
+app.add_typer(runs, name="runs", help="List, compare and clean up past runs.")
+app.command("report")(report)
 app.command("list")(list_names)
 app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
 app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")

@@ -72,11 +72,19 @@ class Group(TyperGroup):
             raise unknown("command", args[0], self.commands) from None
 
 
+class ListingGroup(Group):
+    """Commands, of which `list` need not be named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["list", *args])
+
+
 class Program(typer.Typer):
     """A Typer whose commands are ours."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=Group, no_args_is_help=True, rich_markup_mode=None, **settings)
+    def __init__(self, cls: type[Group] = Group, **settings: Any) -> None:
+        super().__init__(cls=cls, no_args_is_help=True, rich_markup_mode=None, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
         return super().command(name, cls=Command, **settings)

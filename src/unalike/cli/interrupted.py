@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+SAME = "the same command"
 _going: dict[str, Path] = {}
 """The command that goes on with what this process trains, and its folder."""
 
@@ -23,9 +24,14 @@ def after_interruption() -> str:
     >>> can_go_on("unalike serve --resume", Path("/"))
     >>> after_interruption()
     'interrupted; what is finished is saved, go on with `unalike serve --resume /`.'
+    >>> can_go_on(SAME, Path("/"))
+    >>> after_interruption()
+    'interrupted; what is finished is in /, go on with the same command.'
     >>> _going.clear()
     """
     for command, folder in _going.items():
+        if folder.is_dir() and command == SAME:
+            return f"interrupted; what is finished is in {folder}, go on with {SAME}."
         if folder.is_dir():
             return f"interrupted; what is finished is saved, go on with `{command} {folder}`."
     return "interrupted."

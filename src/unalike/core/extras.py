@@ -27,6 +27,7 @@ LIBRARIES = {
     "tensorboard": "tensorboardX",
     "mlflow": "MLflow",
     "wandb": "Weights & Biases",
+    "tune": "Optuna",
 }
 """What each extra installs, by the name that people know."""
 

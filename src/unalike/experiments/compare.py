@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,32 +15,35 @@ from typing import Any
 import numpy as np
 
 from ..data import Federation
-from ..errors import ConfigError, RunError, unknown
+from ..errors import ConfigError, unknown
 from ..models import Task
 from ..models.metrics import judged_metric
 from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
+from ..runs.comparison_files import interval_words
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
-from ..training.run import Run
+from ..training.stopping import StopRule
 from ..typing import Array, Float64s
-from .build import make_federation, make_task
-from .config import Experiment, make_experiment
-from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, measured_groups, run_fairness, who_pays
-from .run import rehearse, run_experiment
-from .variations import folder_name
+from .build import learns_from_reference, make_federation, make_task
+from .config import Experiment
+from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, measured_groups, run_fairness, who_pays
+from .parallel_runs import train_in_parallel
+from .planned_runs import Material, check_unchanged, is_finished, plan_runs, read_planned, train_planned
+from .run import rehearse
+from .targets import has_clock, to_target
 
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""
 CLIENT_MEASURES = ("clients_mean", "bottom_decile", "worst")
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
-SHARED = (
-    *("data", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction", "unseen"),
-    *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
+DATA = (
+    *("data", "label", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction"),
+    *("groups", "importance", "network", "underlay"),
 )
-"""Settings that make a comparison fair because all methods share them."""
+"""Settings that decide which rows clients have."""
 
 
 @dataclass
@@ -58,8 +61,12 @@ class Trials:
     """Who the clients of the first seed are."""
     groups: list[str] | None = None
     """Their groups, where there are any."""
+    same_clients: bool = True
+    """Whether all methods were trained with the same clients."""
+    read: int = 0
+    """How many runs were there already."""
 
-    def add(self, name: str, seed: int, run: Run) -> None:
+    def add(self, name: str, seed: int, run: Ended) -> None:
         """Keep what a run ended with."""
         measured, self.judged = run.client_metrics(), judge(run.setting.task)
         self.results.setdefault(name, []).append({"seed": float(seed), **finals(run)})
@@ -70,9 +77,12 @@ class Trials:
             self.names = [run.setting.federation.name(int(i)) for i in measured["client"]]
             self.groups = measured_groups(run, measured)
 
-    def answer(self, metric: str, baseline: str | None = None) -> Comparison:
-        """The table; with Local among the methods, also the share of clients that do worse than alone."""
+    def answer(self, metric: str, baseline: str | None = None, target: StopRule | None = None) -> Comparison:
+        """The table; with Local among the methods, also the share of clients that do worse than alone, and
+        with a target, what it took to reach it."""
         results = {name: [dict(row) for row in rows] for name, rows in self.results.items()}
+        if target is not None:
+            self._add_target(results, target)
         for name, rows in results.items() if ALONE in results else ():
             for row, own, alone in zip(rows, self.clients[name], self.clients[ALONE], strict=True):
                 row["worse_than_alone"] = worse_off(own, alone, higher_is_better(self.judged))
@@ -81,8 +91,31 @@ class Trials:
         higher = metric not in LOWER_IS_FAIRER and higher_is_better(decisive)
         return compare_results(results, metric, baseline, first, higher)
 
+    @property
+    def timed(self) -> bool:
+        """Whether a simulated clock says anything that the number of rounds does not."""
+        return any(has_clock(columns) for seeds in self.curves.values() for columns in seeds)
+
+    def notes(self, target: StopRule | None = None) -> list[str]:
+        """What stands behind the numbers of the table."""
+        seeds = len(next(iter(self.results.values())))
+        words = [interval_words(seeds)]
+        if target is not None:
+            least = "at least" if higher_is_better(target.metric) else "at most"
+            words.append(f"Target: the first evaluation with {target.metric} {least} {target.target:g}.")
+        return words
+
+    def _add_target(self, results: Mapping[str, list[dict[str, float]]], target: StopRule) -> None:
+        for name, rows in results.items():
+            for row, columns in zip(rows, self.curves[name], strict=True):
+                row |= to_target(columns, target)
+                if not self.timed:
+                    del row["time_to_target"]
+
     def who_pays(self, baseline: str) -> list[dict[str, Any]]:
         """By method: who of the first seed's clients and groups gains and who pays against the baseline."""
+        if not self.same_clients:
+            return []
         first = {name: values[0] for name, values in self.clients.items()}
         return who_pays(first, baseline, self.groups, higher_is_better(self.judged))
 
@@ -109,102 +142,97 @@ def _losers(names: Sequence[str], own: Float64s, alone: Float64s, higher: bool, 
     return {"clients": f"{len(who):,} of {len(own):,}".replace(" ", "\u00a0"), "who": ", ".join(shown + more)}
 
 
-def variant(experiment: Experiment, algorithm: str) -> Experiment:
-    """The experiment with another algorithm.
+class Materials:
+    """The clients of one seed after the other, and tasks, each made once: programs are compiled once for each
+    method, not once for each seed."""
 
-    Options and settings may be meant for one method alone: `ditto.lam` is Ditto's `lam`,
-    `fedem.learning_rate` the learning rate of FedEM. Options without a name before them are those of the
-    experiment's own algorithm.
+    def __init__(self, federation_of: Callable[[Experiment], Federation] = make_federation) -> None:
+        self._federation_of = federation_of
+        self._federations: dict[Any, Federation] = {}
+        self._tasks: dict[Any, Task] = {}
+        self._seed: int | None = None
 
-    >>> from unalike.experiments.config import make_experiment
-    >>> described = make_experiment({"options": {"ditto.lam": 1.0, "fedem.learning_rate": 0.3}})
-    >>> variant(described, "fedem").learning_rate, variant(described, "ditto").options
-    (0.3, {'lam': 1.0})
-    """
-    options: dict[str, Any] = {}
-    settings: dict[str, Any] = {}
-    for name, value in experiment.options.items():
-        owner, dot, short = name.rpartition(".")
-        if not dot and algorithm == experiment.algorithm:
-            options[name] = value
-        elif dot and owner == algorithm:
-            if short in SHARED:
-                raise ConfigError(f"all methods share {short}; {name} cannot be set for one of them alone.")
-            (settings if short in Experiment.model_fields else options)[short] = value
-    values = {**experiment.model_dump(), **settings, "algorithm": algorithm, "options": options}
-    return make_experiment(values)
+    def of(self, experiment: Experiment) -> Material:
+        """What this experiment is trained and measured with."""
+        if experiment.seed != self._seed:
+            self._federations, self._seed = {}, experiment.seed
+        source = data_key(experiment)
+        if source not in self._federations:
+            self._federations[source] = self._federation_of(experiment)
+        federation = self._federations[source]
+        if not len(federation.test.y):
+            raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
+        model = (experiment.model, experiment.l2, experiment.metrics)
+        key = (*model, federation.input_shape, federation.classes)
+        if key not in self._tasks:
+            self._tasks[key] = make_task(experiment, federation)
+        return Material(federation, self._tasks[key])
 
 
-def check_options(experiment: Experiment, names: Collection[str]) -> None:
-    """Raise for options that none of these methods would get."""
-    for option in experiment.options:
-        owner, dot, _ = option.rpartition(".")
-        if (owner if dot else experiment.algorithm) not in names:
-            if dot:
-                raise ConfigError(
-                    f"the option {option} is for {owner}, which is not compared; "
-                    f"choose from {', '.join(names)}."
-                )
-            raise ConfigError(
-                f"the option {option} needs a method's name in front, such as {next(iter(names))}.{option}; "
-                f"without one it is for {experiment.algorithm}, which is not compared."
-            )
+def data_key(experiment: Experiment) -> tuple[Any, ...]:
+    """What decides which rows clients have."""
+    return (*(getattr(experiment, name) for name in DATA), learns_from_reference(experiment))
 
 
 def check_variants(
     variants: Mapping[str, Experiment],
-    federation: Federation,
-    seeds: range = range(0),
+    materials: Materials,
+    seeds: Sequence[int] = (),
     out: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Raise where a method cannot work with these clients or its folder is taken, before any is trained."""
-    if not len(federation.test.y):
-        raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
+    """Raise where a method cannot work with its clients or its folder is taken by another run, before any is
+    trained. What is there already can work."""
+    plan = plan_runs(variants, seeds, out)
+    for planned in plan if not overwrite else ():
+        check_unchanged(planned)
+    there = {name for name in variants if all(one.exists for one in plan if one.name == name)} if plan else ()
     for name, chosen in variants.items():
+        federation, task = materials.of(chosen)
         here = set_apart(federation, chosen.unseen, chosen.seed)[0] if chosen.unseen else federation
         if chosen.per_round is not None:
             check_per_round(chosen.per_round, len(here))
-        rehearse(chosen, here, make_task(chosen, here))
-        for seed in seeds:
-            folder = None if out is None else out / f"{folder_name(name)}-seed{seed}"
-            if folder is not None and not overwrite and (folder / "config.toml").exists():
-                raise RunError(
-                    f"{folder} already holds a run; choose another --out, or replace it with --overwrite."
-                )
+        if name not in there or overwrite:
+            rehearse(chosen, here, task)
 
 
 def compare_experiments(
     variants: Mapping[str, Experiment],
-    seeds: range,
+    seeds: Sequence[int],
     *,
     out: Path | None = None,
     overwrite: bool = False,
+    jobs: int = 1,
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
     federation_of: Callable[[Experiment], Federation] = make_federation,
 ) -> Trials:
-    """Train every variant on every seed; with `out`, into one run folder each."""
-    trials, tasks = Trials(), dict[Any, Task]()
-    some = next(iter(variants.values()))
-    for seed in seeds:
-        federation = federation_of(some.model_copy(update={"seed": seed}))
-        if not len(federation.test.y):
-            raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
-        # One task for all seeds: programs are compiled once for each method, not once for each seed.
-        shape = (federation.input_shape, federation.classes)
-        task = tasks.setdefault(shape, make_task(some, federation))
-        for name, chosen in variants.items():
-            announce(f"{name}, seed {seed}")
-            run = run_experiment(
-                chosen.model_copy(update={"seed": seed}),
-                None if out is None else out / f"{folder_name(name)}-seed{seed}",
-                federation=federation,
-                task=task,
-                overwrite=overwrite,
-                observer=observer,
-            )
-            trials.add(name, seed, run)
+    """Train every variant on every seed; with `out`, into one run folder each, and what is there already is
+    read or goes on. `jobs` runs are trained at a time, in processes of their own."""
+    plan = plan_runs(variants, seeds, out)
+    for planned in plan if not overwrite else ():
+        check_unchanged(planned)
+    trials, materials = Trials(), Materials(federation_of)
+    trials.same_clients = len({data_key(chosen)[:-1] for chosen in variants.values()}) == 1
+    if jobs > 1:
+        missing = plan if overwrite else [one for one in plan if not is_finished(one)]
+        for planned in (one for one in plan if one not in missing):
+            announce(planned.title)
+        train_in_parallel(missing, jobs, federation_of, overwrite, observer, announce)
+        overwrite, announce = False, lambda words: None
+        trials.read = -len(missing)
+    for planned in plan:
+        announce(planned.title)
+        material = materials.of(planned.experiment)
+        found = None if overwrite else read_planned(planned, material)
+        if found is not None:
+            trials.add(planned.name, planned.experiment.seed, found)
+            trials.read += 1
+            continue
+        run = train_planned(planned, material, overwrite, observer)
+        trials.add(planned.name, planned.experiment.seed, run)
+        if run.folder is not None:
+            run.folder.close()
     return trials
 
 
@@ -226,7 +254,7 @@ def judge(task: Task, split: str = "test") -> str:
     return f"{split}_{judged_metric(task.metrics)}"
 
 
-def finals(run: Run) -> dict[str, float]:
+def finals(run: Ended) -> dict[str, float]:
     """The last test metrics over samples, and over clients."""
     columns, name = run.client_metrics(), judge(run.setting.task)
     spread = summarize_clients(columns[name], columns["test_samples"], higher_is_better(name))

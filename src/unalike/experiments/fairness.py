@@ -8,7 +8,7 @@ who pays       clients (and groups) that are worse off than with a reference met
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,25 +16,49 @@ from ..runs.fairness import gains, group_means, group_measures, loss_spread
 from ..training.run import Run
 from ..typing import Array, Float64s
 
-LOWER_IS_FAIRER = ("spread", "discrepancy", "loss_spread")
-GROUP_MEASURES = ("worst_group", "discrepancy", "loss_spread")
+LOSS_SPREAD = "loss_spread"
+LOWER_IS_FAIRER = ("spread", "discrepancy", LOSS_SPREAD)
+GROUP_MEASURES = ("worst_group", "discrepancy", LOSS_SPREAD)
 
 
-def measured_groups(run: Run, columns: Mapping[str, Array]) -> list[str] | None:
+class Ended(Protocol):
+    """A run that was trained, now or earlier."""
+
+    @property
+    def setting(self) -> Any:
+        """Its federation and its task."""
+
+    def metrics(self) -> dict[str, Array]:
+        """One column per metric and one row per round."""
+
+    def client_metrics(self) -> dict[str, Array]:
+        """One column per metric and one row per client."""
+
+
+def measured_groups(run: Ended, columns: Mapping[str, Array]) -> list[str] | None:
     """The groups of the clients that these columns are of; None where there are no groups."""
     groups = run.setting.federation.groups
     return None if groups is None else [groups[int(i)] for i in columns["client"]]
 
 
-def run_fairness(run: Run, judged: str, higher: bool) -> dict[str, float]:
+def record_loss_spread(run: Run) -> None:
+    """Write how far training losses of groups are apart into the record of a run that has groups: it takes a
+    look at all training rows, which who reads the run later cannot have."""
+    columns = run.client_metrics()
+    groups = measured_groups(run, columns)
+    if groups is not None:
+        losses = run.evaluate("train")["loss"][columns["client"]]
+        run.record.write_round(run.rounds, {LOSS_SPREAD: loss_spread(losses, groups)})
+
+
+def run_fairness(run: Ended, judged: str, higher: bool) -> dict[str, float]:
     """What a run's groups got, where there are groups; losses are those of all training rows."""
     columns = run.client_metrics()
     groups = measured_groups(run, columns)
     if groups is None:
         return {}
-    losses = run.evaluate("train")["loss"][columns["client"]]
-    values = group_measures(columns[judged], groups, higher)
-    return {**values, "loss_spread": loss_spread(losses, groups)}
+    spread = float(run.metrics()[LOSS_SPREAD][-1])
+    return {**group_measures(columns[judged], groups, higher), LOSS_SPREAD: spread}
 
 
 def who_pays(

@@ -63,7 +63,9 @@ def _check(opened: RunFolder) -> Experiment:
         raise RunError(
             f"the rows of {path} arrived while training; only runs without a stream can be reopened."
         )
-    if not opened.finished or not opened.checkpoints.rounds():
+    if opened.finished and not opened.checkpoints.rounds():
+        raise RunError(f"the checkpoints of {path} were deleted; it cannot be reopened.")
+    if not opened.finished:
         raise RunError(f"{path} is not finished; finish it first with `unalike resume {path}`.")
     return experiment
 

@@ -1,113 +1,147 @@
 """Which settings suit each method, without a look at the test rows?  (Hyper-parameter search.)
 
 Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
-does worse on validation rows than not tuning. The others are drawn jointly over all of a method's settings,
-so that a method with two settings sees as many learning rates as one with none. A trial trains on the
-training rows and is judged by the validation rows of the same clients; the best settings of each method are
-then trained on both, and only those are tested.
-
-    quasi-random    points that fill the ranges evenly: u_k = frac(u_0 + k a), a_j = g^-j, g^(d+1) = g + 1
-    random          points drawn independently
-
-Learning rates and other positive fractions are drawn on a logarithmic scale. The sequence is Roberts' "The
-Unreasonable Effectiveness of Quasirandom Sequences", 2018.
+does worse on validation rows than not tuning. A trial trains on the training rows and is judged by the
+validation rows of the same clients; the best settings of each method are then trained on both, and only those
+are tested. Trials are kept in a study, so that a search that was interrupted goes on.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..algorithms import algorithm_registry
-from ..core.random import generator
 from ..core.spec import Spec
 from ..data import Federation
 from ..errors import ConfigError
+from ..models import Task
 from ..runs import higher_is_better, summarize_clients
 from ..runs.fairness import fairest_within
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
+from ..training.round_report import RoundReport
 from ..training.run import Run
-from ..typing import Float64s
 from .build import make_algorithm, make_federation, make_task
 from .compare import judge
 from .config import Experiment
+from .drawn_settings import QUASI_RANDOM, RATES, TPE, Settings, candidates, check_search, search_space
 from .run import run_experiment
+from .tuning_study import FIRST_TRIALS, OpenTrial, Trial, TuningStudy
 
-RATES = (10**-2.5, 10**0.0)
-"""The smallest and the largest learning rate that is tried."""
+LOOKS = 5
+"""How often a trial is looked at, where hopeless ones are given up."""
 BEST, FAIREST = "best", "fairest"
 """How a trial is chosen: by its score, or by its spread among those that are nearly the best."""
-SEARCHES = ("quasi-random", "random")
 VALIDATION = 0.2
 """The part of each client's rows that judges trials, unless the experiment says otherwise."""
-
-Settings = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting of one method, and how well it did on validation rows."""
-
-    method: str
-    settings: Settings
-    score: float
-    mean: float = math.nan
-    """The same over clients, each counting the same..."""
-    spread: float = math.nan
-    """...and its standard deviation."""
-    skipped: str = ""
-    """Why the method cannot have these settings together; it was not trained."""
 
 
 def tune(
     variants: Mapping[str, Experiment],
     *,
     budget: int = 12,
-    search: str = SEARCHES[0],
+    search: str = QUASI_RANDOM,
     rates: tuple[float, float] = RATES,
     choose: str = BEST,
+    prune: bool = False,
+    out: Path | None = None,
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
 ) -> dict[str, list[Trial]]:
     """All trials of every method, the chosen one first, then by their scores; a trial that diverged has the
-    score NaN and comes last, and so does one whose settings the method refuses together."""
+    score NaN and comes last, and so does one whose settings the method refuses together, or that was given up
+    (`prune`). With `out`, trials are kept in that folder, and those that are there are not trained again."""
     points = check_choice(choose)
+    check_search(budget, search, rates)
     some = with_validation(next(iter(variants.values())))
-    federation = make_federation(some)
+    federation = check_validation(some)
+    task = make_task(some, federation)
+    if some.unseen:  # who joins after training has no part in choosing settings either
+        federation = set_apart(federation, some.unseen, some.seed)[0]
+    higher, answer = higher_is_better(judge(task)), {}
+    for name, experiment in variants.items():
+        if not experiment.learning_rate:
+            raise ConfigError(f"tuning of {name} begins with its learning rate, which must be above 0.")
+        study = TuningStudy(
+            name,
+            search_space(experiment, rates),
+            {**experiment.model_dump(mode="json"), "search": search, "rates": rates, "prune": prune},
+            higher=higher,
+            seed=experiment.seed,
+            folder=out,
+        )
+        drawn = candidates(experiment, FIRST_TRIALS if search == TPE else budget, search, rates)
+        trials = []
+        for number in range(budget):
+            announce(f"{name}, trial {number + 1} of {budget}")
+            settings = drawn[number] if number < len(drawn) else None
+            train = partial(_train, experiment, federation, task, prune, observer)
+            trials.append(study.known(number, settings) or _try(study, number, settings, train))
+        answer[name] = fairest_first(ranked(trials, higher), points, higher)
+    return answer
+
+
+def check_validation(experiment: Experiment) -> Federation:
+    """The clients of trials, if any of them can be judged."""
+    federation = make_federation(with_validation(experiment))
     if not len(federation.validation.y):
         raise ConfigError(
             "no client has rows enough for validation; choose another validation_fraction or test_fraction."
         )
-    task = make_task(some, federation)
-    if some.unseen:  # who joins after training has no part in choosing settings either
-        federation = set_apart(federation, some.unseen, some.seed)[0]
-    answer = {}
-    for name, experiment in variants.items():
-        tried = candidates(experiment, budget, search, rates)
-        trials = []
-        for number, settings in enumerate(tried, start=1):
-            announce(f"{name}, trial {number} of {len(tried)}")
-            chosen = applied(with_validation(experiment), settings)
-            reason = refusal(chosen) if number > 1 else ""  # the first is the user's own choice
-            if reason:
-                trials.append(Trial(name, settings, math.nan, skipped=reason))
-                continue
-            run = run_experiment(
-                chosen.model_copy(update={"evaluate_every": 0, "unseen": 0.0}),
-                federation=federation,
-                task=task,
-                observer=observer,
-            )
-            trials.append(_judged(name, settings, run, judge(task, "validation")))
-        higher = higher_is_better(judge(task))
-        answer[name] = fairest_first(ranked(trials, higher), points, higher)
-    return answer
+    return federation
+
+
+def _try(study: TuningStudy, number: int, settings: Settings | None, train: Callable[..., Trial]) -> Trial:
+    """One trial; what is interrupted is not kept."""
+    trial = study.begin(number, settings)
+    try:
+        return trial.end(train(trial, study.method, first=not number))
+    except BaseException:
+        trial.give_up()
+        raise
+
+
+def _train(
+    experiment: Experiment,
+    federation: Federation,
+    task: Task,
+    prune: bool,
+    observer: Observer | None,
+    trial: OpenTrial,
+    method: str,
+    first: bool,
+) -> Trial:
+    """What the settings of a trial reach on validation rows."""
+    chosen, column = applied(with_validation(experiment), trial.settings), judge(task, "validation")
+    reason = "" if first else refusal(chosen)  # the first is the user's own choice
+    if reason:
+        return Trial(method, trial.settings, math.nan, skipped=reason)
+    looks = (experiment.evaluate_every or max(1, (experiment.rounds_to_train or 1) // LOOKS)) if prune else 0
+
+    def watch(report: RoundReport, rounds: int) -> None:
+        if observer is not None:
+            observer(report, rounds)
+        score = report.metrics.get(column, math.nan)
+        if prune and 0 < report.round < rounds and trial.is_hopeless(score, report.round):
+            raise _HopelessError(report.round)
+
+    try:
+        run = run_experiment(
+            chosen.model_copy(update={"evaluate_every": looks, "unseen": 0.0}),
+            federation=federation,
+            task=task,
+            observer=watch,
+        )
+    except _HopelessError as hopeless:
+        return Trial(method, trial.settings, math.nan, pruned=hopeless.args[0])
+    return _judged(method, trial.settings, run, column)
+
+
+class _HopelessError(Exception):
+    """A trial does worse than most; its round."""
 
 
 def refusal(experiment: Experiment) -> str:
@@ -123,31 +157,6 @@ def refusal(experiment: Experiment) -> str:
     except ConfigError as error:
         return str(error)
     return ""
-
-
-def candidates(
-    experiment: Experiment, budget: int, search: str = SEARCHES[0], rates: tuple[float, float] = RATES
-) -> list[Settings]:
-    """The settings that are tried, as many for every method: its defaults, then points of its ranges."""
-    if search not in SEARCHES:
-        raise ConfigError(f"search must be {' or '.join(SEARCHES)}, not {search!r}.")
-    if budget < 1 or not 0 < rates[0] <= rates[1] < math.inf:
-        raise ConfigError("tuning needs a budget of at least 1 trial, and positive learning rates in order.")
-    ranges = search_space(experiment, rates)
-    rng = generator(experiment.seed, f"tuning {experiment.algorithm}")
-    draw = _spread if search == SEARCHES[0] else _scattered
-    drawn = [
-        {name: _value(values, u) for (name, values), u in zip(ranges.items(), point, strict=True)}
-        for point in draw(budget - 1, len(ranges), rng)
-    ]
-    return [_defaults(experiment, ranges), *drawn]
-
-
-def search_space(experiment: Experiment, rates: tuple[float, float] = RATES) -> Mapping[str, Sequence[Any]]:
-    """What is searched for a method: learning rates, and values of its own settings that are not given."""
-    own = getattr(algorithm_registry[experiment.algorithm], "grid", {})
-    given = {**experiment.model_dump(exclude_none=True), **experiment.options}
-    return {"learning_rate": rates, **{name: values for name, values in own.items() if name not in given}}
 
 
 def at_the_edge(found: Sequence[Trial], space: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -233,35 +242,3 @@ def final_federation(experiment: Experiment) -> Federation:
 def without_validation(experiment: Experiment) -> Experiment:
     """The experiment that trains on validation rows as well: test rows do not depend on them."""
     return experiment.model_copy(update={"validation_fraction": 0.0})
-
-
-def _spread(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
-    """So many points that fill the unit cube evenly, from a random first one."""
-    root = 2.0
-    for _ in range(60):  # g^(d+1) = g + 1
-        root = (1 + root) ** (1 / (dimensions + 1))
-    steps = root ** -np.arange(1.0, dimensions + 1)
-    return (rng.random(dimensions) + np.arange(count)[:, None] * steps) % 1.0
-
-
-def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
-    """So many points of the unit cube, drawn independently."""
-    return rng.random((count, dimensions))
-
-
-def _value(values: Sequence[Any], u: float) -> Any:
-    """The value at u in [0, 1): between the ends where all are positive fractions, else one of them."""
-    if all(isinstance(value, float) and value > 0 for value in values):
-        low, high = math.log10(min(values)), math.log10(max(values))
-        return float(f"{10 ** (low + u * (high - low)):.4g}")
-    return values[int(u * len(values))]
-
-
-def _defaults(experiment: Experiment, names: Iterable[str]) -> Settings:
-    """What the experiment does without tuning; a setting that follows another has no value of its own."""
-    parameters = inspect.signature(algorithm_registry[experiment.algorithm]).parameters
-    values = {name: parameters[name].default for name in names if name in parameters}
-    values["learning_rate"] = experiment.learning_rate
-    if "server_learning_rate" in names:
-        values["server_learning_rate"] = parameters["server_optimizer"].default.learning_rate
-    return {name: values[name] for name in names if values.get(name) is not None}

@@ -1,51 +1,82 @@
-"""What else may differ between the runs of a comparison?  (Settings that are varied.)
+"""What may differ between the runs of a comparison?  (Methods, and settings that are varied.)
 
     --vary sampling=md,uniform --vary timing=synchronous,fedfix:0.5
 
-is every sampling with every timing, for every method that is compared. Values that are made of words with
-commas in them (an aggregator such as nnm:2,median) are given one at a time.
+is every sampling with every timing, for every method that is compared. A number after a comma is an argument
+of the name before it (model=mlp:200,200,linear are two models); values that are made of words with commas in
+them (an aggregator such as nnm:2,median) are given one at a time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from ..core.catalogue import separate
+from ..core.method_options import method_options
 from ..core.spec import number_or_word
 from ..errors import ConfigError, unknown
 from .config import Experiment, make_experiment
 
-WITH_WORDS = ("aggregator", "drift", "groups", "data", "metrics")
-"""Settings whose values may have words after a comma."""
+WITH_WORDS = (
+    *("aggregator", "drift", "groups", "data", "metrics", "bandwidth", "central_dp", "local_dp", "dishonest"),
+)
+"""Settings whose values may have commas that are not a list's."""
+SHARED = (
+    *(
+        "data",
+        "label",
+        "client_column",
+        "drop",
+        "prepare",
+        "gaps",
+        "partition",
+        "clients",
+        "sizes",
+        "samples",
+    ),
+    *("skew", "test_fraction", "validation_fraction", "unseen"),
+    *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
+)
+"""Settings that make a comparison fair because all methods share them."""
+FIXED = ("seed", "algorithm", "options", "metrics", "evaluate_clients")
+"""Settings without which nothing could be compared."""
+_TRUTHS = {"true": True, "false": False}
 NOTHING = "none"
 """The value of a setting that is not given."""
 
 
 def vary(
-    variants: Mapping[str, Experiment], words: Sequence[str], fixed: Sequence[str] = ()
+    variants: Mapping[str, Experiment], words: Sequence[str], fixed: Sequence[str] = FIXED
 ) -> dict[str, Experiment]:
-    """Every variant with every combination of values; `fixed` settings are those that all must share.
+    """Every variant with every combination of values; `fixed` settings are those that all must share. What is
+    a setting of some methods alone is varied for those.
 
     >>> list(vary({"fedavg": Experiment()}, ["aggregator=median", "aggregator=krum:1", "l2=0.1"]))
     ['median, l2 0.1', 'krum:1, l2 0.1']
     """
-    settings = varied(words, fixed)
+    options = {name: _options(chosen.algorithm) for name, chosen in variants.items()}
+    settings = varied(words, fixed, [option for own in options.values() for option in own])
     if not settings:
         return dict(variants)
     made: dict[str, Experiment] = {}
     for name, chosen in variants.items():
-        for values in product(*settings.values()):
-            named = [_called(setting, value) for setting, value in zip(settings, values, strict=True)]
-            label = ", ".join([*([name] if len(variants) > 1 else []), *named])
-            changed = {s: _typed(v) for s, v in zip(settings, values, strict=True)}
-            made[label] = make_experiment({**chosen.model_dump(), **changed})
+        mine = {s: values for s, values in settings.items() if s in Experiment.model_fields}
+        mine |= {s: values for s, values in settings.items() if s in options[name]}
+        for values in product(*mine.values()):
+            pairs = dict(zip(mine, values, strict=True))
+            several = len(variants) > 1 or not pairs
+            label = [*([name] if several else []), *(_called(s, v) for s, v in pairs.items())]
+            made[", ".join(label)] = _changed(chosen, pairs)
     return made
 
 
-def varied(words: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The values of every setting, in the order in which they were given.
+def varied(
+    words: Sequence[str], fixed: Sequence[str] = (), options: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """The values of every setting, in the order in which they were given; `options` are those of methods.
 
     >>> varied(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
     {'timing': ['async', 'fedbuff:5', 'fedfix:0.5'], 'aggregator': ['nnm:2,median']}
@@ -53,19 +84,63 @@ def varied(words: Sequence[str], fixed: Sequence[str] = ()) -> dict[str, list[st
     found: dict[str, list[str]] = {}
     for one in words:
         setting, given, value = one.partition("=")
-        name = setting.strip().replace("-", "_")
+        name = setting.strip() if setting.strip() in options else setting.strip().replace("-", "_")
         if not given or not value.strip():
             raise ConfigError(
                 f"{one!r} does not say a value; write SETTING=VALUE, such as aggregator=median."
             )
-        if name not in Experiment.model_fields:
-            raise unknown("setting", name, Experiment.model_fields)
+        if name not in (*Experiment.model_fields, *options):
+            raise unknown("setting", name, (*Experiment.model_fields, *options))
+        if name == "algorithm":
+            raise ConfigError("methods are compared by --algorithms, such as --algorithms fedavg,fedprox.")
         if name in fixed:
             raise ConfigError(f"all runs of a comparison share {name}; it cannot be varied.")
         values = found.setdefault(name, [])
         several = [value.strip()] if name in WITH_WORDS else separate(value)
         values += [one for one in dict.fromkeys(several) if one not in values]
     return found
+
+
+def variant(experiment: Experiment, algorithm: str) -> Experiment:
+    """The experiment with another algorithm.
+
+    Options and settings may be meant for one method alone: `ditto.lam` is Ditto's `lam`,
+    `fedem.learning_rate` the learning rate of FedEM. Options without a name before them are those of the
+    experiment's own algorithm.
+
+    >>> from unalike.experiments.config import make_experiment
+    >>> described = make_experiment({"options": {"ditto.lam": 1.0, "fedem.learning_rate": 0.3}})
+    >>> variant(described, "fedem").learning_rate, variant(described, "ditto").options
+    (0.3, {'lam': 1.0})
+    """
+    options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for name, value in experiment.options.items():
+        owner, dot, short = name.rpartition(".")
+        if not dot and algorithm == experiment.algorithm:
+            options[name] = value
+        elif dot and owner == algorithm:
+            if short in SHARED:
+                raise ConfigError(f"all methods share {short}; {name} cannot be set for one of them alone.")
+            (settings if short in Experiment.model_fields else options)[short] = value
+    values = {**experiment.model_dump(), **settings, "algorithm": algorithm, "options": options}
+    return make_experiment(values)
+
+
+def check_options(experiment: Experiment, names: Collection[str]) -> None:
+    """Raise for options that none of these methods would get."""
+    for option in experiment.options:
+        owner, dot, _ = option.rpartition(".")
+        if (owner if dot else experiment.algorithm) not in names:
+            if dot:
+                raise ConfigError(
+                    f"the option {option} is for {owner}, which is not compared; "
+                    f"choose from {', '.join(names)}."
+                )
+            raise ConfigError(
+                f"the option {option} needs a method's name in front, such as {next(iter(names))}.{option}; "
+                f"without one it is for {experiment.algorithm}, which is not compared."
+            )
 
 
 def folder_name(name: str) -> str:
@@ -79,8 +154,28 @@ def folder_name(name: str) -> str:
 
 def _called(setting: str, value: str) -> str:
     """What a value is called where it stands alone: words speak for themselves, numbers do not."""
-    return value if isinstance(number_or_word(value), str) and value != NOTHING else f"{setting} {value}"
+    speaks = isinstance(number_or_word(value), str) and value not in (NOTHING, *_TRUTHS)
+    return value if speaks else f"{setting.rpartition('.')[2]} {value}"
 
 
-def _typed(value: str) -> str | int | float | None:
-    return None if value == NOTHING else number_or_word(value)
+def _typed(value: str) -> str | int | float | bool | None:
+    return None if value == NOTHING else _TRUTHS.get(value, number_or_word(value))
+
+
+def _options(algorithm: str) -> list[str]:
+    """A method's own settings, with its name before them and without."""
+    own = method_options().get(algorithm, {})
+    return [*own, *(f"{algorithm}.{name}" for name in own)]
+
+
+def _changed(experiment: Experiment, pairs: Mapping[str, str]) -> Experiment:
+    fields = {s: _fitting(s, v) for s, v in pairs.items() if s in Experiment.model_fields}
+    own = {s.rpartition(".")[2]: _typed(v) for s, v in pairs.items() if s not in fields}
+    options = {**experiment.options, **own}
+    return make_experiment({**experiment.model_dump(), **fields, "options": options})
+
+
+def _fitting(setting: str, value: str) -> str | int | float | bool | None:
+    """A setting that takes words takes numbers as words, too."""
+    words = "str" in str(Experiment.model_fields[setting].annotation)
+    return value if words and value != NOTHING else _typed(value)

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
 from ..typing import Array, Float64s, Int64s
+from .job_plots import TIME
 from .plots import last, line, rounds_axis, scale
 from .style import color, dash, figure, label_ends, styled
+from .timing_plots import clock
 from .words import title, value
 
 _CONTEXT, _LEAST = 2.5, 0.04
@@ -38,6 +40,40 @@ def comparison_curves(runs: Runs, metric: str) -> Figure:
     look_closer(axes, list(means.values()))
     _label_lines(axes, means, metric)
     return picture
+
+
+@styled
+def comparison_in_time(runs: Runs, metric: str) -> Figure:
+    """The mean over seeds of a metric against simulated time, one line per method."""
+    picture = figure(7.6, 3.6)
+    axes = picture.subplots()
+    lines = {name: _in_time(seeds, metric) for name, seeds in runs.items()}
+    for index, (times, values) in enumerate(lines.values()):
+        line(axes, times, values, color=color(index), linestyle=dash(index))
+    axes.set_title(title(metric))
+    axes.set_xlabel(TIME)
+    scale(axes, metric)
+    means = {name: values for name, (_, values) in lines.items()}
+    look_closer(axes, list(means.values()))
+    _label_lines(axes, means, metric)
+    return picture
+
+
+def _in_time(seeds: Sequence[Mapping[str, Array]], metric: str) -> tuple[Float64s, Float64s]:
+    """Times at which some seed was evaluated and all were still trained, and the mean over seeds of what was
+    last measured until then."""
+    measured = [np.isfinite(seed.get(metric, np.full(len(seed["round"]), np.nan))) for seed in seeds]
+    clocks = [clock(seed)[seen] for seed, seen in zip(seeds, measured, strict=True)]
+    if not all(len(times) for times in clocks):
+        return np.zeros(0), np.zeros(0)
+    times = np.unique(np.concatenate(clocks))
+    first, end = (choose(one[at] for one in clocks) for choose, at in ((max, 0), (min, -1)))
+    times = times[(times >= first) & (times <= end)]
+    columns = [
+        seed[metric][seen][np.searchsorted(own, times, side="right") - 1]
+        for seed, seen, own in zip(seeds, measured, clocks, strict=True)
+    ]
+    return times, np.mean(columns, axis=0)
 
 
 def look_closer(axes: Axes, lines: Sequence[Float64s]) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ..experiments.targets import has_clock
 from ..runs.comparison import Comparison
-from .comparison_plots import Runs, comparison_clients, comparison_curves
+from ..runs.comparison_files import interval_words
+from .comparison_plots import Runs, comparison_clients, comparison_curves, comparison_in_time
 from .fairness_plots import frontier_plot
 from .html import write_report
 from .plots import save
@@ -50,6 +52,8 @@ def comparison_page(
     more, figures = figures, {}
     if runs:
         figures["Learning"] = comparison_curves(runs, comparison.metric)
+        if any(has_clock(columns) for seeds in runs.values() for columns in seeds):
+            figures["Time"] = comparison_in_time(runs, comparison.metric)
     if comparison.clients:
         figures["Clients"] = comparison_clients(comparison.clients, comparison.metric)
     points = {
@@ -59,7 +63,8 @@ def comparison_page(
         figures["Frontier"] = frontier_plot(points, comparison.higher is not False)
     figures |= more
     for name, drawn in figures.items():
-        save(drawn, Path(path).parent / "plots" / f"{name.lower()}.png")
+        for ending in ("png", "pdf"):
+            save(drawn, Path(path).parent / "plots" / f"{name.lower()}.{ending}")
     methods = [row["method"] for row in comparison.rows]
     return write_report(
         path,
@@ -80,6 +85,7 @@ def _captions(seeds: int, first: int) -> dict[str, str]:
     mean = f"Means over {seeds} seeds; the bands are 95 % t intervals." if seeds > 1 else "One seed."
     return {
         "Learning": f"{mean} The axis shows where methods differ; the first rounds may lie outside.",
+        "Time": f"{mean} The same by simulated time, as far as every seed of a method was trained.",
         "Clients": f"{_seed(seeds, first)}: each method's clients, worst first. A better mean can hide a "
         "worse bottom decile.",
         "Trials": _TRIALS,
@@ -89,9 +95,8 @@ def _captions(seeds: int, first: int) -> dict[str, str]:
 
 
 def _notes(seeds: int, first: int) -> dict[str, str]:
-    interval = f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
     return {
-        "Results": interval if seeds > 1 else "",
+        "Results": interval_words(seeds),
         _PAYS: f"{_seed(seeds, first)}, against the baseline; the worst tenth is the baseline's.",
         _ALONE: f"{_seed(seeds, first)}; the clients that lose most come first.",
     }

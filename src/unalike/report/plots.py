@@ -71,9 +71,10 @@ def traffic(metrics: Metrics) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as a PNG, whole or not at all."""
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
+    """Write a figure as a PNG or a PDF, as the path ends, whole or not at all."""
+    buffer, kind = BytesIO(), Path(path).suffix[1:]
+    undated = {"CreationDate": None} if kind == "pdf" else None
+    figure.savefig(buffer, format=kind, dpi=160, metadata=undated)
     write_bytes(Path(path), buffer.getvalue())
     return Path(path)
 

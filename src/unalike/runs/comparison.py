@@ -30,6 +30,13 @@ _BESIDE = {
     "worse_than_alone": "worse than alone",
 }
 """What a person also wants to see of a method, and what the column is called."""
+REACHED = "reached_target"
+TO_TARGET = {
+    "rounds_to_target": ("rounds to target", 1.0),
+    "bytes_to_target": ("MB to target", 1e6),
+    "time_to_target": ("time to target", 1.0),
+}
+"""What it took to reach a target, what the column is called, and in which unit it is shown."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +151,30 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
         "method": row["method"],
         metric: _interval(row[metric], row[f"{metric}_half_width"]),
         **beside,
+        **_to_target(row),
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
         "p (t)": "" if row["seeds"] < 2 else _number(row["p_t"], ".3g"),
     }
+
+
+def _to_target(row: Mapping[str, Any]) -> dict[str, str]:
+    """What it took to reach the target; where not all seeds did, a mean would be of the lucky ones alone."""
+    missed = row["seeds"] - round(row.get(REACHED, 1) * row["seeds"])
+    shown = {}
+    for name, (words, unit) in TO_TARGET.items():
+        if name in row:
+            mean, half_width = row[name] / unit, row[f"{name}_half_width"] / unit
+            shown[words] = f"missed by {missed} of {row['seeds']}" if missed else _spread(mean, half_width)
+    return shown
+
+
+def _spread(mean: float, half_width: float) -> str:
+    """Four digits that matter, and an interval where there is one.
+
+    >>> _spread(12.0, math.nan), _spread(12.3456, 1.23456)
+    ('12', '12.35 ± 1.235')
+    """
+    return f"{mean:.4g}" if math.isnan(half_width) else f"{mean:.4g} ± {half_width:.4g}"
 
 
 def _unseen(row: Mapping[str, Any], metric: str) -> dict[str, str]:

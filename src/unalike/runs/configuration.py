@@ -16,7 +16,7 @@ from .atomic import write_bytes
 
 def write_config(path: Path, config: Mapping[str, Any]) -> None:
     """Write a configuration; options that are None are left out, for TOML has no word for nothing."""
-    write_bytes(path, tomli_w.dumps(_tidy(config)).encode())
+    write_bytes(path, tomli_w.dumps(plain(config)).encode())
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -32,12 +32,12 @@ def read_config(path: Path) -> dict[str, Any]:
         raise RunError(f"cannot read configuration {path} ({error.strerror}).") from None
 
 
-def _tidy(value: Any) -> Any:
-    """The same with TOML's own types only."""
+def plain(value: Any) -> Any:
+    """The same with TOML's own types only, as it is read again."""
     if isinstance(value, Mapping):
-        return {str(key): _tidy(item) for key, item in value.items() if item is not None}
+        return {str(key): plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_tidy(item) for item in value if item is not None]
+        return [plain(item) for item in value if item is not None]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return str(value) if isinstance(value, Path) else value

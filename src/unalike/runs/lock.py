@@ -33,6 +33,22 @@ def locked(folder: str | Path) -> Iterator[None]:
         lock.release()  # the file stays, for unlinking it would race
 
 
+def is_locked(folder: str | Path) -> bool:
+    """Whether somebody holds the folder; nothing is written to find out."""
+    path = Path(folder) / "lock"
+    if not path.exists():
+        return False
+    lock = FileLock(path, timeout=0, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    except OSError:  # a disk without locks, or one that may only be read: nobody can hold it there
+        return False
+    lock.release()
+    return False
+
+
 def _take(folder: Path) -> FileLock:
     if not folder.is_dir():  # the lock would make one
         raise RunError(f"cannot lock run folder {folder} ({os.strerror(errno.ENOENT)}).")

@@ -13,6 +13,7 @@ from .base import Draw, Step, Timing, timing_registry
 
 
 @timing_registry.add("synchronous")
+@timing_registry.add("sync")
 @dataclass(frozen=True)
 class Synchronous(Timing):
     """The server waits for the whole cohort; a round takes one unit of time."""

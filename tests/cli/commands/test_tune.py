@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import unalike.experiments.tune
+import unalike.experiments.tune as unalike_tune
 import unalike.report
 
 from ..conftest import model_of
@@ -29,7 +29,7 @@ def tried(monkeypatch):
         asked.append(experiment)
         raise RuntimeError("a trial was started")
 
-    monkeypatch.setattr(unalike.experiments.tune, "run_experiment", run)
+    monkeypatch.setattr(unalike_tune, "run_experiment", run)
     return asked
 
 
@@ -42,7 +42,8 @@ def test_all_trials_are_listed_and_the_best_are_compared_and_written_ready_to_ru
         assert pair[0]["score"] >= pair[1]["score"]
         assert {trial["learning_rate"] for trial in pair} >= {0.1}  # the default comes first
     assert {path.name for path in Path("out").iterdir()} == {
-        *("fedavg.toml", "ditto.toml", "fedavg-seed0", "ditto-seed0"),
+        *("fedavg.toml", "ditto.toml", "fedavg-seed0", "ditto-seed0", "tuning.toml", "trials.sqlite"),
+        *(f"comparison.{ending}" for ending in ("csv", "json", "md", "tex")),
     }
     again = unalike("run", "out/ditto.toml", "--out", "again", "--json").json
     assert again["algorithm"] == "ditto"
@@ -71,7 +72,7 @@ def test_a_plain_run_trains_on_validation_rows_as_the_compared_one_did(unalike):
         (("--rates", "1,0"), "positive learning rates in order"),
         (("--rates", "1"), "not of the form smallest,largest"),
         (("--rates", "a,b"), "not of the form smallest,largest"),
-        (("--search", "foo"), "search must be quasi-random or random, not 'foo'"),
+        (("--search", "foo"), "unknown search 'foo'"),
         (("--unseen", "1"), "unseen = 1.0 is not possible"),
         (("--restarts", "0"), "restarts = 0 is not possible"),
         (("--validation-fraction", "0.9"), "leave nothing to train on"),
@@ -127,3 +128,22 @@ def test_options_that_count_must_be_whole_numbers(unalike, value):
     )
     assert answer.code == 2
     assert "whole number" in answer.sentence
+
+
+def test_more_trials_are_added_and_runs_of_other_settings_are_trained_again(unalike, monkeypatch):
+    words = (*SMALL, *WORK, "--algorithms", "fedavg", "--seeds", "1", "--rates", "0.2,1", "--out", "out")
+    few = unalike("tune", *words, "--budget", "1", "--json").json["trials"]
+    more = unalike("tune", *words, "--budget", "2", "--json").json["trials"]
+    assert few[0] in more
+    assert more[0]["score"] >= few[0]["score"]
+    assert f"learning_rate = {more[0]['learning_rate']}" in Path("out/fedavg-seed0/config.toml").read_text()
+    monkeypatch.setattr(unalike_tune, "run_experiment", pytest.fail)
+    assert unalike("tune", *words, "--budget", "2", "--json").json["trials"] == more
+
+
+def test_without_optuna_the_extra_is_named(unalike, monkeypatch):
+    monkeypatch.setattr("unalike.core.extras.is_installed", lambda module: module != "optuna")
+    answer = unalike("tune", *TWO)
+    assert answer.code == 2
+    assert "needs Optuna" in answer.sentence
+    assert "[tune]" in answer.sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,21 @@ from rich.markup import escape
 from ...core.catalogue import check_name
 from ...errors import ConfigError, unknown
 from ...experiments.config import Experiment
+from ..interrupted import SAME, can_go_on
 from ..messages import say_data
-from ..screen import LiveRounds, console, print_json, show_rows
-from .run import free_folder
+from ..screen import LiveRounds, console, print_json, show_rows, stderr
+from .run import folders_called
 
 if TYPE_CHECKING:
+    from ...experiments.asked_comparison import AskedComparison
     from ...experiments.compare import Trials
     from ...runs import Comparison
 
 
-SPARE = ("loss spread", "clients' mean", "unseen", "bottom decile", "spread", "worst group", "discrepancy")
+SPARE = (
+    *("loss spread", "clients' mean", "unseen", "bottom decile", "spread", "worst group", "discrepancy"),
+    *("MB to target", "worse than alone", "rounds to target"),
+)
 """Columns that a narrow window can do without."""
 
 
@@ -34,8 +40,9 @@ def compare(
     ),
     vary: list[str] = typer.Option(
         [],
-        help="SETTING=VALUE, given several times: each value is a row of the table, such as "
-        "--vary sampling=md,uniform --vary timing=fedfix:0.5. Of several settings, every combination.",
+        help="SETTING=VALUE,VALUE, given several times: each value is a row of the table, such as "
+        "--vary sampling=md,uniform --vary timing=sync,fedfix:0.5 or --vary mu=0.1,1. Of several settings, "
+        "every combination.",
         show_default="only algorithms differ",
     ),
     baseline: str | None = typer.Option(
@@ -44,12 +51,21 @@ def compare(
     metric: str | None = typer.Option(
         None, help="The metric that decides.", show_default="test accuracy, or RMSE"
     ),
+    target: str | None = typer.Option(
+        None,
+        help="METRIC=VALUE, such as accuracy=0.9: also the rounds, bytes and simulated time that it takes.",
+        show_default="none",
+    ),
+    jobs: int = typer.Option(1, min=1, help="Runs to train at a time, each in a process with one core."),
     out: Path | None = typer.Option(
         None,
-        help="Folder for one run folder per algorithm and seed, and the report.",
+        help="Folder for one run folder per algorithm and seed, tables, figures and the report; runs that "
+        "are there already are read, or go on.",
         show_default="runs/comparison, or with the next free number",
     ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace runs that are already in the folder."),
+    overwrite: bool = typer.Option(
+        False, "--overwrite", help="Train runs again that are already in the folder."
+    ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
 ) -> None:
@@ -64,88 +80,121 @@ def compare(
 
     Rules under attack: unalike compare --algorithms fedavg --behaviour sign-flip --dishonest 0.2
     --vary aggregator=weighted-sum --vary aggregator=median --vary aggregator=trimmed-mean:0.2
+
+    After Ctrl-C, the same command goes on; with --out and more methods, values or seeds, only those are
+    trained.
     """
     names = named(algorithms)
-    from ...experiments.build import check, make_federation
-    from ...experiments.compare import (
-        SHARED,
-        check_metric,
-        check_options,
-        check_variants,
-        compare_experiments,
-        variant,
-    )
-    from ...experiments.variations import vary as vary_settings
+    from ...experiments.asked_comparison import AskedComparison, begun, write_asked
+    from ...experiments.compare import compare_experiments
 
-    variants = vary_settings({name: variant(experiment, name) for name in names}, vary, fixed=SHARED)
-    check_options(experiment, names)
-    if baseline is not None and baseline not in variants:
-        raise unknown("baseline", baseline, variants)
-    for chosen in variants.values():
-        check(chosen)
-    out = out or free_folder("comparison")
-    federation = make_federation(experiment)
-    say_data(experiment, federation, quiet or json)
-    decisive = check_metric(metric, experiment, federation)
-    check_variants(variants, federation, range(experiment.seed, experiment.seed + seeds), out, overwrite)
+    asked = AskedComparison(
+        algorithms=tuple(names),
+        vary=tuple(vary),
+        seeds=seeds,
+        metric=metric,
+        baseline=baseline,
+        target=target,
+        experiment=experiment,
+    )
+    variants = checked_variants(asked)
+    out = out or begun(folders_called("comparison"), asked)
+    decisive, source = check_comparison(asked, out, overwrite, quiet or json)
+    write_asked(out, asked)
+    can_go_on(SAME, out)
     with LiveRounds(quiet or json) as progress:
         progress.expect(len(variants) * seeds)
         trials = compare_experiments(
             variants,
-            range(experiment.seed, experiment.seed + seeds),
+            asked.all_seeds,
             out=out,
             overwrite=overwrite,
+            jobs=jobs,
             observer=progress,
             announce=progress.rename,
         )
-    conclude(trials, trials.answer(decisive, baseline), out, experiment, federation.description, json)
+    if trials.read and not (quiet or json):
+        stderr.print(f"{trials.read} of {len(variants) * seeds} runs were there already.", highlight=False)
+    conclude(trials, asked, decisive, out, source, json)
+
+
+def checked_variants(asked: AskedComparison) -> dict[str, Experiment]:
+    """What is compared, if all of it can be made."""
+    from ...experiments.build import check
+    from ...experiments.targets import read_target
+
+    if asked.target is not None:
+        read_target(asked.target)
+    variants = asked.variants()
+    if asked.baseline is not None and asked.baseline not in variants:
+        raise unknown("baseline", asked.baseline, variants)
+    for chosen in variants.values():
+        check(chosen)
+    return variants
+
+
+def check_comparison(
+    asked: AskedComparison, out: Path, overwrite: bool = False, silent: bool = True
+) -> tuple[str, str]:
+    """The metric that decides and where the data come from; raises what would be refused later."""
+    from ...experiments.compare import Materials, check_metric, check_variants
+    from ...experiments.targets import check_target
+
+    variants, materials = asked.variants(), Materials()
+    decisive = ""
+    for number, chosen in enumerate(variants.values()):
+        federation, task = materials.of(chosen)
+        if not number:
+            say_data(chosen, federation, silent)
+            source = federation.description
+        decisive = check_metric(asked.metric or decisive or None, chosen, federation)
+        if asked.rule is not None:
+            check_target(asked.rule, task)
+    check_variants(variants, materials, asked.all_seeds, out, overwrite)
+    return decisive, source
 
 
 def named(algorithms: str) -> list[str]:
     """The algorithms in a list of words."""
-    names = list(dict.fromkeys(name.strip() for name in algorithms.split(",") if name.strip()))
+    names = [name.strip() for name in algorithms.split(",") if name.strip()]
     if not names:
         raise ConfigError("name at least one algorithm, such as --algorithms fedavg,fedprox.")
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ConfigError(f"{twice[0]} is named twice; name every algorithm once.")
     for name in names:
         check_name("algorithms", name)
     return names
 
 
-def show_comparison(answer: Comparison) -> None:
+def show_comparison(answer: Comparison, notes: Sequence[str] = ()) -> None:
     """The table of a comparison, and what stands behind its numbers."""
     seeds = answer.rows[0]["seeds"]
     title = f"{answer.metric.replace('_', ' ')} over {seeds} seed{'' if seeds == 1 else 's'}"
     show_rows(answer.readable(), title, spare=SPARE, more="the report has them")
-    if seeds > 1:
-        console.print(interval_words(seeds), style="dim", highlight=False)
+    for note in notes:
+        console.print(note, style="dim", highlight=False)
 
 
-def interval_words(seeds: int) -> str:
-    """What the numbers after ± are."""
-    return f"±: 95 % t intervals over {seeds} seeds; p (t): paired t test over the same seeds."
-
-
-def conclude(
-    trials: Trials, answer: Comparison, out: Path, experiment: Experiment, source: str, json: bool
-) -> None:
-    """Write the report and print the table."""
+def conclude(trials: Trials, asked: AskedComparison, metric: str, out: Path, source: str, json: bool) -> None:
+    """Write tables and report, and print the table."""
     from ...report import report_comparison
+    from ...runs.comparison_files import as_dict, write_comparison
 
-    worse = trials.worse_than_alone()
+    answer = trials.answer(metric, asked.baseline, asked.rule)
+    notes = trials.notes(asked.rule)
+    tables = {"pays": trials.who_pays(answer.baseline), "worse": trials.worse_than_alone()}
+    config = {**asked.experiment.model_dump(), **asked.model_dump(include={"vary", "seeds", "target"})}
     report = report_comparison(
-        out / "report.html",
-        answer,
-        trials.curves,
-        experiment.model_dump(),
-        worse,
-        source,
-        trials.who_pays(answer.baseline),
+        out / "report.html", answer, trials.curves, config, tables["worse"], source, tables["pays"]
     )
+    files = write_comparison(out, answer, notes)
     if json:
-        found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}
-        print_json({**found, "rows": answer.table(), "report": str(report)})
+        print_json({**as_dict(answer), "notes": notes, "report": str(report)})
         return
-    show_comparison(answer)
+    show_comparison(answer, notes)
     console.print(
-        f"Open [bold]{escape(str(report))}[/bold] in a browser for curves and clients.", soft_wrap=True
+        f"Open [bold]{escape(str(report))}[/bold] in a browser for curves and clients; the table is in "
+        f"{escape(', '.join(path.name for path in files))} beside it.",
+        soft_wrap=True,
     )

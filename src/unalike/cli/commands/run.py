@@ -80,6 +80,8 @@ def resume(
             f"clients of {folder} were forgotten; training on would bring them back. A request that was "
             f"interrupted goes on with `unalike forget {folder} --resume`."
         )
+    if opened.finished and not opened.checkpoints.rounds():
+        raise RunError(f"{folder} is finished, and its checkpoints were deleted: nothing can go on from it.")
     experiment = make_experiment(opened.config)
     if experiment.engine == "flower":
         raise RunError(
@@ -147,5 +149,9 @@ def run_folder(experiment: Experiment) -> Path:
 
 def free_folder(base: str) -> Path:
     """A folder below runs/ that does not exist yet."""
-    taken = (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))
-    return next(folder for folder in taken if not folder.exists())
+    return next(folder for folder in folders_called(base) if not folder.exists())
+
+
+def folders_called(base: str) -> Iterator[Path]:
+    """Folders below runs/ with this name and, from the second on, a number."""
+    return (Path("runs") / (base if number == 1 else f"{base}-{number}") for number in range(1, 10**6))

@@ -20,7 +20,8 @@ from ...models.survival import cox_task
 from ...training.observers import Observer
 from ..build import make_task
 from ..config import Experiment
-from ..tune import RATES, Settings, applied, candidates, refusal
+from ..drawn_settings import RATES, Settings, candidates
+from ..tune import applied, refusal
 from .catalogue import Benchmark, benchmark_registry
 from .cut import cut_centres
 from .scores import Scores, centre_notes, mean_defined, score_strategy

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.latex import escape_latex, latex_table
 from ...runs.statistics import mean_interval
 from ...typing import Float64s
 from .protocol import BenchmarkResult, Outcome
@@ -71,16 +72,8 @@ def to_latex(result: BenchmarkResult) -> str:
     head = ["Strategy", *result.centres, "Mean"]
     means = {name: mean_defined(_over_seeds(result, name, "mean")) for name in result.strategies}
     best = max((value for value in means.values() if not math.isnan(value)), default=math.nan)
-    lines = [
-        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-        r"\toprule",
-        " & ".join(_escape(word) for word in head) + r" \\",
-        r"\midrule",
-        *(_latex_row(result, name, means[name] == best) for name in result.strategies),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    rows = [_latex_row(result, name, means[name] == best) for name in result.strategies]
+    return latex_table([escape_latex(word) for word in head], rows)
 
 
 def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
@@ -112,20 +105,14 @@ def _over_seeds(result: BenchmarkResult, strategy: str, field: str) -> Float64s:
     return np.array([getattr(one.scores, field) for one in result.of(strategy)])
 
 
-def _latex_row(result: BenchmarkResult, name: str, best: bool) -> str:
+def _latex_row(result: BenchmarkResult, name: str, best: bool) -> list[str]:
     row = _mean_row(result, name)
     cells = [_number(row[centre]) for centre in result.centres]
     mean = _number(row["mean"])
     mean = rf"\textbf{{{mean}}}" if best else mean
     spread = "" if math.isnan(row["±"]) else rf" $\pm$ {row['±']:.3f}"
-    return " & ".join([_escape(name), *cells, mean + spread]) + r" \\"
+    return [escape_latex(name), *cells, mean + spread]
 
 
 def _number(value: float) -> str:
     return "--" if math.isnan(value) else f"{value:.3f}"
-
-
-def _escape(words: str) -> str:
-    for mark in "&%$#_{}":
-        words = words.replace(mark, "\\" + mark)
-    return words

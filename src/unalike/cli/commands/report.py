@@ -1,0 +1,99 @@
+"""`unalike report`: write the page of a run or of a comparison again, from what is in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.markup import escape
+
+from ...core.run_files import CONFIG, check_run
+from ...errors import RunError, UnalikeError
+from ..screen import console, print_json, stderr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...data import Federation
+    from ...runs import RunFolder
+
+
+def report(
+    folder: Path = typer.Argument(..., help="The folder of a run or of a comparison."),
+    json: bool = typer.Option(False, "--json", help="Print where the report is as JSON."),
+) -> None:
+    """Write report.html again, with its figures, and for a comparison its tables; nothing is trained.
+
+    Example: unalike report runs/comparison
+    """
+    if folder.is_dir() and not (folder / CONFIG).exists():
+        report_again(folder, json)
+        return
+    check_run(folder)
+    from ...report import report_run
+    from ...runs import RunFolder
+
+    with RunFolder.open(folder, read_only=True) as opened:
+        federation, more, missing = _looked_at(opened)
+        page = report_run(opened, federation, more)
+    if json:
+        print_json({"report": str(page), "without": missing or None})
+        return
+    if missing:
+        stderr.print(f"without some figures: {missing}", soft_wrap=True, highlight=False)
+    console.print(f"Open [bold]{escape(str(page))}[/bold] in a browser.", soft_wrap=True)
+
+
+def report_again(folder: Path, json: bool) -> None:
+    """The tables and the page of a comparison, from runs that are finished."""
+    from ...experiments.asked_comparison import read_asked
+    from ...experiments.compare import compare_experiments
+    from ...experiments.planned_runs import is_finished, plan_runs
+    from .compare import check_comparison, conclude
+
+    asked = read_asked(folder)
+    for planned in plan_runs(asked.variants(), asked.all_seeds, folder):
+        if not is_finished(planned):
+            raise RunError(
+                f"{planned.title} of {folder} is not finished; finish it first with the same "
+                f"`unalike compare` and --out {folder}."
+            )
+    metric, source = check_comparison(asked, folder)
+    conclude(
+        compare_experiments(asked.variants(), asked.all_seeds, out=folder),
+        asked,
+        metric,
+        folder,
+        source,
+        json,
+    )
+
+
+def _looked_at(opened: RunFolder) -> tuple[Federation | None, dict[str, Figure], str]:
+    """The clients of a run, figures that its record alone does not give, and why something is missing."""
+    from ...experiments.reopen import reopened
+    from ...report.metric_report import metric_figures
+    from ...report.personal_report import personal_figures
+
+    try:
+        with reopened(opened.path) as (_, run):
+            return run.setting.federation, personal_figures(run) | metric_figures(run), ""
+    except UnalikeError as error:
+        return _clients(opened), {}, str(error)
+
+
+def _clients(opened: RunFolder) -> Federation | None:
+    """The clients of a run that cannot be opened again, if they can be had."""
+    from ...experiments.build import make_federation
+    from ...experiments.config import make_experiment
+    from ...training.newcomers import set_apart
+
+    if opened.config.get("made_by") or opened.config.get("engine") == "flower":
+        return None
+    try:
+        experiment = make_experiment(opened.config)
+        federation = make_federation(experiment)
+    except UnalikeError:
+        return None
+    return set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation

@@ -1,0 +1,149 @@
+"""Which runs are there, what came of them, and what can go?
+
+A run is finished, running (a process holds its lock), interrupted, or damaged, when its record cannot be
+read. Nothing of a run is changed by looking at it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.run_files import CHECKPOINTS, CONFIG, OURS, RECORD
+from ..errors import RunError, UnalikeError
+from ..models.metrics import measured_columns
+from .configuration import read_config
+from .lock import is_locked, locked
+from .record import Record
+
+FINISHED, RUNNING, INTERRUPTED, DAMAGED = "finished", "running", "interrupted", "damaged"
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run from its folder."""
+
+    folder: Path
+    state: str
+    config: dict[str, Any]
+    rounds: int = 0
+    metrics: Mapping[str, float] | None = None
+    """The last value of everything that was measured."""
+
+    @property
+    def asked(self) -> int | None:
+        """The rounds that were asked for, where a number was."""
+        return self.config.get("rounds")
+
+    @property
+    def method(self) -> str:
+        """What was trained; of a run that was made in Python the folder does not say."""
+        return str(self.config.get("algorithm", self.config.get("made_by", "")))
+
+    @property
+    def judged(self) -> str | None:
+        """The metric that judges it, where one was measured."""
+        names = list(self.metrics or {})
+        return next(iter([*measured_columns(names), *(n for n in names if n == "test_loss")]), None)
+
+    @property
+    def changed(self) -> datetime:
+        """When something was last written."""
+        return datetime.fromtimestamp((self.folder / RECORD).stat().st_mtime).astimezone()
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return size_of(path for path in self.folder.rglob("*"))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        facts = {**asdict(self), "folder": str(self.folder), "method": self.method, "asked": self.asked}
+        return {**facts, "changed": self.changed.isoformat(timespec="seconds"), "bytes": self.size}
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The folders of runs in a folder, however deep, or the folder itself; a run has none inside."""
+    if not folder.is_dir():
+        raise RunError(f"there is no folder {folder}.")
+    found = []
+    for place, inside, files in os.walk(folder):
+        if CONFIG in files and RECORD in files:
+            found.append(Path(place))
+            inside.clear()
+        inside.sort()
+    return found
+
+
+def look_at(folder: Path) -> RunFacts:
+    """What a run's folder tells."""
+    try:
+        config = {name: value for name, value in read_config(folder / CONFIG).items() if name != "versions"}
+        with Record(folder / RECORD, read_only=True) as record:
+            columns, finished = record.metrics(), record.meta().get("finished") == "true"
+    except UnalikeError:
+        return RunFacts(folder, DAMAGED, {})
+    seen = {name: values[np.isfinite(values)] for name, values in columns.items() if name != "round"}
+    last = {name: float(values[-1]) for name, values in seen.items() if len(values)}
+    state = RUNNING if is_locked(folder) else FINISHED if finished else INTERRUPTED
+    return RunFacts(folder, state, config, int(columns["round"].max(initial=0)), last)
+
+
+def differing_settings(runs: list[RunFacts]) -> dict[str, list[Any]]:
+    """Settings that are not the same in all runs, with their values; None where one is not given."""
+    names = dict.fromkeys(name for run in runs for name in run.config)
+    found = {name: [run.config.get(name) for run in runs] for name in names}
+    return {name: values for name, values in found.items() if any(value != values[0] for value in values)}
+
+
+@dataclass(frozen=True)
+class Waste:
+    """Files of a run that can go, and why."""
+
+    run: RunFacts
+    why: str
+    files: tuple[Path, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes that become free."""
+        return size_of(self.files)
+
+    def remove(self) -> None:
+        """Delete the files, unless somebody has begun to write there, and folders that are empty then."""
+        with locked(self.run.folder):
+            for path in self.files:
+                path.unlink(missing_ok=True)
+        if self.run.state == INTERRUPTED:
+            (self.run.folder / "lock").unlink(missing_ok=True)
+        for place, _, _ in os.walk(self.run.folder, topdown=False):
+            if not os.listdir(place):
+                os.rmdir(place)
+
+
+def find_waste(run: RunFacts) -> Waste | None:
+    """What of a run can go: checkpoints, when it is finished; all of it, when it was interrupted."""
+    if run.state == FINISHED:
+        files = tuple(sorted((run.folder / CHECKPOINTS).glob("round-*.safetensors")))
+        return Waste(run, "checkpoints", files) if files else None
+    if run.state == INTERRUPTED:
+        ours = tuple(_files(run.folder))
+        return Waste(run, f"interrupted in round {run.rounds}", ours)
+    return None
+
+
+def size_of(paths: Iterator[Path] | tuple[Path, ...]) -> int:
+    """Bytes of files."""
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All that a run has written, and nothing else; its configuration first, as without it it is no run."""
+    for pattern in OURS:
+        yield from (path for path in folder.glob(pattern) if path.is_file())
