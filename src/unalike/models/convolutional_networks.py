@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .dense import dense, dense_init, flatten
-from .task import Model
+from .model import Model
 
 
 @dataclass(frozen=True)

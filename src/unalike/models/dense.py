@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .catalogue import model_registry
-from .task import Model
+from .model import Model
 
 
 @model_registry.add("linear")

@@ -22,7 +22,7 @@ from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
-from .task import Model
+from .model import Model
 
 CHANNELS = (32, 64)
 HIDDEN = 64

@@ -18,7 +18,7 @@ from jax import lax
 from ..typing import Params, PyTree, State
 from .catalogue import model_registry
 from .dense import dense, dense_init
-from .task import Model
+from .model import Model
 
 Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 """(projected inputs by time, recurrent weights and bias) -> what every step hands to the next layer."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
+from ..algorithms.shared.local_state import keep_state
 from ..core.precision import precision
 from ..data import Federation
 from ..data.streams import Stream
@@ -104,7 +105,7 @@ def train(
         if isinstance(engine, str):
             if stream is not None:
                 stream.begin(federation, seed, rounds)
-            algorithm = algorithm.prepare(task, federation)
+            algorithm = keep_state(algorithm, task).prepare(task, federation)
             mixer, watch = aggregator or WeightedSum(), watched_by(who)
             setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
             runs_on = engine_registry.make(engine, setting=setting)

@@ -92,8 +92,24 @@ def with_fixed(task: Task, fixed: PyTree) -> Task:
         assert model.apply_noisy is not None
         return model.apply_noisy(join(part, fixed), x, key)
 
+    def apply_training(
+        part: PyTree, x: jax.Array, weight: jax.Array, key: jax.Array | None
+    ) -> tuple[jax.Array, PyTree]:
+        assert model.apply_training is not None
+        outputs, state = model.apply_training(join(part, fixed), x, weight, key)
+        return outputs, _where_there(part.state, state)
+
     noisy = None if model.apply_noisy is None else apply_noisy
-    return replace(task, model=Model(model.init, apply, apply_noisy=noisy))
+    training = None if model.apply_training is None else apply_training
+    return replace(
+        task,
+        model=Model(model.init, apply, apply_noisy=noisy, apply_training=training, state=model.state),
+    )
+
+
+def _where_there(part: PyTree, whole: PyTree) -> PyTree:
+    """The leaves of the whole that the part has."""
+    return jax.tree.map(lambda a, b: None if a is None else b, part, whole, is_leaf=lambda x: x is None)
 
 
 def repeated(data: ClientData, times: int) -> ClientData:
