@@ -1,5 +1,5 @@
-"""The command line: `unalike run`, `resume`, `forget`, `audit`, `compare`, `tune`, `benchmark`, `list`,
-`inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
+"""The command line: `unalike run`, `resume`, `forget`, `audit`, `export`, `compare`, `tune`, `benchmark`,
+`list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .commands.audit import audit
 from .commands.benchmark import benchmark
 from .commands.compare import compare
 from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
+from .commands.export import export
 from .commands.forget import forget
 from .commands.network import network
 from .commands.reproduce import reproduce
@@ -61,6 +62,7 @@ app.command("run")(with_experiment(run))
 app.command("resume")(resume)
 app.command("forget")(forget)
 app.command("audit")(audit)
+app.command("export")(export)
 app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
 app.command("benchmark")(benchmark)

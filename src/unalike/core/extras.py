@@ -22,6 +22,7 @@ LIBRARIES = {
     "equinox": "Equinox",
     "drift": "river",
     "analytics": "formulaic",
+    "onnx": "ONNX",
 }
 """What each extra installs, by the name that people know."""
 

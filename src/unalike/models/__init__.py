@@ -13,6 +13,7 @@ from .nnx_modules import from_nnx
 from .normalized import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Task
+from .torch_names import load_torch_weights, to_torch_state_dict
 
 __all__ = [
     "Batch",
@@ -32,6 +33,7 @@ __all__ = [
     "from_nnx",
     "gru",
     "linear",
+    "load_torch_weights",
     "loss_registry",
     "lstm",
     "mean_squared_error",
@@ -40,4 +42,5 @@ __all__ = [
     "mlp_norm",
     "model_registry",
     "rnn",
+    "to_torch_state_dict",
 ]

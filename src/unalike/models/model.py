@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import jax
 
 from ..typing import Params, PyTree
+from .layers import Layer
 from .module_state import StateChoice
 
 
@@ -33,3 +34,5 @@ class Model:
         Callable[[Params, jax.Array, jax.Array, jax.Array | None], tuple[jax.Array, PyTree]] | None
     ) = None
     state: StateChoice | None = None
+    layers: tuple[Layer, ...] = ()
+    """What a built-in model computes, in order; empty where only its functions know."""
