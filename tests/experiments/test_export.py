@@ -32,3 +32,5 @@ def test_a_folder_gives_its_model(folder, tmp_path):
 def test_a_folder_cannot_be_written_to(folder, tmp_path):
     with pytest.raises(ConfigError, match="is a folder; say which file"):
         export_folder(folder, tmp_path, "safetensors")
+    with pytest.raises(ConfigError, match="files of a run only"):
+        export_folder(folder, folder / "model.safetensors", "safetensors")

@@ -156,6 +156,11 @@ def _check_engine(
             "the engine was made for another federation, task, seed or aggregator; let train make it, by its "
             "name, or make it for these."
         )
+    if keep_state(setting.algorithm, task) is not setting.algorithm:
+        raise ConfigError(
+            "the engine was made for a method whose clients do not keep the model's state; let train make it, "
+            "by its name."
+        )
     unseen = set(watched_by(who)) - set(setting.watch)
     if unseen:
         raise ConfigError(f"the engine was not made to watch {', '.join(sorted(unseen))} of uploads.")

@@ -27,7 +27,7 @@ from .wrapper import AlgorithmWrapper
 def keep_state(algorithm: Algorithm, task: Task) -> Algorithm:
     """The method that does with a model's state what was chosen; refused where it has no place for it."""
     choice = task.model.state
-    if choice is None:
+    if choice is None or isinstance(algorithm, LocalState):
         return algorithm
     if not algorithm.takes_state:
         name = algorithm.name or type(algorithm).__name__

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
 import typer
 from rich.markup import escape
 
+from ...core.extras import check_extra
 from ...core.run_files import check_run
 from ..screen import console, print_json
 
@@ -28,6 +30,8 @@ def export(
     Example: unalike export runs/digits-fedavg-seed0 --format onnx --out digits.onnx
     """
     check_run(folder)
+    if format == "onnx":
+        check_extra("onnx", "onnx", "exporting to ONNX")
     from ...experiments.export import export_folder
 
     written = export_folder(folder, out or _beside(folder, format, client), format, client)
@@ -38,5 +42,5 @@ def export(
 
 
 def _beside(folder: Path, format: str, client: str | None) -> Path:
-    whole = folder.resolve()
-    return whole.with_name(f"{whole.name}{'' if client is None else f'-{client}'}.{format}")
+    whole, who = folder.resolve(), "" if client is None else "-" + re.sub(r"[^\w.-]", "_", client)
+    return whole.with_name(f"{whole.name}{who}.{format}")
