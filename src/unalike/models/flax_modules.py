@@ -8,7 +8,9 @@ Parameters in, predictions out. A module that behaves differently during trainin
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -19,7 +21,7 @@ from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .foreign import check_library, is_nnx
 from .model import Model
-from .module_state import Stateful, check_floats, choose_state, moved_state, real_rows
+from .module_state import Stateful, check_floats, choose_state, moved_state, real_rows, weights_of
 
 _TRAINS = {
     "train": True,
@@ -35,76 +37,87 @@ def from_flax(
     module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float32, state: str = "refuse"
 ) -> Model:
     """A `flax.linen` module; `state` says what becomes of variables that are no parameters."""
+    _check(module)
+    linen = _Linen(module, (1, *input_shape), dtype)
+    variables = jax.eval_shape(linen.variables, jax.random.key(0))
+    kept = sorted(set(variables) - {"params"})
+    if not kept:
+        return Model(linen.weights, linen.apply, apply_noisy=linen.apply_noisy if linen.flags else None)
+    choice = choose_state(state, ", ".join(kept))
+    check_floats({name: variables[name] for name in kept})
+    if not linen.flags:
+        raise ConfigError(
+            f"{type(module).__name__} keeps state ({', '.join(kept)}), but its __call__ is not told when it "
+            f"is trained; give it an argument such as train=False ({', '.join(_TRAINS)} are known)."
+        )
+    return Model(linen.with_state, linen.apply, apply_training=linen.apply_training, state=choice)
+
+
+def _check(module: Any) -> None:
     check_library(module, "flax", "from_flax")
     if is_nnx(module):
         raise ConfigError("from_flax takes modules of flax.linen, but this is one of flax.nnx; use from_nnx.")
     if isinstance(module, type):
         raise ConfigError(f"from_flax takes a module, not its class; give {module.__name__}(...).")
-    example = jax.ShapeDtypeStruct((1, *input_shape), dtype)
-    quiet, loud = _flags(module)
-    variables = jax.eval_shape(lambda key, x: module.init(key, x, **quiet), jax.random.key(0), example)
-    kept = sorted(set(variables) - {"params"})
-
-    def start(key: jax.Array) -> PyTree:
-        return module.init(key, jnp.zeros(example.shape, dtype), **quiet)
-
-    if not kept:
-        noisy = _noisy(module, loud) if loud else None
-        return Model(
-            lambda key: start(key).get("params", {}),
-            lambda params, x: module.apply({"params": params}, x, **quiet),
-            apply_noisy=noisy,
-        )
-    choice = choose_state(state, ", ".join(kept))
-    check_floats({name: variables[name] for name in kept})
-    if not loud:
-        raise ConfigError(
-            f"{type(module).__name__} keeps state ({', '.join(kept)}), but its __call__ is not told when it "
-            f"is trained; give it an argument such as train=False ({', '.join(_TRAINS)} are known)."
-        )
-
-    def init(key: jax.Array) -> Params:
-        made = start(key)
-        return Stateful(made.get("params", {}), {name: made[name] for name in kept})
-
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        return module.apply({"params": params.weights, **params.state}, x, **quiet)
-
-    return Model(init, apply, apply_training=_training(module, loud), state=choice)
 
 
-def _flags(module: Any) -> tuple[dict[str, bool], dict[str, bool]]:
-    """How the module is told that it predicts, and that it is trained."""
-    known = [name for name in inspect.signature(type(module).__call__).parameters if name in _TRAINS]
-    return {name: not _TRAINS[name] for name in known}, {name: _TRAINS[name] for name in known}
+@dataclass(frozen=True)
+class _Linen:
+    """The functions of a model, of a module."""
 
+    module: Any
+    shape: tuple[int, ...]
+    dtype: Any
 
-def _noisy(module: Any, loud: dict[str, bool]) -> Callable[..., jax.Array]:
-    def apply_noisy(params: Params, x: jax.Array, key: jax.Array) -> jax.Array:
-        return module.apply({"params": params}, x, **loud, rngs={"dropout": key})
+    @cached_property
+    def flags(self) -> dict[str, bool]:
+        """How the module is told that it is trained."""
+        known = inspect.signature(type(self.module).__call__).parameters
+        return {name: value for name, value in _TRAINS.items() if name in known}
 
-    return apply_noisy
+    @cached_property
+    def quiet(self) -> dict[str, bool]:
+        """How the module is told that it predicts."""
+        return {name: not value for name, value in self.flags.items()}
 
+    def variables(self, key: jax.Array) -> PyTree:
+        return self.module.init(key, jnp.zeros(self.shape, self.dtype), **self.quiet)
 
-def _training(module: Any, loud: dict[str, bool]) -> Callable[..., tuple[jax.Array, PyTree]]:
-    nn = import_extra("flax.linen", "flax", "this model")
+    def weights(self, key: jax.Array) -> Params:
+        return self.variables(key).get("params", {})
+
+    def with_state(self, key: jax.Array) -> Params:
+        made = self.variables(key)
+        return Stateful(made.get("params", {}), {k: v for k, v in made.items() if k != "params"})
+
+    def apply(self, params: Params, x: jax.Array) -> jax.Array:
+        return self.module.apply(_variables(params), x, **self.quiet)
+
+    def apply_noisy(self, params: Params, x: jax.Array, key: jax.Array) -> jax.Array:
+        return self.module.apply(_variables(params), x, **self.flags, rngs={"dropout": key})
 
     def apply_training(
-        params: Params, x: jax.Array, weight: jax.Array, key: jax.Array | None
+        self, params: Params, x: jax.Array, weight: jax.Array, key: jax.Array | None
     ) -> tuple[jax.Array, PyTree]:
-        def tell(next_function: Any, args: Any, kwargs: Any, context: Any) -> Any:
-            if isinstance(context.module, nn.BatchNorm) and context.method_name == "__call__":
-                kwargs = {"mask": real_rows(weight, args[0]), **kwargs}
-            return next_function(*args, **kwargs)
-
-        with nn.intercept_methods(tell):
-            outputs, state = module.apply(
-                {"params": params.weights, **params.state},
-                x,
-                **loud,
-                rngs={} if key is None else {"dropout": key},
-                mutable=list(params.state),
+        draws = {} if key is None else {"dropout": key}
+        with _told_padding(weight):
+            outputs, state = self.module.apply(
+                _variables(params), x, **self.flags, rngs=draws, mutable=list(params.state)
             )
         return outputs, moved_state(weight, params.state, state)
 
-    return apply_training
+
+def _variables(params: Params) -> PyTree:
+    return {"params": weights_of(params), **(params.state if isinstance(params, Stateful) else {})}
+
+
+def _told_padding(weight: jax.Array) -> AbstractContextManager[None]:
+    """While this lasts, every batch normalisation leaves out rows of weight zero."""
+    nn = import_extra("flax.linen", "flax", "this model")
+
+    def tell(next_function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        if isinstance(context.module, nn.BatchNorm) and context.method_name == "__call__":
+            kwargs = {"mask": real_rows(weight, args[0]), **kwargs}
+        return next_function(*args, **kwargs)
+
+    return nn.intercept_methods(tell)

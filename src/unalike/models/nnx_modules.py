@@ -8,6 +8,7 @@ of :mod:`.module_state` says. Mini-batches are padded, so batch normalisation is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -27,59 +28,85 @@ def from_nnx(make: Any, state: str = "refuse") -> Model:
     nnx = import_extra("flax.nnx", "flax", "from_nnx")
     if not is_nnx(make) and not callable(make):
         raise ConfigError(f"from_nnx takes a module of flax.nnx, but this is a {type(make).__name__}.")
-    built = make if is_nnx(make) and not isinstance(make, type) else _build(nnx, make, jax.random.key(0))
-    graph, first, stats, rest = nnx.split(built, nnx.Param, nnx.BatchStat, ...)
-    arrays = {"params": nnx.to_pure_dict(first), "stats": nnx.to_pure_dict(stats)}
-    choice = choose_state(state, "running statistics") if arrays["stats"] else None
-    check_floats(arrays["stats"])
+    found = _Parts.of(nnx, make, jax.random.key(0))
+    if not found.statistics:
+        return Model(found.weights, found.apply, apply_noisy=found.apply_noisy)
+    choice = choose_state(state, "running statistics")
+    check_floats(found.statistics)
+    return Model(found.with_state, found.apply, apply_training=found.apply_training, state=choice)
 
-    def init(key: jax.Array) -> Params:
-        fresh = arrays
-        if built is not make:
-            _, weights, statistics, _ = nnx.split(_build(nnx, make, key), nnx.Param, nnx.BatchStat, ...)
-            fresh = {"params": nnx.to_pure_dict(weights), "stats": nnx.to_pure_dict(statistics)}
-        return fresh["params"] if choice is None else Stateful(fresh["params"], fresh["stats"])
 
-    def assemble(params: Params) -> Any:
-        whole = params if isinstance(params, Stateful) else Stateful(params, {})
-        parts = [jax.tree.map(lambda leaf: leaf, part) for part in (first, stats, rest)]
-        for part, values in zip(parts, whole, strict=False):
-            nnx.replace_by_pure_dict(part, values)
-        return nnx.merge(graph, *parts)
+@dataclass(frozen=True)
+class _Parts:
+    """The functions of a model, of a module that was taken apart."""
 
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        module = assemble(params)
+    nnx: Any
+    make: Any
+    graph: Any
+    parts: tuple[Any, Any, Any]
+    """Parameters, running statistics, and the rest."""
+
+    @classmethod
+    def of(cls, nnx: Any, make: Any, key: jax.Array) -> _Parts:
+        graph, *parts = nnx.split(_built(nnx, make, key), nnx.Param, nnx.BatchStat, ...)
+        return cls(nnx, make, graph, tuple(parts))
+
+    @property
+    def statistics(self) -> PyTree:
+        return self.nnx.to_pure_dict(self.parts[1])
+
+    def weights(self, key: jax.Array) -> Params:
+        return self.nnx.to_pure_dict(self._fresh(key).parts[0])
+
+    def with_state(self, key: jax.Array) -> Params:
+        fresh = self._fresh(key)
+        return Stateful(self.nnx.to_pure_dict(fresh.parts[0]), fresh.statistics)
+
+    def apply(self, params: Params, x: jax.Array) -> jax.Array:
+        module = self._assembled(params)
         module.eval()
         return module(x)
 
-    def apply_noisy(params: Params, x: jax.Array, key: jax.Array) -> jax.Array:
-        return _trained(nnx, assemble(params), key)(x)
+    def apply_noisy(self, params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
+        return self._trained(params, key)(x)
 
     def apply_training(
-        params: Params, x: jax.Array, weight: jax.Array, key: jax.Array | None
+        self, params: Params, x: jax.Array, weight: jax.Array, key: jax.Array | None
     ) -> tuple[jax.Array, PyTree]:
-        module = _trained(nnx, assemble(params), key)
-        _tell_padding(nnx, module, weight)
+        module = self._trained(params, key)
+        _tell_padding(self.nnx, module, weight)
         outputs = module(x)
-        return outputs, moved_state(weight, params.state, nnx.to_pure_dict(nnx.state(module, nnx.BatchStat)))
+        after = self.nnx.to_pure_dict(self.nnx.state(module, self.nnx.BatchStat))
+        return outputs, moved_state(weight, params.state, after)
 
-    if choice is None:
-        return Model(init, apply, apply_noisy=apply_noisy)
-    return Model(init, apply, apply_training=apply_training, state=choice)
+    def _fresh(self, key: jax.Array) -> _Parts:
+        return self if _is_module(self.make) else _Parts.of(self.nnx, self.make, key)
+
+    def _assembled(self, params: Params) -> Any:
+        """A module with these parameters, made anew: variables of NNX belong to the trace they are made in."""
+        whole = params if isinstance(params, Stateful) else Stateful(params, {})
+        parts = [jax.tree.map(lambda leaf: leaf, part) for part in self.parts]
+        for part, values in zip(parts, whole, strict=False):
+            self.nnx.replace_by_pure_dict(part, values)
+        return self.nnx.merge(self.graph, *parts)
+
+    def _trained(self, params: Params, key: jax.Array | None) -> Any:
+        module = self._assembled(params)
+        module.train()
+        if key is not None:
+            self.nnx.reseed(module, default=key, dropout=key, policy="match_shape")
+        return module
 
 
-def _build(nnx: Any, make: Any, key: jax.Array) -> Any:
-    made = make(nnx.Rngs(key))
+def _is_module(make: Any) -> bool:
+    return is_nnx(make) and not isinstance(make, type)
+
+
+def _built(nnx: Any, make: Any, key: jax.Array) -> Any:
+    made = make if _is_module(make) else make(nnx.Rngs(key))
     if not is_nnx(made):
         raise ConfigError(f"from_nnx was given a function that builds a {type(made).__name__}, no module.")
     return made
-
-
-def _trained(nnx: Any, module: Any, key: jax.Array | None) -> Any:
-    module.train()
-    if key is not None:
-        nnx.reseed(module, default=key, dropout=key, policy="match_shape")
-    return module
 
 
 def _tell_padding(nnx: Any, module: Any, weight: jax.Array) -> None:

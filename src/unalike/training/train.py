@@ -158,8 +158,8 @@ def _check_engine(
         )
     if keep_state(setting.algorithm, task) is not setting.algorithm:
         raise ConfigError(
-            "the engine was made for a method whose clients do not keep the model's state; let train make it, "
-            "by its name."
+            "the engine was made for a method whose clients do not keep the model's state; let train make "
+            "it, by its name."
         )
     unseen = set(watched_by(who)) - set(setting.watch)
     if unseen:

@@ -13,7 +13,7 @@ from unalike import ConfigError, FedAvg, Federation, LocalWork, Optimizer, Task
 from unalike.algorithms import algorithm_registry
 from unalike.algorithms.shared.local_state import LocalState, keep_state
 from unalike.core import pytrees
-from unalike.engine import root_key
+from unalike.engine import LocalEngine, Setting, root_key
 
 WORK = LocalWork(epochs=1, batch_size=0)
 
@@ -108,6 +108,13 @@ def test_kept_statistics_survive_a_second_round(together):
     own = [train(alone(name), algorithm=frozen, rounds=2).message.state for name in ROWS]
     memory, _ = run.memories.gather(np.arange(2))
     assert pytrees.largest_difference(memory["state"], pytrees.stack(own)) < 1e-6
+
+
+def test_an_engine_that_would_average_is_refused():
+    task = Task.of(TWO, Net(), state="local")
+    engine = LocalEngine(Setting(TWO, task, FedAvg(work=WORK), 0))
+    with pytest.raises(ConfigError, match="do not keep the model's state"):
+        unalike.train(TWO, task, FedAvg(work=WORK), rounds=1, engine=engine)
 
 
 def test_fedbn_keeps_statistics_with_their_layers():
