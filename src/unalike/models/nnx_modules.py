@@ -83,7 +83,7 @@ class _Parts:
         return self if _is_module(self.make) else _Parts.of(self.nnx, self.make, key)
 
     def _assembled(self, params: Params) -> Any:
-        """A module with these parameters, made anew: variables of NNX belong to the trace they are made in."""
+        """A module with these parameters, made anew: variables of NNX belong to the trace that made them."""
         whole = params if isinstance(params, Stateful) else Stateful(params, {})
         parts = [jax.tree.map(lambda leaf: leaf, part) for part in self.parts]
         for part, values in zip(parts, whole, strict=False):
