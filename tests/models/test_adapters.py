@@ -1,88 +1,86 @@
-"""Do Flax and Equinox modules predict the same through Unalike as on their own?"""
+"""Does whatever a person has become a model, without anything being said twice?"""
 
+import equinox as eqx
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
+import unalike
+from unalike import ConfigError, Federation, Task
 from unalike.core import pytrees
-from unalike.errors import ConfigError
-from unalike.models import Batch, Task, from_equinox, from_flax
-
-from .filled import filled
-
-X = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-Y = np.random.default_rng(1).integers(0, 3, 6)
+from unalike.experiments.build import make_task
+from unalike.experiments.config import Experiment
+from unalike.models import linear
 
 
-def entropy(logits):
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), Y[:, None], 1).mean()
+class Flat(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(10)(x.reshape(len(x), -1))
 
 
-def test_a_flax_module_gives_the_same_outputs_and_gradients():
-    nn = pytest.importorskip("flax.linen")
-    module = nn.Sequential([nn.Dense(5), nn.tanh, nn.Dense(3)])
-    task = Task.classification(from_flax(module, (4,)), classes=3)
-    params = filled(task)
-    theirs = jax.eval_shape(module.init, jax.random.key(0), X)["params"]
-    assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, theirs)
+class FlatEquinox(eqx.Module):
+    layer: eqx.nn.Linear
 
-    @jax.jit
-    def both(p):
-        run = lambda q: module.apply({"params": q}, X)  # noqa: E731
-        ours = task.apply(p, X), task.loss_and_gradient(p, Batch.of(X, Y))
-        return ours, (run(p), jax.value_and_grad(lambda q: entropy(run(q)))(p))
+    def __init__(self, key):
+        self.layer = eqx.nn.Linear(64, 10, key=key)
 
-    assert pytrees.largest_difference(*both(params)) < 1e-6
+    def __call__(self, x):
+        return self.layer(jnp.ravel(x))
 
 
-def test_a_flax_module_may_read_integers():
-    nn = pytest.importorskip("flax.linen")
-    model = from_flax(nn.Sequential([nn.Embed(7, 2), lambda h: h.mean(1)]), (5,), jnp.int32)
-    params = model.init(jax.random.key(0))
-    x = np.arange(10).reshape(2, 5) % 7
-    table = np.asarray(jax.tree.leaves(params)[0])
-    assert np.allclose(model.apply(params, x), table[x].mean(1), atol=1e-6)
+class FlatNNX(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(64, 10, rngs=rngs)
+
+    def __call__(self, x):
+        return self.layer(x.reshape(len(x), -1))
 
 
-def test_a_flax_module_with_batch_statistics_is_refused_in_words():
-    nn = pytest.importorskip("flax.linen")
-    model = from_flax(nn.Sequential([nn.Dense(3), nn.BatchNorm(use_running_average=False)]), (4,))
-    with pytest.raises(ConfigError, match="batch_stats"):
-        model.init(jax.random.key(0))
+PLAIN = linear(input_shape=(8, 8, 1), outputs=10)
+GIVEN = [
+    "mlp:5",
+    PLAIN,
+    (PLAIN.init, PLAIN.apply),
+    Flat(),
+    FlatEquinox,
+    FlatEquinox(jax.random.key(0)),
+    FlatNNX,
+    FlatNNX(nnx.Rngs(0)),
+]
 
 
-def test_an_equinox_module_gives_the_same_outputs_and_gradients():
-    eqx = pytest.importorskip("equinox")
-    make = lambda key: eqx.nn.MLP(4, 3, 5, 2, key=key)  # noqa: E731
-    task = Task.classification(from_equinox(make), classes=3)
-    module = make(jax.random.key(3))
-    params = task.init(jax.random.key(3))
-
-    @jax.jit
-    def both(p, arrays):
-        theirs = lambda a: jax.vmap(eqx.combine(a, eqx.partition(module, eqx.is_array)[1]))(X)  # noqa: E731
-        loss, gradient = task.loss_and_gradient(p, Batch.of(X, Y))
-        expected, slope = jax.value_and_grad(lambda a: entropy(theirs(a)))(arrays)
-        named = {str(index): leaf for index, leaf in enumerate(jax.tree.leaves(slope))}
-        return (task.apply(p, X), loss, gradient), (theirs(arrays), expected, named)
-
-    assert pytrees.largest_difference(*both(params, eqx.filter(module, eqx.is_array))) < 1e-6
+@pytest.fixture(scope="module")
+def digits():
+    return unalike.load("digits", clients=3, seed=0)
 
 
-def test_more_than_ten_arrays_keep_their_order():
-    eqx = pytest.importorskip("equinox")
-    make = lambda key: eqx.nn.MLP(4, 3, 5, 6, key=key)  # noqa: E731
-    model = from_equinox(make)
-    params = model.init(jax.random.key(0))
-    assert len(params) == 14
-    # As after a sum of trees or a checkpoint, which sort the names as words: "0", "1", "10", "11", ...
-    shuffled = jax.tree.map(lambda leaf: leaf + 0.0, dict(sorted(params.items())))
-    assert np.allclose(model.apply(shuffled, X), jax.vmap(make(jax.random.key(0)))(X), atol=1e-6)
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_a_task_needs_only_clients_and_a_model(digits, given):
+    task = Task.of(digits, given)
+    params = jax.eval_shape(task.init, jax.random.key(0))
+    assert jax.eval_shape(task.apply, params, digits.train.x[:2]).shape == (2, 10)
+    assert list(task.metrics) == ["accuracy"]
 
 
-def test_an_equinox_module_can_be_traced_inside_a_program():
-    eqx = pytest.importorskip("equinox")
-    model = from_equinox(lambda key: eqx.nn.Linear(4, 2, key=key))
-    params = jax.jit(model.init)(jax.random.key(0))
-    assert jax.eval_shape(model.apply, params, X).shape == (6, 2)
+def test_it_is_the_task_of_the_command_line(digits):
+    ours = Task.of(digits, "mlp:7", l2=0.1, metrics=("f1",))
+    theirs = make_task(Experiment(data="digits", model="mlp:7", l2=0.1, metrics="f1"), digits)
+    assert pytrees.largest_difference(*(task.init(jax.random.key(0)) for task in (ours, theirs))) == 0
+    assert (ours.l2, list(ours.metrics)) == (theirs.l2, list(theirs.metrics))
+
+
+def test_targets_that_are_no_classes_make_a_regression():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(6, 2)).astype(np.float32)
+    task = Task.of(Federation.from_clients({"a": rows, "b": rows}), "linear")
+    assert list(task.metrics) == ["rmse"]
+    assert task.init(jax.random.key(0))["w"].shape == (2, 4)
+
+
+def test_a_name_alone_says_nothing_of_sizes():
+    with pytest.raises(ConfigError, match=r"Task.of\(federation, 'mlp:64'\)"):
+        Task.classification("mlp:64", 10)

@@ -28,10 +28,9 @@ class FlaxNet(nn.Module):
 
 PERCEPTRON = eqx.nn.MLP(4, 3, 8, 1, key=jax.random.key(0))
 MADE = [
-    (TorchNet(), "TorchNet is a PyTorch module, but Unalike computes with JAX; .*docs/models.md"),
-    (FlaxNet(), r"FlaxNet is a Flax module; give unalike.models.from_flax\(module, input_shape="),
-    (FlaxNet, "FlaxNet is a Flax module"),
-    (PERCEPTRON, r"MLP is an Equinox module; give unalike.models.from_equinox\(make\)"),
+    (TorchNet(), "TorchNet is a PyTorch module, but Unalike computes with JAX; .*docs/own_model.md"),
+    (FlaxNet(), r"FlaxNet is a Flax module, .*Task.of\(federation, module\), or give input_shape="),
+    (FlaxNet, r"FlaxNet is the class of a Flax module; give a module, FlaxNet\(\.\.\.\)"),
     (3, "int is no model; choose one of unalike.models"),
     (linear, "function is no model"),
 ]
@@ -50,7 +49,6 @@ def test_what_is_no_model_is_refused_in_a_sentence(model, words):
         (lambda: from_flax(FlaxNet, (4,)), r"not its class; give FlaxNet\(\.\.\.\)"),
         (lambda: from_flax(PERCEPTRON, (4,)), "takes modules of flax, but this is one of equinox"),
         (lambda: from_flax(TorchNet(), (4,)), "Unalike computes with JAX"),
-        (lambda: from_equinox(PERCEPTRON), "takes a function that builds the module"),
         (lambda: from_equinox(FlaxNet()), "takes modules of equinox, but this is one of flax"),
     ],
 )

@@ -45,6 +45,7 @@ class AdvReg(FedAvg):
     reference_fraction: float = 0.5
 
     name: ClassVar[str] = "adv-reg"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"lam": (0.3, 1.0, 3.0, 10.0)}
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ class APFL(TrainsNewcomers, FedAvg):
     """Whether each client learns its share."""
 
     name: ClassVar[str] = "apfl"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"alpha": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
     def __post_init__(self) -> None:

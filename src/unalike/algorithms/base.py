@@ -124,6 +124,8 @@ class Algorithm:
     """Whether the method says by `finished` that it has nothing left to do; it is then asked every round."""
     noise_from_seed: ClassVar[bool] = False
     """Whether clients hide rows by noise that follows from the seed, which real clients would know."""
+    takes_state: ClassVar[bool] = False
+    """Whether it trains models with state, such as running statistics: by `local_sgd` and plain averages."""
     double_precision: ClassVar[bool] = False
     """Whether rounds compute with 64-bit floats, as closed forms of statistics need; rows must be, too."""
 

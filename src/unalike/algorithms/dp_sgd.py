@@ -45,6 +45,7 @@ class DPSGD(FedAvg):
     noise: float = 1.0
 
     name: ClassVar[str] = "dp-sgd"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"clip_norm": (0.1, 0.3, 1.0, 3.0)}
     noise_from_seed: ClassVar[bool] = True
 

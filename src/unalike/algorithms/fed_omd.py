@@ -28,6 +28,7 @@ class FedOMD(FedAvg):
     """One model that follows clients' changing rows, by sums of gradients (Mitra et al., 2021)."""
 
     name: ClassVar[str] = "fed-omd"
+    takes_state: ClassVar[bool] = False
 
     @property
     def equals_local_training(self) -> bool:

@@ -19,6 +19,7 @@ import optax
 
 from ..core.pytrees import add, scale, subtract
 from ..models import Task
+from ..models.module_state import mean_state, without_state
 from ..typing import Memory, Message, Params, PyTree, State
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
@@ -38,6 +39,7 @@ class FedAvg(Algorithm):
     server_optimizer: Optimizer = PLAIN
 
     name: ClassVar[str] = "fedavg"
+    takes_state: ClassVar[bool] = True
 
     @property
     def equals_local_training(self) -> bool:
@@ -52,15 +54,27 @@ class FedAvg(Algorithm):
         return Reply(trained.params, memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        return self.server_step(state, mixed.total, mixed.start, mixed.round)
+        return self.server_step(state, mixed.total, mixed.start, mixed.round, mixed.weight)
 
-    def server_step(self, state: State, total: PyTree, start: Params, round: jax.Array | int) -> State:
-        """Let the server's optimiser follow the mean change as if it were a negative gradient."""
+    def server_step(
+        self,
+        state: State,
+        total: PyTree,
+        start: Params,
+        round: jax.Array | int,
+        weight: jax.Array | float = 1.0,
+    ) -> State:
+        """Let the server's optimiser follow the mean change as if it were a negative gradient; the state of
+        a model that has one is averaged, whatever the optimiser (`weight` is the sum of all weights)."""
+        stepped = self._optimized(state, total, start, round)
+        return {**stepped, "params": mean_state(stepped["params"], state["params"], total, start, weight)}
+
+    def _optimized(self, state: State, total: PyTree, start: Params, round: jax.Array | int) -> State:
         optimizer = self.server_optimizer
         if optimizer == PLAIN:
             # In this order nothing is rounded when a single client's model is taken over as it is.
             return {**state, "params": add(total, subtract(state["params"], start))}
-        change = subtract(total, start)
+        change = without_state(subtract(total, start))
         updates, server = optimizer.build().update(scale(-1.0, change), state["server"], state["params"])
         updates = scale(optimizer.factor(round), updates) if optimizer.schedule != "constant" else updates
         return {**state, "params": optax.apply_updates(state["params"], updates), "server": server}

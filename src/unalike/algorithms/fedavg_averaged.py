@@ -37,6 +37,7 @@ class FedAvgAveraged(FedAvg):
     """The model's largest distance from zero; 0 for any."""
 
     name: ClassVar[str] = "fedavg-averaged"
+    takes_state: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.radius >= 0:

@@ -63,6 +63,7 @@ class FedEM(FedAvg):
     """Whether a client belongs to its likeliest component alone: clustering."""
 
     name: ClassVar[str] = "fedem"
+    takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
     grid: ClassVar = {"components": (2, 3, 4)}
 

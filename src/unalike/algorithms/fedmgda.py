@@ -43,6 +43,7 @@ class FedMGDAPlus(FedAvg):
     """How far the mixture may be from the usual weights."""
 
     name: ClassVar[str] = "fedmgda"
+    takes_state: ClassVar[bool] = False
     keeps_uploads: ClassVar[bool] = True
     grid: ClassVar = {"epsilon": (0.01, 0.05, 0.1, 0.5, 1.0)}
 

@@ -31,6 +31,7 @@ class FedNova(FedAvg):
     """FedAvg of changes per local step, so that clients with more steps count no more (Wang et al., 2020)."""
 
     name: ClassVar[str] = "fednova"
+    takes_state: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.optimizer.name != "sgd" or self.optimizer.options or self.optimizer.custom is not None:

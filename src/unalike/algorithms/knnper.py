@@ -51,6 +51,7 @@ class KNNPer(FedAvg):
     """A representation `(parameters, x)` other than the model's own."""
 
     name: ClassVar[str] = "knnper"
+    takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
     predicts_from_rows: ClassVar[bool] = True
     grid: ClassVar = {"k": (5, 10, 20), "sigma": (1.0, 10.0)}

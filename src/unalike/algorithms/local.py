@@ -27,6 +27,7 @@ class Local(Algorithm):
 
     name: ClassVar[str] = "local"
     personalized: ClassVar[bool] = True
+    takes_state: ClassVar[bool] = True
 
     @property
     def equals_local_training(self) -> bool:

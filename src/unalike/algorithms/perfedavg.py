@@ -53,6 +53,7 @@ class PerFedAvg(FedAvg):
     """Mini-batches that a client takes steps on before it predicts."""
 
     name: ClassVar[str] = "per-fedavg"
+    takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
     predicts_from_rows: ClassVar[bool] = True
     grid: ClassVar = {"alpha": (10**-0.5, 0.1, 10**-1.5, 0.01)}

@@ -49,6 +49,7 @@ class AnchoredGradient(FedAvg):
     """How much of the point where gradients are taken is the client's own model."""
 
     name: ClassVar[str] = "perturbed-anchor"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"beta": (0.9, 0.7, 0.5)}
 
     def __post_init__(self) -> None:

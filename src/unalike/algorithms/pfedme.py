@@ -54,6 +54,7 @@ class PFedMe(TrainsNewcomers, FedAvg):
     """Steps of the personal model on each mini-batch."""
 
     name: ClassVar[str] = "pfedme"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"lam": LAM}
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class PushSum(DPASGD):
     """Averaging on unbalanced digraphs by pushing shares (Assran et al., 2019); needs a network."""
 
     name: ClassVar[str] = "push-sum"
+    takes_state: ClassVar[bool] = False
 
     def init(self, task: Task, key: jax.Array) -> State:
         return {**super().init(task, key), "mass": jnp.ones(self.clients)}

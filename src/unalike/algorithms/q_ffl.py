@@ -52,6 +52,7 @@ class QFFL(FedAvg):
     of the published one, for which they look at all rows once more."""
 
     name: ClassVar[str] = "q-ffl"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"q": (0.001, 0.01, 0.1, 1.0, 2.0, 5.0, 10.0)}
 
     def __post_init__(self) -> None:

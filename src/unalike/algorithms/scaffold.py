@@ -63,7 +63,9 @@ class Scaffold(FedAvg):
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
-        stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
+        stepped = self.server_step(
+            state, mixed.total["params"], mixed.start["params"], mixed.round, mixed.weight
+        )
         assert mixed.importance_sum is not None
         return {**stepped, "control": add(state["control"], mixed.importance_sum["control"])}
 

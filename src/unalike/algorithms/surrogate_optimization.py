@@ -57,6 +57,7 @@ class SurrogateOptimizer(FedAvg):
     """How often a client that joins after training refines its private variables."""
 
     name: ClassVar[str] = "surrogate"
+    takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

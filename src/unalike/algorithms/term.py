@@ -50,6 +50,7 @@ class Term(FedAvg):
     """Where the level starts; found when training starts."""
 
     name: ClassVar[str] = "term"
+    takes_state: ClassVar[bool] = False
     grid: ClassVar = {"t": (1.0, 2.0, 5.0)}
 
     def __post_init__(self) -> None:

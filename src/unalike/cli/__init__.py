@@ -1,6 +1,6 @@
-"""The command line: `unalike run`, `resume`, `predict`, `forget`, `audit`, `compare`, `tune`, `benchmark`,
-`runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`, `certs`,
-`serve`, `join`."""
+"""The command line: `unalike run`, `resume`, `predict`, `export`, `forget`, `audit`, `compare`, `tune`,
+`benchmark`, `runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`,
+`certs`, `serve`, `join`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from .commands.audit import audit
 from .commands.benchmark import benchmark
 from .commands.compare import compare
 from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
+from .commands.export import export
 from .commands.forget import forget
 from .commands.network import network
 from .commands.predict import predict_rows
@@ -75,6 +76,7 @@ app.command("resume")(resume)
 app.command("predict")(predict_rows)
 app.command("forget")(forget)
 app.command("audit")(audit)
+app.command("export")(export)
 app.command("compare")(with_experiment(compare))
 app.command("tune")(with_experiment(tune_methods))
 app.command("benchmark")(benchmark)

@@ -28,6 +28,7 @@ LIBRARIES = {
     "mlflow": "MLflow",
     "wandb": "Weights & Biases",
     "tune": "Optuna",
+    "onnx": "ONNX",
 }
 """What each extra installs, by the name that people know."""
 

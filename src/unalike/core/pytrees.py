@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..typing import PyTree
 
@@ -44,6 +45,20 @@ def where(condition: Any, a: PyTree, b: PyTree) -> PyTree:
 def squared_norm(a: PyTree) -> jax.Array:
     """The sum of squares of all entries."""
     return sum((jnp.vdot(leaf, leaf).real for leaf in jax.tree.leaves(a)), start=jnp.zeros(()))
+
+
+def by_path(a: PyTree) -> dict[str, Any]:
+    """Every leaf under a name that spells the way to it.
+
+    >>> by_path({"dense": [{"w": 1.0, "b": 2.0}]})
+    {'dense/0/b': 2.0, 'dense/0/w': 1.0}
+    """
+    return {path_name(path): leaf for path, leaf in tree_flatten_with_path(a)[0]}
+
+
+def path_name(path: tuple[Any, ...]) -> str:
+    """The way to a leaf, as a name."""
+    return keystr(path, simple=True, separator="/")
 
 
 def all_finite(a: PyTree) -> jax.Array:

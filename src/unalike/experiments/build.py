@@ -91,12 +91,8 @@ def _silos(experiment: Experiment) -> int | None:
 
 def make_task(experiment: Experiment, federation: Federation) -> Task:
     """The model, its loss and its metrics."""
-    outputs = federation.classes or _targets(federation)
-    model = model_registry.make(experiment.model, input_shape=federation.input_shape, outputs=outputs)
     metrics = None if experiment.metrics is None else separate(experiment.metrics)
-    if federation.classes:
-        return Task.classification(model, federation.classes, experiment.l2, metrics)
-    return Task.regression(model, experiment.l2, metrics)
+    return Task.of(federation, experiment.model, l2=experiment.l2, metrics=metrics)
 
 
 def make_algorithm(experiment: Experiment) -> Algorithm:
@@ -257,10 +253,6 @@ def check(experiment: Experiment) -> Method:
         raise ConfigError("restarts are tried for half of the rounds; say how many rounds to train.")
     check_unlearning(experiment, method.algorithm)
     return method
-
-
-def _targets(federation: Federation) -> int:
-    return 1 if federation.train.y.ndim == 1 else federation.train.y.shape[1]
 
 
 def _work(experiment: Experiment) -> LocalWork:

@@ -25,19 +25,8 @@ WITH_WORDS = (
 )
 """Settings whose values may have commas that are not a list's."""
 SHARED = (
-    *(
-        "data",
-        "label",
-        "client_column",
-        "drop",
-        "prepare",
-        "gaps",
-        "partition",
-        "clients",
-        "sizes",
-        "samples",
-    ),
-    *("skew", "test_fraction", "validation_fraction", "unseen"),
+    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "clients", "sizes"),
+    *("samples", "skew", "test_fraction", "validation_fraction", "unseen"),
     *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
 )
 """Settings that make a comparison fair because all methods share them."""

@@ -1,19 +1,25 @@
 """What is learned: models, losses, metrics, and the :class:`Task` that ties them."""
 
-from .adapters import from_equinox, from_flax
 from .catalogue import model_registry
 from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
+from .equinox_modules import from_equinox
+from .flax_modules import from_flax
 from .losses import loss_registry
 from .metrics import Metric, accuracy, mean_squared_error, metric_registry
+from .model import Model
+from .module_state import Stateful
+from .nnx_modules import from_nnx
 from .normalized import cnn_norm, mlp_norm
 from .recurrent import gru, lstm, rnn
-from .task import Batch, Model, Task
+from .task import Batch, Task
+from .torch_names import load_torch_weights, to_torch_state_dict
 
 __all__ = [
     "Batch",
     "Metric",
     "Model",
+    "Stateful",
     "Task",
     "accuracy",
     "cnn",
@@ -24,8 +30,10 @@ __all__ = [
     "convolutional",
     "from_equinox",
     "from_flax",
+    "from_nnx",
     "gru",
     "linear",
+    "load_torch_weights",
     "loss_registry",
     "lstm",
     "mean_squared_error",
@@ -34,4 +42,5 @@ __all__ = [
     "mlp_norm",
     "model_registry",
     "rnn",
+    "to_torch_state_dict",
 ]

@@ -1,74 +1,50 @@
-"""How does a module of Flax or Equinox become a model?
+"""How does whatever a person has become a model?
 
-Only modules without mutable state are taken: parameters in, predictions out. Neither library is needed
-unless used.
+A name such as "mlp:64", one of :mod:`unalike.models`, a pair of functions `init(key)` and `apply(parameters,
+x)`, or a module of Flax or Equinox. None of those libraries is needed unless used.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from ..core.extras import import_extra
+from ..core.spec import Spec
 from ..errors import ConfigError
-from ..typing import Params
-from .foreign import check_library, library_of
-from .task import Model
+from .catalogue import model_registry
+from .equinox_modules import from_equinox
+from .flax_modules import from_flax
+from .foreign import check_model, is_nnx, library_of
+from .model import Model
+from .nnx_modules import from_nnx
 
 
-def from_flax(module: Any, input_shape: tuple[int, ...], dtype: Any = jnp.float32) -> Model:
-    """A `flax.linen` module; its variables must be parameters only."""
-    check_library(module, "flax", "from_flax")
-    if isinstance(module, type):
-        raise ConfigError(f"from_flax takes a module, not its class; give {module.__name__}(...).")
-    if any(base.__module__.startswith("flax.nnx") for base in type(module).__mro__):
-        raise ConfigError("from_flax takes modules of flax.linen, but this is one of flax.nnx.")
-    example = jnp.zeros((1, *input_shape), dtype)
+def as_model(
+    thing: Any, input_shape: tuple[int, ...] | None, outputs: int | None = None, state: str = "refuse"
+) -> Model:
+    """The model that is meant.
 
-    def init(key: jax.Array) -> Params:
-        variables = module.init(key, example)
-        if set(variables) != {"params"}:
-            others = ", ".join(sorted(set(variables) - {"params"}))
-            raise ConfigError(
-                f"the Flax module keeps state ({others}); only modules with parameters alone can be averaged."
-            )
-        return variables["params"]
-
-    return Model(init, lambda params, x: module.apply({"params": params}, x))
-
-
-def from_equinox(make: Any) -> Model:
-    """An Equinox module; `make(key)` builds it for one sample, and it is mapped over the batch.
-
-    Its arrays are the parameters; everything else in the module stays as `make` built it.
+    >>> pair = (lambda key: 2.0), (lambda factor, x: factor * x)
+    >>> as_model(pair, None).apply(2.0, 21.0)
+    42.0
     """
-    check_library(make, "equinox", "from_equinox")
-    if library_of(make) == "equinox" and not isinstance(make, type):
-        name = type(make).__name__
+    if isinstance(thing, str | Spec):
+        return _named(thing, input_shape, outputs)
+    if isinstance(thing, tuple) and len(thing) == 2 and all(map(callable, thing)):
+        return Model(*thing)
+    library = library_of(thing)
+    if library == "flax" and is_nnx(thing):
+        return from_nnx(thing, state)
+    if library == "flax" and not isinstance(thing, type) and input_shape is not None:
+        return from_flax(thing, input_shape, state=state)
+    if library == "equinox":
+        return from_equinox(thing)
+    check_model(thing)
+    return thing
+
+
+def _named(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:
+    if input_shape is None or outputs is None:
         raise ConfigError(
-            f"from_equinox takes a function that builds the module, not the module; give "
-            f"lambda key: {name}(..., key=key)."
+            f"model {str(name)!r} needs to know the clients; write Task.of(federation, '{name}')."
         )
-    eqx = import_extra("equinox", "equinox", "from_equinox")
-    static = eqx.filter_eval_shape(make, jax.random.key(0))
-    structure = eqx.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))[1]
-
-    def init(key: jax.Array) -> Params:
-        arrays = jax.tree.leaves(eqx.filter(make(key), eqx.is_array))
-        return {str(index): array for index, array in enumerate(arrays)}
-
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        return jax.vmap(eqx.combine(_fill(static, params), structure))(x)
-
-    return Model(init, apply)
-
-
-def _fill(template: Any, params: Params) -> Any:
-    """The template's array places filled with the parameters, in order."""
-    leaves, structure = jax.tree.flatten(template)
-    arrays = iter(params[str(index)] for index in range(len(params)))
-    return jax.tree.unflatten(
-        structure, [next(arrays) if isinstance(leaf, jax.ShapeDtypeStruct) else None for leaf in leaves]
-    )
+    return model_registry.make(name, input_shape=input_shape, outputs=outputs)

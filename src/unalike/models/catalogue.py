@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..core.registry import Registry
-from .task import Model
+from .model import Model
 
 model_registry: Registry[Model] = Registry("model")

@@ -19,7 +19,8 @@ from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .dense import dense, dense_init, flatten
-from .task import Model
+from .layers import Layer, dense_layers
+from .model import Model
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,24 @@ def convolutional(
     def apply_noisy(params: Params, x: jax.Array, key: jax.Array) -> jax.Array:
         return dense(params["dense"][-1], features(params, x, key))
 
-    return Model(init, apply, features, apply_noisy if dropout else None, f"dense/{len(hidden)}")
+    return Model(
+        init,
+        apply,
+        features,
+        apply_noisy if dropout else None,
+        f"dense/{len(hidden)}",
+        layers=(*_layers(shape, layers), *dense_layers(len(widths) - 1, "dense/")),
+    )
+
+
+def _layers(shape: tuple[int, int, int], layers: tuple[Convolution, ...]) -> list[Layer]:
+    """From the image to the row that dense layers read."""
+    found = [Layer("image", shape=shape)]
+    for index, layer in enumerate(layers):
+        same = layer.padding == "SAME"
+        found.append(Layer("convolution", f"conv/{index}", f"conv.{index}", same=same))
+        found += [Layer("max-pool"), Layer("relu")] if layer.pool else [Layer("relu")]
+    return [*found, Layer("flatten", channels=layers[-1].channels)]
 
 
 @model_registry.add("cnn")

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .catalogue import model_registry
-from .task import Model
+from .layers import Layer, dense_layers, flattened
+from .model import Model
 
 
 @model_registry.add("linear")
@@ -26,7 +27,8 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
     def apply(params: Params, x: jax.Array) -> jax.Array:
         return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"].T
 
-    return Model(init, apply, lambda params, x: flatten(x))
+    layers = flattened(input_shape), Layer("dense")
+    return Model(init, apply, lambda params, x: flatten(x), layers=layers)
 
 
 @model_registry.add("mlp")
@@ -48,7 +50,11 @@ def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
         return h
 
     return Model(
-        init, lambda params, x: dense(params[-1], features(params, x)), features, head=str(len(widths) - 2)
+        init,
+        lambda params, x: dense(params[-1], features(params, x)),
+        features,
+        head=str(len(widths) - 2),
+        layers=(flattened(input_shape), *dense_layers(len(widths) - 1)),
     )
 
 

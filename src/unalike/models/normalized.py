@@ -22,7 +22,8 @@ from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
-from .task import Model
+from .layers import Layer, dense_layers, flattened
+from .model import Model
 
 CHANNELS = (32, 64)
 HIDDEN = 64
@@ -50,6 +51,7 @@ def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
         lambda params, x: dense(params["dense"][-1], features(params, x)),
         features,
         head=f"dense/{plain.head}",
+        layers=(flattened(input_shape), *dense_layers(max(len(hidden), 1) + 1, "dense/", "norm/")),
     )
 
 
@@ -82,7 +84,20 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
         lambda params, x: dense(params["dense"][-1], features(params, x)),
         features,
         head=f"dense/{top.head}",
+        layers=tuple(_layers((height, width, colors), groups)),
     )
+
+
+def _layers(shape: tuple[int, int, int], groups: int) -> list[Layer]:
+    found = [Layer("image", shape=shape)]
+    for index in range(len(CHANNELS)):
+        found += [
+            Layer("convolution", f"conv/{index}", f"conv.{index}", same=True),
+            Layer("group-norm", f"norm/{index}", f"norm.{index}", groups=groups),
+            Layer("relu"),
+            Layer("max-pool"),
+        ]
+    return [*found, Layer("flatten", channels=CHANNELS[-1]), *dense_layers(2, "dense/")]
 
 
 def norm_init(units: int) -> PyTree:

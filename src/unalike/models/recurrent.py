@@ -18,7 +18,9 @@ from jax import lax
 from ..typing import Params, PyTree, State
 from .catalogue import model_registry
 from .dense import dense, dense_init
-from .task import Model
+from .layers import Layer as Described
+from .layers import LayerKind
+from .model import Model
 
 Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 """(projected inputs by time, recurrent weights and bias) -> what every step hands to the next layer."""
@@ -27,22 +29,24 @@ Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 @model_registry.add("lstm")
 def lstm(units: int = 100, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A character LSTM; `lstm:256,8` has 256 units a layer and an 8-dimensional embedding."""
-    return character_model(_lstm_layer, 4, units, embedding, layers, outputs)
+    return character_model("lstm", _lstm_layer, 4, units, embedding, layers, outputs)
 
 
 @model_registry.add("gru")
 def gru(units: int = 256, embedding: int = 16, layers: int = 2, *, outputs: int) -> Model:
     """A character GRU; `gru:128,8` has 128 units a layer and an 8-dimensional embedding."""
-    return character_model(_gru_layer, 3, units, embedding, layers, outputs)
+    return character_model("gru", _gru_layer, 3, units, embedding, layers, outputs)
 
 
 @model_registry.add("rnn")
 def rnn(units: int = 256, embedding: int = 8, layers: int = 2, *, outputs: int) -> Model:
     """A plain (Elman) character network with tanh."""
-    return character_model(_rnn_layer, 1, units, embedding, layers, outputs)
+    return character_model("rnn", _rnn_layer, 1, units, embedding, layers, outputs)
 
 
-def character_model(layer: Layer, gates: int, units: int, embedding: int, layers: int, outputs: int) -> Model:
+def character_model(
+    kind: LayerKind, layer: Layer, gates: int, units: int, embedding: int, layers: int, outputs: int
+) -> Model:
     """Embedding, `layers` recurrent layers of one kind, and a dense layer on the last step."""
     inputs = (embedding, *(units for _ in range(layers - 1)))
 
@@ -62,7 +66,18 @@ def character_model(layer: Layer, gates: int, units: int, embedding: int, layers
             h = layer(rows.reshape(*h.shape[:2], -1), weights["wh"], weights["bh"])
         return h[-1]
 
-    return Model(init, lambda params, x: dense(params["head"], features(params, x)), features, head="head")
+    described = (
+        Described("embedding", "embedding", "embedding"),
+        *(Described(kind, f"layers/{index}", "recurrent") for index in range(layers)),
+        Described("dense", "head", "head"),
+    )
+    return Model(
+        init,
+        lambda params, x: dense(params["head"], features(params, x)),
+        features,
+        head="head",
+        layers=described,
+    )
 
 
 def _layer_init(key: jax.Array, inputs: int, units: int, gates: int) -> PyTree:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from ..typing import Params
-from .task import Batch, Model, Task
+from .model import Model
+from .task import Batch, Task
 
 
 def partial_likelihood_terms(scores: jax.Array, signed: jax.Array, weight: jax.Array) -> jax.Array:
@@ -45,10 +45,10 @@ class CoxTask(Task):
 
     __hash__ = object.__hash__
 
-    def loss(self, params: Params, batch: Batch) -> jax.Array:
+    def batch_loss(self, outputs: jax.Array, batch: Batch) -> jax.Array:
         """The mean over the rows of a batch."""
-        terms = partial_likelihood_terms(self.apply(params, batch.x), batch.y, batch.weight)
-        return jnp.sum(batch.weight * terms) / jnp.maximum(batch.size, 1.0) + self._penalty(params)
+        terms = partial_likelihood_terms(outputs, batch.y, batch.weight)
+        return jnp.sum(batch.weight * terms) / jnp.maximum(batch.size, 1.0)
 
 
 def cox_task(model: Model, l2: float = 0.0) -> CoxTask:

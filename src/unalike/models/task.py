@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +17,18 @@ import jax.numpy as jnp
 from ..core.pixels import as_floats
 from ..errors import ConfigError, unknown
 from ..typing import Params, PyTree
+from .adapters import as_model
 from .convolution_layout import canonical
 from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
 from .metrics import Metric, as_metrics, metrics_for
 from .metrics.base import Given, Statistic
 from .mixture import mixture
+from .model import Model
+from .module_state import Stateful, weights_of
+
+if TYPE_CHECKING:
+    from ..data.federation import Federation
 
 
 class Batch(NamedTuple):
@@ -40,22 +46,6 @@ class Batch(NamedTuple):
         rows = jnp.asarray(x).shape[0]
         ones = jnp.ones(rows) if weight is None else jnp.asarray(weight)
         return cls(jnp.asarray(x), jnp.asarray(y), ones, jnp.asarray(rows, jnp.float32), key)
-
-
-@dataclass(frozen=True)
-class Model:
-    """`init(key)` makes parameters; `apply(parameters, x)` predicts a batch.
-
-    `features(parameters, x)` is the representation before the last layer, and `apply_noisy(parameters, x,
-    key)` is `apply` during training for models with dropout. `head` is where the parameters of the last layer
-    are, such as "dense/1"; what is not the head is the body, which makes the features.
-    """
-
-    init: Callable[[jax.Array], Params]
-    apply: Callable[[Params, jax.Array], jax.Array]
-    features: Callable[[Params, jax.Array], jax.Array] | None = None
-    apply_noisy: Callable[[Params, jax.Array, jax.Array], jax.Array] | None = None
-    head: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,16 +77,63 @@ class Task:
         object.__setattr__(self, "metrics", made)
 
     @classmethod
-    def classification(cls, model: Model, classes: int, l2: float = 0.0, metrics: Given = None) -> Task:
-        """Cross-entropy over `classes` classes, judged by accuracy or other metrics, such as `("f1", "auc")`;
-        the first that is a number judges clients."""
-        return cls(model, cross_entropy, _or_usual(metrics, "logits", classes), l2)
+    def of(
+        cls,
+        federation: Federation,
+        model: Any = "mlp",
+        *,
+        l2: float = 0.0,
+        metrics: Given = None,
+        state: str = "refuse",
+    ) -> Task:
+        """The task that these clients' rows ask for: a classification where targets are classes, else a
+        regression, with a model by name or of your own (see :meth:`classification`).
+
+        >>> from unalike.data import load
+        >>> federation = load("digits", clients=3)
+        >>> list(Task.of(federation, "linear").metrics)
+        ['accuracy']
+        """
+        shape, classes = federation.input_shape, federation.classes
+        made = as_model(model, shape, classes or _targets(federation), state)
+        if classes:
+            return cls.classification(made, classes, l2, metrics)
+        return cls.regression(made, l2, metrics)
 
     @classmethod
-    def regression(cls, model: Model, l2: float = 0.0, metrics: Given = None) -> Task:
+    def classification(
+        cls,
+        model: Any,
+        classes: int,
+        l2: float = 0.0,
+        metrics: Given = None,
+        *,
+        input_shape: tuple[int, ...] | None = None,
+        state: str = "refuse",
+    ) -> Task:
+        """Cross-entropy over `classes` classes, judged by accuracy or other metrics, such as `("f1", "auc")`;
+        the first that is a number judges clients.
+
+        The model is one of :mod:`unalike.models`, a pair `(init, apply)`, or a module of Flax (linen needs
+        the `input_shape`) or Equinox; `state` says what becomes of a module's running statistics.
+        """
+        made = as_model(model, input_shape, classes, state)
+        return cls(made, cross_entropy, _or_usual(metrics, "logits", classes), l2)
+
+    @classmethod
+    def regression(
+        cls,
+        model: Any,
+        l2: float = 0.0,
+        metrics: Given = None,
+        *,
+        input_shape: tuple[int, ...] | None = None,
+        state: str = "refuse",
+    ) -> Task:
         """Half the squared error, judged by the root of the mean squared error or other metrics, such as
-        `("rmse", "mae")`."""
-        return cls(model, squared_error, _or_usual(metrics, "values", None), l2)
+        `("rmse", "mae")`; for the model see :meth:`classification`."""
+        made = as_model(model, input_shape, None, state)
+        return cls(made, squared_error, _or_usual(metrics, "values", None), l2)
 
     @classmethod
     def custom(
@@ -129,17 +166,38 @@ class Task:
         return self.sample_loss(self.apply(params, x), y)
 
     def loss(self, params: Params, batch: Batch) -> jax.Array:
-        """The weighted sum of losses divided by the number of rows (not by the sum of weights)."""
+        """The loss of a model on a batch, as it is trained (with dropout, where the batch has a key)."""
+        if isinstance(params, Stateful):
+            raise ConfigError(
+                "this method computes gradients on its own and would leave the module's state as it is; "
+                "choose a method that trains by local_sgd, such as fedavg, or a model without state."
+            )
         if self.model.apply_noisy is not None and batch.key is not None:
             outputs = self.model.apply_noisy(params, as_floats(batch.x), batch.key)
         else:
             outputs = self.apply(params, batch.x)
-        mean = jnp.sum(batch.weight * self.sample_loss(outputs, batch.y)) / jnp.maximum(batch.size, 1.0)
-        return mean + self._penalty(params)
+        return self.batch_loss(outputs, batch) + self._penalty(params)
+
+    def batch_loss(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        """The weighted sum of losses divided by the number of rows (not by the sum of weights)."""
+        return jnp.sum(batch.weight * self.sample_loss(outputs, batch.y)) / jnp.maximum(batch.size, 1.0)
 
     def loss_and_gradient(self, params: Params, batch: Batch) -> tuple[jax.Array, PyTree]:
         """The loss on a batch and its gradient, in a form that is fast inside compiled loops."""
         return canonical(jax.value_and_grad(self.loss))(params, batch)
+
+    def learn(self, params: Stateful, batch: Batch) -> tuple[jax.Array, PyTree, PyTree]:
+        """The same for a model with state: loss, gradient of the weights, and the state after the batch."""
+        apply = self.model.apply_training
+        assert apply is not None
+
+        def loss(weights: Params, state: PyTree, batch: Batch) -> tuple[jax.Array, PyTree]:
+            whole = Stateful(weights, state)
+            outputs, after = apply(whole, as_floats(batch.x), batch.weight, batch.key)
+            return self.batch_loss(outputs, batch) + self._penalty(weights), after
+
+        (value, after), gradient = canonical(jax.value_and_grad(loss, has_aux=True))(*params, batch)
+        return value, gradient, jax.lax.stop_gradient(after)
 
     def mixture(self, outputs: jax.Array, weights: jax.Array) -> jax.Array:
         """The prediction of several models together, from each one's outputs (leading axis) and weights that
@@ -175,7 +233,11 @@ class Task:
     def _penalty(self, params: Params) -> jax.Array | float:
         if not self.l2:
             return 0.0
-        return 0.5 * self.l2 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
+        return 0.5 * self.l2 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(weights_of(params)))
+
+
+def _targets(federation: Federation) -> int:
+    return 1 if federation.train.y.ndim == 1 else federation.train.y.shape[1]
 
 
 def _or_usual(metrics: Given, kind: Outputs, classes: int | None) -> dict[str, Metric]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
+from ..algorithms.shared.local_state import keep_state
 from ..core.precision import precision
 from ..data import Federation
 from ..data.facts import facts_of
@@ -109,7 +110,7 @@ def train(
         if isinstance(engine, str):
             if stream is not None:
                 stream.begin(federation, seed, rounds)
-            algorithm = algorithm.prepare(task, federation)
+            algorithm = keep_state(algorithm, task).prepare(task, federation)
             mixer, watch = aggregator or WeightedSum(), watched_by(who)
             setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
             runs_on = engine_registry.make(engine, setting=setting)
@@ -167,6 +168,11 @@ def _check_engine(
         raise ConfigError(
             "the engine was made for another federation, task, seed or aggregator; let train make it, by its "
             "name, or make it for these."
+        )
+    if keep_state(setting.algorithm, task) is not setting.algorithm:
+        raise ConfigError(
+            "the engine was made for a method whose clients do not keep the model's state; let train make "
+            "it, by its name."
         )
     unseen = set(watched_by(who)) - set(setting.watch)
     if unseen:

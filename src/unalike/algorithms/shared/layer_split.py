@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import keystr, tree_flatten_with_path, tree_map_with_path
+from jax.tree_util import tree_map_with_path
 
+from ...core.pytrees import by_path, path_name
 from ...models import Model, Task
 from ...typing import Params, PyTree
 from .client_data import ClientData
@@ -38,7 +39,7 @@ def paths(params: Params) -> list[str]:
     >>> paths({"dense": [{"w": 1.0, "b": 2.0}]})
     ['dense/0/b', 'dense/0/w']
     """
-    return [_spelled(path) for path, _ in tree_flatten_with_path(params)[0]]
+    return list(by_path(params))
 
 
 def under_path(*roots: str) -> PathPredicate:
@@ -65,7 +66,7 @@ def split(params: Params, private: PathPredicate) -> Parts:
     >>> split({"w": 1.0, "b": 2.0}, under_path("b"))
     Parts(shared={'b': None, 'w': 1.0}, private={'b': 2.0, 'w': None})
     """
-    kept = tree_map_with_path(lambda path, _: private(_spelled(path)), params)
+    kept = tree_map_with_path(lambda path, _: private(path_name(path)), params)
     return Parts(
         jax.tree.map(lambda leaf, own: None if own else leaf, params, kept),
         jax.tree.map(lambda leaf, own: leaf if own else None, params, kept),
@@ -92,15 +93,27 @@ def with_fixed(task: Task, fixed: PyTree) -> Task:
         assert model.apply_noisy is not None
         return model.apply_noisy(join(part, fixed), x, key)
 
+    def apply_training(
+        part: PyTree, x: jax.Array, weight: jax.Array, key: jax.Array | None
+    ) -> tuple[jax.Array, PyTree]:
+        assert model.apply_training is not None
+        outputs, state = model.apply_training(join(part, fixed), x, weight, key)
+        return outputs, _where_there(part.state, state)
+
     noisy = None if model.apply_noisy is None else apply_noisy
-    return replace(task, model=Model(model.init, apply, apply_noisy=noisy))
+    training = None if model.apply_training is None else apply_training
+    return replace(
+        task,
+        model=Model(model.init, apply, apply_noisy=noisy, apply_training=training, state=model.state),
+    )
+
+
+def _where_there(part: PyTree, whole: PyTree) -> PyTree:
+    """The leaves of the whole that the part has."""
+    return jax.tree.map(lambda a, b: None if a is None else b, part, whole, is_leaf=lambda x: x is None)
 
 
 def repeated(data: ClientData, times: int) -> ClientData:
     """The planned mini-batches several times over, in the same order each time."""
     turn = jnp.arange(times * data.positions.shape[0]) % jnp.maximum(data.steps, 1)
     return replace(data, positions=data.positions[turn], steps=times * data.steps)
-
-
-def _spelled(path: tuple[object, ...]) -> str:
-    return keystr(path, simple=True, separator="/")

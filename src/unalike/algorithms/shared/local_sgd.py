@@ -5,6 +5,8 @@ of weight mu) and a correction added to every gradient (control variates); and w
 rows' losses (how much this client counts in the round), which leaves a penalty on parameters as it is:
 
     params <- params - step(  factor * gradient(batch) + mu * (params - anchor) + correction  )
+
+The state of a model that has one changes by the forward pass alone.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import jax
 import jax.numpy as jnp
 
 from ...core.pytrees import add, add_scaled, subtract
-from ...models import Batch, Task
+from ...models import Batch, Stateful, Task
+from ...models.module_state import with_state, without_state
 from ...typing import Params
 from .client_data import ClientData
 from .optimizer_steps import OptimizerState, OptimizerSteps
@@ -47,12 +50,17 @@ def local_sgd(
         point, total = carry
         if factor is not None:  # of the rows, which are fewer than the parameters
             batch = batch._replace(weight=factor * batch.weight)
-        loss, gradient = task.loss_and_gradient(point.params, batch)
+        if isinstance(start, Stateful):
+            loss, slope, state = task.learn(point.params, batch)
+            gradient = Stateful(slope, start.state)
+        else:
+            (loss, gradient), state = task.loss_and_gradient(point.params, batch), None
         if anchor is not None:
             gradient = add_scaled(gradient, mu, subtract(point.params, anchor))
         if correction is not None:
             gradient = add(gradient, correction)
-        return descent.step(point, gradient), total + loss
+        moved = descent.step(point, without_state(gradient))
+        return moved._replace(params=with_state(moved.params, state)), total + loss
 
     end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
     return Trained(end.params, total / jnp.maximum(data.steps, 1))

@@ -34,6 +34,7 @@ class LossAware(FedAvg):
 
     of_single_clients: ClassVar[tuple[str, ...]] = ("multipliers", "weights")
     """Parts of a message that have a number for each client, of which it should see its own alone."""
+    takes_state: ClassVar[bool] = False
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         return replace(self, groups=client_groups(federation), initial_loss=uninformed_loss(task, federation))

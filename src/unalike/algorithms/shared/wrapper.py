@@ -76,6 +76,10 @@ class AlgorithmWrapper(Algorithm):
         return self.inner.noise_from_seed
 
     @property
+    def takes_state(self) -> bool:  # type: ignore[override]
+        return self.inner.takes_state
+
+    @property
     def double_precision(self) -> bool:  # type: ignore[override]
         return self.inner.double_precision
 

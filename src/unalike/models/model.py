@@ -1,0 +1,38 @@
+"""What predicts?  (Model: parameters are made, rows are predicted.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+
+from ..typing import Params, PyTree
+from .layers import Layer
+from .module_state import StateChoice
+
+
+@dataclass(frozen=True)
+class Model:
+    """`init(key)` makes parameters; `apply(parameters, x)` predicts a batch.
+
+    `features(parameters, x)` is the representation before the last layer, and `apply_noisy(parameters, x,
+    key)` is `apply` during training for models with dropout. `head` is where the parameters of the last layer
+    are, such as "dense/1"; what is not the head is the body, which makes the features.
+
+    A model with state, such as running statistics, has parameters that are :class:`Stateful`. Then
+    `apply_training(parameters, x, weight, key)` gives predictions during training and the state after them,
+    for which rows of weight zero do not count; `state` says whose state it is.
+    """
+
+    init: Callable[[jax.Array], Params]
+    apply: Callable[[Params, jax.Array], jax.Array]
+    features: Callable[[Params, jax.Array], jax.Array] | None = None
+    apply_noisy: Callable[[Params, jax.Array, jax.Array], jax.Array] | None = None
+    head: str | None = None
+    apply_training: (
+        Callable[[Params, jax.Array, jax.Array, jax.Array | None], tuple[jax.Array, PyTree]] | None
+    ) = None
+    state: StateChoice | None = None
+    layers: tuple[Layer, ...] = ()
+    """What a built-in model computes, in order; empty where only its functions know."""

@@ -1,0 +1,49 @@
+"""Does an ONNX runtime compute what the model computes?"""
+
+import jax
+import numpy as np
+import pytest
+
+from unalike import ConfigError, Task
+from unalike.core.extras import is_installed
+from unalike.models import model_registry
+from unalike.models.onnx_graph import write_onnx
+
+from .filled import filled
+
+SHAPES = {
+    "linear": (8, 8, 3),
+    "linear:0": (13,),
+    "mlp:7,6": (6, 6),
+    "mlp-norm:7": (13,),
+    "cnn": (12, 12),
+    "cnn-small": (20, 22, 3),
+    "cnn-wide": (17, 16, 3),
+    "cnn-femnist": (9, 9),
+    "cnn-norm:4": (9, 9, 2),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_runtime_gives_the_same_outputs(name, tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    shape = SHAPES[name]
+    task = Task.classification(model_registry.make(name, input_shape=shape, outputs=10), 10)
+    params = filled(task)
+    write_onnx(task, params, shape, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    x = np.random.default_rng(0).normal(size=(3, *shape)).astype(np.float32)
+    (theirs,) = session.run(None, {"x": x})
+    ours = jax.jit(task.apply)(params, x)
+    assert np.allclose(ours, theirs, rtol=0, atol=1e-5 * np.abs(theirs).max())
+
+
+def test_recurrent_models_and_a_missing_library_are_refused_in_words(tmp_path):
+    task = Task.classification(model_registry.make("gru:3,2", outputs=4), 4)
+    words = (
+        "layer of kind 'embedding' cannot be exported" if is_installed("onnx") else r"pip install '.\[onnx\]'"
+    )
+    with pytest.raises(ConfigError, match=words):
+        write_onnx(task, filled(task), (5,), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
