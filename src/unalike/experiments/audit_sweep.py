@@ -23,10 +23,11 @@ from ..core.spec import number_or_word
 from ..data import Federation, Split
 from ..data.reference_rows import split_reference
 from ..errors import ConfigError, unknown
+from ..privacy.audit.attacks import check_references
 from ..privacy.audit.curves import Curve
 from ..runs import RunFolder
 from ..training.run import Run
-from .audit import audit_run
+from .audit import DEFAULT_REFERENCES, audit_run
 from .audit_defences import defence_registry, make_defence
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
 from .compare import SHARED, variant
@@ -112,7 +113,7 @@ def _point(base: Experiment, method: str, name: str, value: str) -> Point:
     return Point(value, made, None)
 
 
-_NOT_OPTIONS = ("work", "optimizer", "server_optimizer")
+_NOT_OPTIONS = ("work", "optimizer", "server_optimizer", "reference_fraction")
 
 
 def share_rows(base: Experiment, curves: dict[str, list[Point]], reference: str | None) -> Rows:
@@ -146,6 +147,7 @@ def sweep(
     curves = read_knobs(base, words)
     if base.unseen:
         raise ConfigError("all settings of a sweep share the rows of all clients; leave out unseen.")
+    check_references(audit.get("references", DEFAULT_REFERENCES))
     rows, trained = share_rows(base, curves, reference), dict[str, Run]()
     task = make_task(base, rows.whole)
     settings = {name: [_shared(base, p) for p in points] for name, points in curves.items()}
