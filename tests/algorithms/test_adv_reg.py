@@ -51,6 +51,57 @@ def test_an_attacker_that_has_learnt_nothing_guesses_and_a_step_makes_it_better(
     assert attack_loss(better, naive.task(), params, batch) < first
 
 
+def by_differences(function, point, width=1e-6):
+    """A gradient, one entry at a time."""
+    steps = width * np.eye(point.size).reshape(-1, *point.shape)
+    return np.array([function(point + s) - function(point - s) for s in steps]).reshape(point.shape) / (
+        2 * width
+    )
+
+
+def log_chances(model, x):
+    outputs = np.column_stack([x, np.ones(len(x))]) @ model
+    return outputs - np.log(np.exp(outputs).sum(1, keepdims=True))
+
+
+def log_odds(attacker, model, x, y):
+    logs = log_chances(model, x)
+    chances = np.exp(logs)
+    seen = [logs[np.arange(len(y)), y][:, None], -np.sort(-chances, 1), -(chances * logs).sum(1)[:, None]]
+    inner, bias, outer, shift = attacker[:80].reshape(5, 16), attacker[80:96], attacker[96:112], attacker[112]
+    return np.maximum(np.hstack(seen) @ inner + bias, 0) @ outer + shift
+
+
+def test_steps_of_attacker_and_client_are_those_of_the_formulas():
+    """Both objectives as they are printed, a mean over each set, descended in turn with NumPy."""
+    rows, lam, rates = naive.split([9], 1), 2.0, (0.5, 0.3)
+    (x, y), (rx, ry) = ((rows.x[part].astype(float), rows.y[part]) for part in (slice(4), slice(4, 9)))
+    first = first_attacker()
+    attacker = np.concatenate([np.ravel(first[k]) for k in ("inner", "bias", "outer", "shift")]).astype(float)
+    model = naive.zeros()
+    for _ in range(4):
+
+        def gain(h, now=model):
+            found = -np.log1p(np.exp(-log_odds(h, now, x, y))).mean()
+            return found - np.log1p(np.exp(log_odds(h, now, rx, ry))).mean()
+
+        attacker = attacker + rates[1] * by_differences(gain, attacker)
+
+        def loss(w, h=attacker):
+            sure = -np.log1p(np.exp(-log_odds(h, w, x, y)))
+            return (-log_chances(w, x)[np.arange(len(y)), y] + lam * sure).mean()
+
+        model = model - rates[0] * by_differences(loss, model)
+    method = AdvReg(
+        work=LocalWork(epochs=1, batch_size=0),
+        optimizer=Optimizer("sgd", rates[0]),
+        lam=lam,
+        attacker_rate=rates[1],
+    )
+    found = naive.train(naive.federation([9]), naive.task(), method, 4).message
+    np.testing.assert_allclose(naive.flat(found), model, atol=2e-4)
+
+
 def test_the_weight_of_the_attacker_lowers_how_sure_it_is_of_training_rows():
     """On rows that are learnt by heart, members are less conspicuous with the attacker than without."""
     rng = np.random.default_rng(0)

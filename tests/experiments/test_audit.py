@@ -236,7 +236,7 @@ def test_data_that_cannot_be_found_or_are_others_are_refused(tmp_path):
 def test_what_cannot_be_audited_is_refused(memorizing, tmp_path):
     with pytest.raises(ConfigError, match="at least 4 reference models"):
         audit(memorizing, references=3)
-    with pytest.raises(ConfigError, match="names no rows"):
+    with pytest.raises(ConfigError, match="unknown reference rows"):
         audit(memorizing, references=4, reference="tset")
     with pytest.raises(ConfigError, match="unknown kind of reference models"):
         audit(memorizing, references=4, kind="cohrt")

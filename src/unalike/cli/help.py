@@ -40,7 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Network": ("network", "underlay", "access", "core", "workload"),
     "Trust": ("aggregator", "monitor", "behaviour", "dishonest", "unlearning", "ledger"),
-    "Privacy": ("central_dp", "local_dp", "epsilon", "delta"),
+    "Privacy": ("central_dp", "local_dp", "epsilon", "delta", "reference_sensitivity"),
     "Run": (
         *("rounds", "stop_at", "target", "patience", "seed", "engine", "devices", "track"),
         *("evaluate_every", "evaluate_clients", "checkpoint_every"),

@@ -85,6 +85,9 @@ KINDS = {
         "experiments.benchmark.catalogue",
         ("experiments/benchmark",),
     ),
+    "defences": Kind(
+        "defence", "defence_registry", "experiments.audit_defences", ("experiments/audit_defences.py",)
+    ),
     "studies": Kind("study", "study_registry", "reproduce.study", ("reproduce",)),
 }
 """By the word after `unalike list`."""

@@ -29,14 +29,17 @@ from ..privacy.audit.statistics import Rate, clopper_pearson
 from ..runs.statistics import mean_interval
 from ..training.run import Run
 from ..typing import Int64s
+from .audit_defences import make_defence
 from .audit_references import choose_kind, train_references
-from .audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows, collect_rows, run_signals
+from .audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows, collect_rows, signals_of
+from .audit_sets import audit_sets, own_fraction
 from .config import Experiment
 from .reopen import reopened
 
 DEFAULT_REFERENCES, DEFAULT_ROWS = 16, 10_000
 DELTA = 1e-5
-VALIDATION = "validation"
+EPSILONS = ("epsilon", "row_epsilon", "reference_epsilon")
+"""What accountants say of a client, of a training row and of a reference row."""
 _FEW = 200
 """Rows below which intervals are too wide to say much."""
 
@@ -47,36 +50,28 @@ def audit(
     references: int = DEFAULT_REFERENCES,
     kind: str | None = None,
     reference: str | None = None,
+    defence: str | None = None,
     sensitivity: float | None = None,
     rows: int = DEFAULT_ROWS,
     delta: float = DELTA,
     seed: int = 0,
 ) -> ReportCard:
-    """The report card of the finished run in a folder, which is not changed; see :func:`audit_run`.
-    `reference` is "validation" for rows that chose the model, "none", or None for those if there are any."""
+    """The report card of the finished run in a folder, which is not changed; see :func:`audit_run`."""
     check_references(references)
+    make_defence(defence)
     with reopened(path) as (experiment, run):
-        part = reference_part(run.setting.federation, reference)
         return audit_run(
             run,
             experiment,
             references=references,
             kind=kind,
-            reference=part,
+            reference=reference,
+            defence=defence,
             sensitivity=sensitivity,
             rows=rows,
             delta=delta,
             seed=seed,
         )
-
-
-def reference_part(federation: Federation, reference: str | None) -> Split | None:
-    """The reference rows of a federation, as words name them."""
-    if reference not in (None, "none", VALIDATION):
-        raise ConfigError(f"reference = {reference!r} names no rows; allowed are {VALIDATION} and none.")
-    if reference == VALIDATION or (reference is None and len(federation.validation.y)):
-        return federation.validation
-    return None
 
 
 def audit_run(
@@ -85,7 +80,8 @@ def audit_run(
     *,
     references: int = DEFAULT_REFERENCES,
     kind: str | None = None,
-    reference: Split | None = None,
+    reference: Split | str | None = None,
+    defence: str | None = None,
     sensitivity: float | None = None,
     rows: int = DEFAULT_ROWS,
     delta: float = DELTA,
@@ -93,22 +89,24 @@ def audit_run(
 ) -> ReportCard:
     """Attack a run with `references` models of a kind ("cohort", or "runs" where clients have models of their
     own, which needs the experiment), on at most so many `rows`; `reference` are rows that a defence has used
-    beside the training rows, and `sensitivity` what their privacy is worth against a training row's."""
+    beside the training rows, or a word for them ("own", "validation", "none"; see
+    :func:`~unalike.experiments.audit_sets.audit_sets`), and `sensitivity` what their privacy is worth against
+    a training row's. A `defence`, such as "memguard:0.5", stands between the run and who attacks it."""
+    own = own_fraction(run.setting.algorithm)
     personal = run.setting.algorithm.personalized or run.messages.per_client
-    kind = choose_kind(kind, experiment, personal)
+    kind = choose_kind(kind, experiment, personal, own)
     check_references(references)
-    if sensitivity is not None and not 0 <= sensitivity < np.inf:
-        raise ConfigError(f"the reference set's sensitivity must be at least 0, but is {sensitivity:g}.")
-    federation, task = run.setting.federation, run.setting.task
-    table = collect_rows(federation, reference, rows, seed)
-    target = run_signals(run, table)
-    loss = -float(target.scores["loss"][table.of(TRAINING)].mean()) if len(table.of(TRAINING)) else np.nan
+    worth = declared_sensitivity(sensitivity, experiment)
+    guard, task = make_defence(defence), run.setting.task
+    sets = audit_sets(run.setting.federation, own, reference)
+    table = collect_rows(sets.federation, sets.reference, rows, seed)
+    target = signals_of(task, guard.target_outputs(run, sets, table, seed), table.y)
     again = experiment if kind == "runs" else None
-    found = train_references(run, again, table, references, loss, seed)
-    labels = table.classes(task)
-    evidence = Evidence(target, found.signals, found.inside, labels, table.of(OTHERS))
+    loss = fitted_loss(target, table)
+    found = train_references(run, again, table, references, loss, seed, guard.reference_outputs)
+    evidence = Evidence(target, found.signals, found.inside, table.classes(task), table.of(OTHERS))
     verdicts = run_attacks(evidence, seed)
-    training, other = judge_sets(verdicts, table, federation, task, delta, seed)
+    training, other = judge_sets(verdicts, table, sets.federation, task, delta, seed)
     name, utility = measure_utility(target, table)
     shifts = [part.shift.said() for part in (training, other) if part is not None and part.shift is not None]
     return ReportCard(
@@ -116,7 +114,7 @@ def audit_run(
         utility,
         training,
         other,
-        declared_values(run, sensitivity),
+        declared_values(run, worth),
         {
             "references": references,
             "kind": kind,
@@ -125,9 +123,25 @@ def audit_run(
             "non_members": len(table.of(OTHERS)),
             "reference_rows": len(table.of(REFERENCE)),
             "seed": seed,
+            **({} if defence is None else {"defence": defence}),
         },
         (found.note, *table.removed, *shifts, *_warnings(training, other, personal, kind)),
     )
+
+
+def fitted_loss(target: Signals, rows: AuditRows) -> float:
+    """How well the model fits the set that it fits best: reference models are to fit their rows as well."""
+    losses = [-target.scores["loss"][rows.of(kind)] for kind in (TRAINING, REFERENCE)]
+    return min((float(one.mean()) for one in losses if len(one)), default=np.nan)
+
+
+def declared_sensitivity(given: float | None, experiment: Experiment | None) -> float | None:
+    """What a reference row's privacy is worth against a training row's: as given, or as the experiment has
+    declared it."""
+    worth = experiment.reference_sensitivity if given is None and experiment is not None else given
+    if worth is not None and not 0 <= worth < np.inf:
+        raise ConfigError(f"the reference set's sensitivity must be at least 0, but is {worth:g}.")
+    return worth
 
 
 def judge_sets(
@@ -188,13 +202,16 @@ def measure_utility(target: Signals, rows: AuditRows) -> tuple[str, Rate]:
 
 
 def declared_values(run: Run, sensitivity: float | None) -> dict[str, float]:
-    """What the audit takes on trust: the accountant's epsilon, and what reference rows are worth."""
+    """What the audit takes on trust: accountants' epsilons, and what reference rows are worth."""
     declared = {} if sensitivity is None else {"reference_sensitivity": sensitivity}
-    spent = run.metrics().get("epsilon", np.zeros(0))
-    spent = spent[np.isfinite(spent)]
-    ledger = getattr(run.setting.aggregator, "ledger", None)
-    if len(spent):
-        declared |= {"epsilon": float(spent[-1])} | ({} if ledger is None else {"delta": float(ledger.delta)})
+    metrics, ledger = run.metrics(), getattr(run.setting.aggregator, "ledger", None)
+    for name in EPSILONS:
+        spent = metrics.get(name, np.zeros(0))
+        spent = spent[np.isfinite(spent)]
+        if len(spent):
+            declared[name] = float(spent[-1])
+    if "epsilon" in declared and ledger is not None:
+        declared["delta"] = float(ledger.delta)
     return declared
 
 

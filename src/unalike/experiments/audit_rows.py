@@ -97,12 +97,16 @@ def deal_again(federation: Federation, rows: AuditRows, inside: Bools) -> Federa
     return replace(federation, train=train, test=test)
 
 
-def run_signals(run: Run, rows: AuditRows) -> Signals:
-    """What a run's predictors say of every row."""
+def run_outputs(run: Run, rows: AuditRows) -> Array:
+    """What a run's predictors say of every row, each by that of the row's client."""
     setting = run.setting
     with precision(setting.algorithm.double_precision):
-        outputs = row_outputs(setting, run.messages, run.memories, rows.x, rows.owners, run.rounds)
-        return signals_of(setting.task, outputs, rows.y)
+        return row_outputs(setting, run.messages, run.memories, rows.x, rows.owners, run.rounds)
+
+
+def run_signals(run: Run, rows: AuditRows) -> Signals:
+    """What attacks see of that."""
+    return signals_of(run.setting.task, run_outputs(run, rows), rows.y)
 
 
 def signals_of(task: Task, outputs: Array, y: Array) -> Signals:

@@ -84,6 +84,12 @@ class Experiment(BaseModel):
         description="Part of each client's training rows that are reference rows, for methods such as werm; "
         "the method's own when not given.",
     )
+    reference_sensitivity: float | None = Field(
+        None,
+        ge=0,
+        description="What a reference row's privacy is worth against a training row's; `unalike audit` "
+        "weighs both leakages by it.",
+    )
 
     unseen: float = Field(
         0.0, ge=0, lt=1, description="Part of the clients that join only after training, and are tested then."

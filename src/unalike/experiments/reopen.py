@@ -32,7 +32,7 @@ def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
     folder = Path(path)
     check_run(folder)
     with RunFolder.open(folder, read_only=True) as opened:
-        experiment = _check(opened)
+        experiment = finished_experiment(opened)
     with tempfile.TemporaryDirectory() as place:
         copied = _copy(folder, Path(place) / "run")
         with RunFolder.open(copied) as again:
@@ -45,7 +45,8 @@ def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
             yield experiment, run
 
 
-def _check(opened: RunFolder) -> Experiment:
+def finished_experiment(opened: RunFolder) -> Experiment:
+    """The experiment of a finished run that was simulated here; raises where it cannot be looked at again."""
     path = opened.path
     if opened.config.get("made_by"):
         raise RunError(
@@ -54,7 +55,16 @@ def _check(opened: RunFolder) -> Experiment:
         )
     if (path / UNLEARNING / "requests.json").exists():
         raise RunError(f"clients of {path} were forgotten, and it has no checkpoint any more to look at.")
-    experiment = make_experiment(opened.config)
+    experiment = check_experiment(path, make_experiment(opened.config))
+    if opened.finished and not opened.checkpoints.rounds():
+        raise RunError(f"the checkpoints of {path} were deleted; it cannot be reopened.")
+    if not opened.finished:
+        raise RunError(f"{path} is not finished; finish it first with `unalike resume {path}`.")
+    return experiment
+
+
+def check_experiment(path: Path, experiment: Experiment) -> Experiment:
+    """The experiment of that file or folder; raises where its rows are not here all the time."""
     if experiment.engine == "flower":
         raise RunError(
             f"the clients of {path} are elsewhere, with their rows; only simulated runs can be reopened."
@@ -63,10 +73,6 @@ def _check(opened: RunFolder) -> Experiment:
         raise RunError(
             f"the rows of {path} arrived while training; only runs without a stream can be reopened."
         )
-    if opened.finished and not opened.checkpoints.rounds():
-        raise RunError(f"the checkpoints of {path} were deleted; it cannot be reopened.")
-    if not opened.finished:
-        raise RunError(f"{path} is not finished; finish it first with `unalike resume {path}`.")
     return experiment
 
 

@@ -46,3 +46,18 @@ def test_several_runs_are_compared_in_all_three_metrics(unalike, tiny):
     assert Path("run1-audit.html").exists()
     assert Path("run10-audit.html").exists()
     assert "leave it out" in unalike("audit", *runs, "--page", "one.html").sentence
+
+
+def test_knobs_make_curves_with_a_sentence_and_a_page(unalike, tiny):
+    folder = tiny("--samples", "200", "--test-fraction", "0.4", "--reference-sensitivity", "0.5")
+    words = ("--vary", "rounds=1", "--vary", "werm.weight=1")
+    answer = unalike("audit", folder, *words, "--references", "4", "--json")
+    assert answer.code == 0, answer
+    found = answer.json
+    assert [curve["defence"] for curve in found["curves"]] == ["fedavg rounds", "werm weight"]
+    sizes = [curve["settings"][0]["facts"]["reference_rows"] for curve in found["curves"]]
+    assert sizes[0] == sizes[1] > 0
+    assert found["curves"][0]["settings"][0]["declared"]["reference_sensitivity"] == 0.5
+    assert "dominates" in found["sentences"][0]
+    assert "All defences" in Path(found["page"]).read_text()
+    assert "not --defence" in unalike("audit", folder, *words, "--defence", "memguard:1").sentence

@@ -10,7 +10,7 @@ from unalike.privacy.audit.attacks import Verdict
 from unalike.privacy.audit.leakage import measure_leakage
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
-from unalike.privacy.audit.tradeoff import check_knob, compare_cards, dominates, undominated
+from unalike.privacy.audit.tradeoff import check_knob, compare_cards, dominates, say_dominance, undominated
 
 ROWS = 400
 
@@ -73,3 +73,14 @@ def test_the_table_names_who_dominates():
 )
 def test_a_knob_that_leaves_reference_leakage_alone_is_noticed(settings, odd):
     assert (check_knob([card(0.7, *pair) for pair in settings]) is not None) == odd
+
+
+def test_luck_around_guessing_decides_nothing_and_neither_do_overlapping_intervals():
+    better, lucky = card(0.7, 0.6, 0.51), card(0.7, 0.8, 0.49)
+    assert dominates(better, lucky)
+    assert not dominates(card(0.71, 0.6, 0.5), card(0.7, 0.61, 0.5))
+
+
+def test_dominance_is_said_in_one_sentence():
+    assert say_dominance({"a": card(0.7, 0.6), "b": card(0.6, 0.8)}).endswith("in one: b; not: a.")
+    assert say_dominance({"a": card(0.7, 0.6)}).startswith("None dominates another")

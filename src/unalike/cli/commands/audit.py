@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -11,6 +11,7 @@ from rich.markup import escape
 from ...core.run_files import check_run
 from ...errors import ConfigError
 from ..screen import console, print_json, show_rows, stderr
+from .audit_curves import audit_curves, beside
 
 if TYPE_CHECKING:
     from ...privacy.audit.report_card import ReportCard
@@ -19,7 +20,22 @@ _SHOWN = 10
 
 
 def audit(
-    folders: list[Path] = typer.Argument(..., help="Run folders, of finished runs; several are compared."),
+    folders: list[Path] = typer.Argument(
+        ...,
+        help="Run folders, of finished runs; several are compared. With --vary also an experiment's file.",
+    ),
+    vary: list[str] = typer.Option(
+        [],
+        help="KNOB=VALUES: train again for each value and audit each, such as --vary werm.weight=0,0.5,1 "
+        "--vary rounds=5,20 --vary memguard=0,0.5. A knob is an option of a method, a setting, or a defence.",
+        show_default="the run as it is",
+    ),
+    defence: str | None = typer.Option(
+        None,
+        help="Defence between the finished run and who attacks it, such as memguard:0.5 "
+        "(`unalike list defences`).",
+        show_default="none",
+    ),
     references: int = typer.Option(16, min=1, help="Reference models to compare with, at least 4."),
     kind: str | None = typer.Option(
         None,
@@ -28,14 +44,14 @@ def audit(
     ),
     reference: str | None = typer.Option(
         None,
-        help="Reference rows to attack, too: validation or none.",
-        show_default="validation rows, if there are any",
+        help="Reference rows to attack, too: own (of the method), validation or none.",
+        show_default="the method's own, else validation rows, if there are any",
     ),
     sensitivity: float | None = typer.Option(
         None,
         min=0,
         help="What a reference row's privacy is worth against a training row's.",
-        show_default="1",
+        show_default="what the run declares, or 1",
     ),
     rows: int = typer.Option(10_000, min=20, help="Rows to look at, at most."),
     delta: float = typer.Option(1e-5, help="Delta of the lower bound on epsilon."),
@@ -49,12 +65,24 @@ def audit(
 
     Measured, not guaranteed: other attacks may do better. The run folder is not changed.
 
+    With --vary, the run's experiment is trained again for every value of every knob: a table and a figure of
+    each defence's curve, and which defence dominates which in all three metrics.
+
     Example: unalike audit runs/digits-fedavg-seed0 --references 16
+
+    Curves: unalike audit runs/digits-fedavg-seed0 --vary werm.weight=0,0.25,0.5,0.75,1 --vary adv-reg.lam=0,3
     """
-    for folder in folders:
-        check_run(folder)
     if not 0 <= delta < 1:
         raise ConfigError(f"delta must be at least 0 and below 1, but is {delta:g}.")
+    settings: dict[str, Any] = {
+        **{"references": references, "kind": kind, "sensitivity": sensitivity},
+        **{"rows": rows, "delta": delta, "seed": seed},
+    }
+    if vary:
+        audit_curves(folders, vary, defence, reference, page, json, settings)
+        return
+    for folder in folders:
+        check_run(folder)
     if page is not None and len(folders) > 1:
         raise ConfigError("--page names one page, but every run gets its own; leave it out.")
     from ...experiments.audit import audit as audit_folder
@@ -64,18 +92,9 @@ def audit(
     pages = {}
     for folder in folders:
         with stderr.status(f"training {references} reference models and attacking {folder}"):
-            cards[str(folder)] = audit_folder(
-                folder,
-                references=references,
-                kind=kind,
-                reference=reference,
-                sensitivity=sensitivity,
-                rows=rows,
-                delta=delta,
-                seed=seed,
-            )
+            cards[str(folder)] = audit_folder(folder, reference=reference, defence=defence, **settings)
         title = f"Privacy audit of {folder.resolve().name}"
-        pages[str(folder)] = report_audit(cards[str(folder)], page or _beside(folder), title)
+        pages[str(folder)] = report_audit(cards[str(folder)], page or beside(folder), title)
     answers = {name: {**card.as_dict(), "page": str(pages[name])} for name, card in cards.items()}
     if json:
         print_json(answers if len(answers) > 1 else next(iter(answers.values())))
@@ -90,9 +109,10 @@ def audit(
 
 def compare(cards: dict[str, ReportCard]) -> None:
     """Print the three metrics of several runs, and who is better in all of them."""
-    from ...privacy.audit.tradeoff import check_knob, compare_cards
+    from ...privacy.audit.tradeoff import check_knob, compare_cards, say_dominance
 
     show_rows(compare_cards(cards), "privacy report cards")
+    console.print(escape(say_dominance(cards)), style="bold", soft_wrap=True, highlight=False)
     odd = check_knob(list(cards.values()))
     if odd is not None:
         console.print(odd, soft_wrap=True)
@@ -120,8 +140,3 @@ def show_card(card: ReportCard) -> None:
     for note in card.notes:
         console.print(escape(note), soft_wrap=True, highlight=False)
     console.print(escape(summarize(card)), style="bold", soft_wrap=True, highlight=False)
-
-
-def _beside(folder: Path) -> Path:
-    whole = folder.resolve()
-    return whole.with_name(f"{whole.name}-audit.html")

@@ -27,8 +27,9 @@ class ReportCard:
     training: Leakage
     reference: Leakage | None = None
     declared: Mapping[str, float] = field(default_factory=dict)
-    """What was not measured here: `epsilon` (by the accountant, for a whole client) and `delta`, and
-    `reference_sensitivity`, what a reference row's privacy is worth against a training row's."""
+    """What was not measured here: `epsilon` (by the accountant, for a whole client) and `delta`,
+    `row_epsilon` and `reference_epsilon` (for a row of either set), and `reference_sensitivity`, what a
+    reference row's privacy is worth against a training row's."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """How the audit was made."""
     notes: tuple[str, ...] = ()
@@ -40,6 +41,10 @@ class ReportCard:
         if "epsilon" in self.declared:
             answer["epsilon_at_least"] = self.training.epsilon.epsilon
             answer["epsilon_at_most"] = self.declared["epsilon"]
+        for part, name in ((self.training, "row_epsilon"), (self.reference, "reference_epsilon")):
+            if part is not None and name in self.declared:
+                answer[f"{name}_at_least"] = part.epsilon.epsilon
+                answer[f"{name}_at_most"] = self.declared[name]
         if self.reference is not None:
             weight = self.declared.get("reference_sensitivity", 1.0)
             own, other = (advantage(part.accuracy).value for part in (self.training, self.reference))

@@ -1,10 +1,11 @@
 """Which of several models is better, when three things count?  (Dominance of report cards.)
 
     a dominates b   if   a is at least as useful, leaks no more of either set, and is better in one of these
+                         by more than the intervals of both
 
-By utility and training leakage alone, a defence may look better that has only leaked the reference set
-instead; with all three, two models may both stand. Where a defence's knob moves training leakage and leaves
-reference leakage as it is, it cannot trade the one for the other, and that is said.
+A leakage that may be guessing counts as guessing, one half, so that luck around it decides nothing. By
+utility and training leakage alone, a defence may look better that has only leaked the reference set instead;
+with all three, two models may both stand. What a whole knob can do is in :mod:`.curves`.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from .report_card import ReportCard
 from .statistics import Rate
 
-UNKNOWN = 0.5
-"""Leakage of a reference set that there is none of."""
+GUESSING = 0.5
+"""Leakage of a reference set that there is none of, and of one of which nothing is certain."""
 
 
 def dominates(one: ReportCard, other: ReportCard) -> bool:
-    """Whether a card is at least as good in all three metrics, and better in one."""
-    ours, theirs = _goodness(one), _goodness(other)
-    return ours != theirs and all(a >= b for a, b in zip(ours, theirs, strict=True))
+    """Whether a card is at least as good in all three metrics, and for certain better in one."""
+    pairs = list(zip(_goodness(one), _goodness(other), strict=True))
+    return all(a.value >= b.value for a, b in pairs) and any(a.low > b.high for a, b in pairs)
 
 
 def undominated(cards: Mapping[str, ReportCard]) -> list[str]:
@@ -32,22 +33,41 @@ def undominated(cards: Mapping[str, ReportCard]) -> list[str]:
 
 
 def compare_cards(cards: Mapping[str, ReportCard]) -> list[dict[str, str]]:
-    """A line per card: its three metrics, and whether another card is better in all of them."""
-    standing = undominated(cards)
+    """A line per card: its three metrics, what both leakages come to where their worth was declared, and
+    which other cards dominate it."""
+    weighed = any("reference_sensitivity" in card.declared for card in cards.values())
     lines = []
     for name, card in cards.items():
         better = [other for other, found in cards.items() if dominates(found, card)]
         shown = {row["metric"].split(" (")[0]: row["measured"] for row in card.rows()}
-        lines.append({"run": name, **shown, "dominated by": "–" if name in standing else ", ".join(better)})
+        both = card.combined.get("weighted_advantage")
+        more = {"weighted advantage": "–" if both is None else f"{both:+.3f}"} if weighed else {}
+        lines.append({"run": name, **shown, **more, "dominated by": _first(better)})
     return lines
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}" if names else "–"
+
+
+def say_dominance(cards: Mapping[str, ReportCard]) -> str:
+    """Which cards another dominates, in one sentence."""
+    beaten = [name for name in cards if name not in undominated(cards)]
+    if not beaten:
+        return "None dominates another: none is as good in all three metrics and for certain better in one."
+    standing = ", ".join(undominated(cards)) or "none"
+    return (
+        f"Dominated in all three metrics, and beyond intervals in one: {', '.join(beaten)}; not: {standing}."
+    )
 
 
 def check_knob(cards: Sequence[ReportCard]) -> str | None:
     """What to know of a sweep whose reference leakage does not move while its training leakage does; None
     where nothing is odd.  Moving means that two intervals have nothing in common."""
     references = [card.reference.accuracy for card in cards if card.reference is not None]
-    moves = _apart([card.training.accuracy for card in cards])
-    if len(references) < 2 or not moves or _apart(references):
+    moves = moved([card.training.accuracy for card in cards])
+    if len(references) < 2 or not moves or moved(references):
         return None
     return (
         "Training leakage differs between these runs and reference leakage does not: what was changed cannot "
@@ -55,13 +75,22 @@ def check_knob(cards: Sequence[ReportCard]) -> str | None:
     )
 
 
-def _goodness(card: ReportCard) -> tuple[float, float, float]:
-    """Utility and minus both leakages; of a loss, less is better."""
-    utility = card.utility.value if card.utility_name == "accuracy" else -card.utility.value
-    reference = UNKNOWN if card.reference is None else card.reference.accuracy.value
-    return utility, -card.training.accuracy.value, -reference
-
-
-def _apart(rates: Sequence[Rate]) -> bool:
+def moved(rates: Sequence[Rate]) -> bool:
     """Whether some two intervals have nothing in common."""
     return max(rate.low for rate in rates) > min(rate.high for rate in rates)
+
+
+def _goodness(card: ReportCard) -> tuple[Rate, Rate, Rate]:
+    """Utility and minus both leakages, of which more is better; of a loss, less is."""
+    utility = card.utility if card.utility_name == "accuracy" else _minus(card.utility)
+    nothing = Rate(GUESSING, GUESSING, GUESSING, 0)
+    reference = nothing if card.reference is None else card.reference.accuracy
+    return utility, _minus(_certain(card.training.accuracy)), _minus(_certain(reference))
+
+
+def _certain(leakage: Rate) -> Rate:
+    return leakage if leakage.low > GUESSING else leakage._replace(value=GUESSING)
+
+
+def _minus(rate: Rate) -> Rate:
+    return Rate(-rate.value, -rate.high, -rate.low, rate.rows)

@@ -17,11 +17,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ...core.random import generator
-from ...experiments.audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows
+from ...data import Federation
+from ...data.federation import assemble
 from ...models import Task, mlp
 from ...typing import Array
 
 FEATURES, TASTES = 600, 20
+_TEST_PART = 2
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,14 @@ def draw_baskets(rows: int, classes: int, seed: int) -> tuple[Array, Array]:
     return x, clusters.astype(np.int32)
 
 
-def study_rows(sizes: Sizes, seed: int) -> AuditRows:
-    """Training, reference and other rows, drawn alike."""
+def study_rows(sizes: Sizes, seed: int) -> Federation:
+    """One client, whose training rows, reference rows (the last half of what it trains on) and test rows are
+    drawn alike."""
     total = 2 * sizes.rows + sizes.others
     x, y = draw_baskets(total, sizes.classes, seed)
-    kinds = np.repeat([TRAINING, OTHERS, REFERENCE], [sizes.rows, sizes.others, sizes.rows])
-    return AuditRows(x, y, np.zeros(total, np.int64), kinds)
+    tested = np.arange(total) >= 2 * sizes.rows
+    parts = np.where(tested, _TEST_PART, 0).astype(np.int8)
+    return Federation(*assemble(x, y, np.zeros(total, np.int64), parts, 1), classes=sizes.classes)
 
 
 def study_task(sizes: Sizes) -> Task:

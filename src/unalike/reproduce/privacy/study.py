@@ -2,18 +2,21 @@
 
 Marfoq's doctoral thesis (2023), section 1.6.1, on defences that use reference data: it prints findings and no
 tables, so orders and identities are checked, not numbers. Its data sets Purchase100, Texas100 and CIFAR-100
-are not used: rows are drawn by the recipe of the first. P4 and P6, on adversarial regularisation, are not
-checked.
+are not used: rows are drawn by the recipe of the first. Models are trained by the methods that users have,
+and judged by the same audit.
 """
 
 from __future__ import annotations
 
 from ..study import Claim, study_registry
+from .audits import attack_draws
+from .defences import defence_claims
 from .theory import theory_claims
 from .training import training_claims
 
 
 @study_registry.add("privacy")
 def privacy(quick: bool = False) -> list[Claim]:
-    """Leakage of training and reference rows by their weight, and what attacks can prove (P1-P3, P5)."""
-    return [*theory_claims(quick), *training_claims(quick)]
+    """Leakage of training and reference rows under WERM, AdvReg and DP-SGD, and what attacks prove."""
+    draws = attack_draws(quick)
+    return [*theory_claims(quick), *training_claims(draws), *defence_claims(draws)]
