@@ -1,7 +1,7 @@
 """Which versions were tested? Writes the pip constraints file of this environment.
 
-Every package that Unalike, its extras and its build need, directly or through others, with the version that
-is installed now. Constraints choose versions and never packages, so what only another platform or a newer
+Every package that Unalike, its tests and its build need, directly or through others, with the version that
+is installed now. (Trackers and exporters that tests only pretend to have are left to pip.) Constraints choose versions and never packages, so what only another platform or a newer
 Python needs is left to pip there. Used by `make constraints`.
 """
 
@@ -32,10 +32,10 @@ def main() -> None:
 
 
 def required(project: Path) -> list[Requirement]:
-    """What the project, its extras and its build ask for."""
+    """What the project, its tests and its build ask for."""
     document = tomllib.loads(project.read_text())
-    extras = document["project"]["optional-dependencies"].values()
-    groups = [document["build-system"]["requires"], document["project"]["dependencies"], *extras]
+    tests = document["project"]["optional-dependencies"]["dev"]
+    groups = [document["build-system"]["requires"], document["project"]["dependencies"], tests]
     return [Requirement("pip"), *(Requirement(line) for group in groups for line in group)]
 
 

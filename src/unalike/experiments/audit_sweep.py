@@ -30,10 +30,10 @@ from ..training.run import Run
 from .audit import DEFAULT_REFERENCES, audit_run
 from .audit_defences import defence_registry, make_defence
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
-from .compare import SHARED, variant
 from .config import Experiment, make_experiment, read_experiment
 from .reopen import check_experiment, finished_experiment
 from .run import rehearse, run_experiment
+from .variations import SHARED, variant
 
 _FIXED = (*(name for name in SHARED if name not in ("algorithm", "options")), "reference_fraction")
 """Settings that all points share, for they decide which rows there are."""
