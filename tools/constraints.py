@@ -1,8 +1,9 @@
 """Which versions were tested? Writes the pip constraints file of this environment.
 
 Every package that Unalike, its tests and its build need, directly or through others, with the version that
-is installed now. (Trackers and exporters that tests only pretend to have are left to pip.) Constraints choose versions and never packages, so what only another platform or a newer
-Python needs is left to pip there. Used by `make constraints`.
+is installed now; trackers and exporters that tests only pretend to have are left to pip. Constraints choose
+versions and never packages, so what only another platform or a newer Python needs is left to pip there. Used
+by `make constraints`.
 """
 
 from __future__ import annotations
