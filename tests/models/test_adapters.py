@@ -58,7 +58,7 @@ def digits():
     return unalike.load("digits", clients=3, seed=0)
 
 
-@pytest.mark.parametrize("given", GIVEN, ids=str)
+@pytest.mark.parametrize("given", GIVEN, ids=lambda given: type(given).__name__)
 def test_a_task_needs_only_clients_and_a_model(digits, given):
     task = Task.of(digits, given)
     params = jax.eval_shape(task.init, jax.random.key(0))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import ConfigError
 from ..training.export import export
-from .reopen import reopened
+from .open import open_run
 
 
 def export_folder(folder: Path, path: Path, format: str, client: str | None = None) -> Path:
@@ -15,5 +15,4 @@ def export_folder(folder: Path, path: Path, format: str, client: str | None = No
         raise ConfigError(f"{path} is a folder; say which file to write with --out.")
     if folder.resolve() in path.resolve().parents:
         raise ConfigError(f"{folder} holds the files of a run only; write {path.name} somewhere else.")
-    with reopened(folder) as (_, run):
-        return export(run, path, format, client)
+    return export(open_run(folder), path, format, client)

@@ -6,28 +6,24 @@ What leaves is one model of the task: the one that all share, or what one client
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from safetensors.numpy import save_file
 
-from ..algorithms import Algorithm, ClientData
+from ..algorithms import Algorithm
 from ..core.pytrees import by_path
-from ..engine.debug import DebugEngine
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..models.onnx_graph import write_onnx
 from ..models.torch_names import to_torch_state_dict
 from ..runs.atomic import replacing
-from ..typing import Memory, Message, Params
+from ..typing import Params
 from .run import Run
 
 
-def export(run: Run, path: str | Path, format: str | None = None, client: str | None = None) -> Path:
+def export(run: Run, path: str | Path, format: str | None = None, client: int | str | None = None) -> Path:
     """Write what a run has learned as a file of that format (as the path ends, when not given): the shared
     model, or a client's own."""
     path = Path(path)
@@ -41,50 +37,17 @@ def export(run: Run, path: str | Path, format: str | None = None, client: str | 
     return path
 
 
-def trained_model(run: Run, client: str | None = None) -> Params:
+def trained_model(run: Run, client: int | str | None = None) -> Params:
     """The model that all share, or the one that a client predicts with; refused where it is not one model."""
-    setting, messages = run.setting, run.messages
-    if client is None:
-        if messages.per_client:
-            raise ConfigError("every client has a model of its own here; say whose with --client NAME.")
-        nobody: Any = None
-        plain = not setting.algorithm.personalized
-        found = messages.tree
-        if plain:
-            found = setting.algorithm.predictor(setting.task, messages.tree, {}, nobody, nobody)
-        hint = "say whose with --client NAME"
+    algorithm = run.setting.algorithm
+    if client is None and run.messages.per_client:
+        raise ConfigError("every client has a model of its own here; say whose with --client NAME.")
+    if client is None and algorithm.personalized:
+        found, hint = run.message, "say whose with --client NAME"
     else:
-        found = _of_client(run, client_number(run, client))
-        hint = "export needs one model"
-    _check_one_model(setting.task, setting.algorithm, found, hint)
+        found, hint = run.predictor(client).parameters, "export needs one model"
+    _check_one_model(run.setting.task, algorithm, found, hint)
     return found
-
-
-def client_number(run: Run, name: str) -> int:
-    """Which client has that name."""
-    federation = run.setting.federation
-    names = [federation.name(i) for i in range(len(federation))]
-    if name not in names:
-        raise unknown("client", name, names)
-    return names.index(name)
-
-
-def _of_client(run: Run, client: int) -> Params:
-    setting, algorithm = run.setting, run.setting.algorithm
-    data = DebugEngine(setting).client_data(run.rounds, client, algorithm.evaluation_work)
-    memory, fresh = run.memories.gather(np.array([client]))
-    own = jax.tree.map(lambda leaf: leaf[0], memory)
-    newcomer = bool(run.memories) and bool(fresh[0])
-    message = jax.tree.map(jnp.asarray, run.messages.of(client))
-    return _predictor(algorithm, setting.task, newcomer, message, own, data)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _predictor(
-    algorithm: Algorithm, task: Task, newcomer: bool, message: Message, memory: Memory, data: ClientData
-) -> Params:
-    own = algorithm.newcomer(task, message, data.anew(), data.key) if newcomer else memory
-    return algorithm.predictor(task, message, own, data, data.key)
 
 
 def _check_one_model(task: Task, algorithm: Algorithm, found: Params, hint: str) -> None:

@@ -103,6 +103,13 @@ class Run:
         """The probability of every class for every row."""
         return self.predictor(client, newcomer).predict_proba(rows)
 
+    def export(self, path: str | Path, format: str | None = None, client: int | str | None = None) -> Path:
+        """Write the model for other tools, as `safetensors` with PyTorch's names or as an `onnx` graph (as
+        the path ends, when not given): the one that all share, or a client's own."""
+        from .export import export
+
+        return export(self, path, format, client)
+
     def to_pandas(self, what: str = "rounds") -> Any:
         """A data frame of what was measured: one row per evaluated round, or, with `clients`, per client at
         the last evaluation."""
