@@ -126,7 +126,7 @@ def test_moderate_numbers_are_not_touched(tmp_path):
         ({}, {"client_column": "place"}, "no column 'place'"),
         ({}, {"label": "diagnosis"}, "no column 'diagnosis'"),
         ({}, {"drop": "agee"}, "did you mean 'age'"),
-        ({}, {"gaps": "ignore"}, "unknown gaps 'ignore'"),
+        ({}, {"gaps": "ignore"}, "unknown way with gaps 'ignore'"),
         ({"ill": ["yes", None] * 5 + ["no"]}, {}, "empty label in row"),
         ({"site": ["a", None] * 5 + ["b"]}, {}, "does not say whose row 2 is"),
         ({"age": [float("inf")] + [50.0] * 10}, {}, "client 'a': a column has an infinite number"),

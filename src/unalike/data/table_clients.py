@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -18,12 +19,12 @@ from .federation import Federation
 from .files.agreement import Words, agree_columns, spell
 from .files.client_files import stack_numbers
 from .preparation import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
+from .preparation.read_preparation import read_preparation
 from .splitting import PARTS, assign_parts
 from .tables.table import Table
 
-Prepare = Literal["auto", "always", "never"]
 Gaps = Literal["fill", "drop", "refuse"]
-_CHOICES = {"prepare": get_args(Prepare), "gaps": get_args(Gaps)}
+WAYS = ("auto", "always", "never")
 
 
 class ClientTable(NamedTuple):
@@ -38,9 +39,9 @@ class HowToPrepare(NamedTuple):
 
     drop: tuple[str, ...] = ()
     """Columns to leave out."""
-    prepare: Prepare = "auto"
+    prepare: str = "auto"
     """Whether words are coded and numbers standardised; `auto`: where there are words, dates, gaps or large
-    numbers."""
+    numbers; or a .json file that says how."""
     gaps: Gaps = "fill"
     """Rows with gaps are filled in (and marked), dropped, or refused."""
 
@@ -77,9 +78,11 @@ def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
     for name in given:
         if name not in HowToPrepare._fields:
             raise unknown("way to prepare tables", name, HowToPrepare._fields)
-    for name, allowed in _CHOICES.items():
-        if name in given and given[name] not in allowed:
-            raise unknown(name, str(given[name]), allowed)
+    way, gaps = str(given.get("prepare", "auto")), given.get("gaps", "fill")
+    if way not in WAYS and not way.endswith(".json"):
+        raise unknown("way to prepare", way, (*WAYS, "FILE.json"))
+    if gaps not in get_args(Gaps):
+        raise unknown("way with gaps", str(gaps), get_args(Gaps))
     drop = given.get("drop") or ()
     names = drop.split(",") if isinstance(drop, str) else drop
     return HowToPrepare(**{**given, "drop": tuple(spell(str(name)) for name in names)})
@@ -151,7 +154,9 @@ def _facts(client: str, table: Table, parts: Array) -> dict[str, ColumnFacts]:
         raise DataError(f"client {client!r}: {error}") from None
 
 
-def _preparation(facts: dict[str, dict[str, ColumnFacts]], prepare: Prepare) -> Preparation | None:
+def _preparation(facts: dict[str, dict[str, ColumnFacts]], prepare: str) -> Preparation | None:
+    if prepare not in WAYS:
+        return read_preparation(Path(prepare), list(next(iter(facts.values()))))
     if prepare == "never" or (prepare == "auto" and not needs_preparation(facts)):
         return None
     return fit_preparation(facts)

@@ -44,10 +44,10 @@ class Experiment(BaseModel):
         None, description="Column that names the client of every row, for one table with all rows."
     )
     drop: str | None = Field(None, description="Columns of tables to leave out, such as id,name.")
-    prepare: Literal["auto", "always", "never"] | None = Field(
+    prepare: str | None = Field(
         None,
-        description="Whether words of tables are coded and numbers standardised; auto (where there are "
-        "words, dates, gaps or large numbers) when not given.",
+        description="Whether words of tables are coded and numbers standardised: always, never, or as a "
+        ".json file says; auto (where there are words, dates, gaps or large numbers) when not given.",
     )
     gaps: Literal["fill", "drop", "refuse"] | None = Field(
         None,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.data.preparation import Preparation, facts_of, fit_preparation, needs_preparation
+from unalike.data.preparation.read_preparation import read_preparation
 from unalike.data.tables import Table
 from unalike.errors import DataError
 
@@ -95,3 +96,46 @@ def test_names_of_rows_and_words_in_two_spellings_are_refused():
 )
 def test_moderate_numbers_stay_as_they_are(columns, needed):
     assert needs_preparation({"here": facts_of(Table.of(columns))}) is needed
+
+
+# Files that nodes share ----------------------------------------------------------------------------------
+
+
+def test_printed_statistics_prepare_as_the_rows_would(tmp_path):
+    from unalike.analytics.statistics import LocalNodes, describe
+
+    table = Table.of(ROWS)
+    path = tmp_path / "columns.json"
+    path.write_text(json.dumps(describe(LocalNodes({"here": table})).as_dict()))
+    read = read_preparation(path, table.names)
+    fitted = fit_preparation({"here": facts_of(table)})
+    assert read.names == fitted.names
+    found, wanted = (dict(zip(made.names, made.apply(table).T, strict=True)) for made in (read, fitted))
+    np.testing.assert_allclose(found["age"], wanted["age"] * np.sqrt(2 / 3), rtol=1e-5)  # by n - 1
+    np.testing.assert_allclose(found["since"], wanted["since"], rtol=1e-5)
+    np.testing.assert_array_equal(found["sex=f"], wanted["sex=f"])
+
+
+def test_the_facts_of_a_run_prepare_as_the_run_did(tmp_path):
+    made, table = prepared()
+    path = tmp_path / "clients.json"
+    path.write_text(json.dumps({"version": 1, "preparation": made.as_dict()}))
+    assert read_preparation(path, table.names) == made
+    with pytest.raises(DataError, match="column 'age', which is no feature here"):
+        read_preparation(path, ["sex", "since"])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "not a preparation"),
+        ('{"columns": {}}', "do not speak of column 'age'"),
+        ('{"columns": {"age": {"kind": "numbers", "missing": "x"}}}', "not statistics"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, words):
+    path = tmp_path / "columns.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=words):
+        read_preparation(path, ["age"])

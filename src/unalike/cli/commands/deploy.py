@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ...trust.behaviours import Behaviour
 
 DATA = (
-    *("data", "label", "client_column", "drop", "gaps", "partition", "clients", "sizes", "samples", "skew"),
-    *("test_fraction", "validation_fraction", "seed"),
+    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "clients", "sizes"),
+    *("samples", "skew", "test_fraction", "validation_fraction", "seed"),
 )
 """What a node says of its own data."""
 AT_THE_NODES = (
@@ -310,8 +310,15 @@ def join(
         trusted, own_key = (None, None) if insecure else (certificate, key)
         join_table(table, smallest_cell, server, trusted, own_key, folder, stop, _say)
         return
-    # Means and words of one node are not those of all: nodes take numbers as they are.
-    experiment = experiment.model_copy(update={"prepare": "never"})
+    # Means and words of one node are not those of all: numbers are taken as they are, unless a file that all
+    # nodes share says what becomes of columns.
+    experiment = experiment.model_copy(update={"prepare": experiment.prepare or "never"})
+    if experiment.prepare in ("auto", "always"):
+        raise ConfigError(
+            "a node cannot prepare its rows by itself, for the others' means and words are not its own; give "
+            "all nodes the same file (--prepare FILE.json, such as what `unalike serve --statistics --json` "
+            "printed)."
+        )
     uncut = stream is None and is_uncut(experiment, client)
     given = stream is None or "data" in experiment.model_fields_set
     first = (
