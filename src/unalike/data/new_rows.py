@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from .federation import Federation
 from .files.agreement import Words, spell
 from .files.client_files import stack_numbers
 from .own_tables import target_values
+from .preparation.read_preparation import read_preparation
 from .tables.read_tables import columns_of, is_table
 from .tables.table import Table
 
@@ -49,6 +52,18 @@ def read_labels(about: Federation, values: Any) -> Array:
         if name not in places:
             raise unknown("class", name, places)
     return np.array([places[name] for name in found.names], np.int64)[found.codes]
+
+
+def with_preparation(about: Federation, path: Path) -> Federation:
+    """The same facts, with the preparation of a file; refused where that makes other features."""
+    names = about.columns or ()
+    made = read_preparation(path, lambda name: name in names or any(n.startswith(f"{name}=") for n in names))
+    if made.names != names:
+        raise DataError(
+            f"{path.name} makes the features {', '.join(made.names[:5])}, ... but the model takes "
+            f"{', '.join(names[:5])}, ...."
+        )
+    return replace(about, preparation=made)
 
 
 def _from_table(about: Federation, rows: Any) -> Array:

@@ -16,6 +16,7 @@ from ..core.precision import precision
 from ..core.run_files import FACTS, MODEL
 from ..data import Federation
 from ..data.facts import read_facts
+from ..data.new_rows import with_preparation
 from ..engine import DebugEngine, LocalEngine, Memories, Setting, message_template, reply_template
 from ..engine.base import root_key
 from ..errors import ConfigError, DataError, RunError, UnalikeError
@@ -35,6 +36,7 @@ def open_run(
     *,
     data: bool | None = None,
     model: Literal["last", "best"] = "last",
+    prepare: str | Path | None = None,
     task: Task | None = None,
     algorithm: Algorithm | None = None,
     federation: Federation | None = None,
@@ -43,13 +45,16 @@ def open_run(
 
     model: the last one, or the best one that was evaluated.
     data: whether to read the clients' rows again; when not given, only where the method predicts from them.
+    prepare: the file by which the nodes of a deployment have prepared their tables, which the server of the
+        run has not seen.
     task, algorithm, federation: for runs that were made in Python, whose folder cannot say what they were.
     """
     folder = RunFolder.open(path, read_only=True)
     experiment = None if folder.config.get("made_by") else make_experiment(folder.config)
     known = federation or read_facts(folder.path / FACTS)
+    known = known if prepare is None else with_preparation(known, Path(prepare))
     task = task or make_task(_described(folder, experiment), known)
-    method = algorithm or check(_described(folder, experiment)).algorithm
+    method = algorithm or _method(_described(folder, experiment))
     needed = method.predicts_from_rows if data is None else data
     rows = federation if federation is not None else _rows(folder, experiment) if needed else None
     with precision(method.double_precision):
@@ -76,10 +81,16 @@ def _opened(
     history.add(found.round, found.state)
     message = history.messages(found.round).of(0)
     memories = Memories(reply_template(setting, message).memory, len(federation))
-    memories.restore(found.memory)
+    if experiment is None or experiment.engine != "flower":  # real clients keep theirs
+        memories.restore(found.memory)
     engine = LocalEngine(setting) if rows_here else DebugEngine(setting)
     kept = folder.load_model(history.messages(found.round).tree) if (folder.path / MODEL).exists() else None
     return Run(setting, engine, found.state, memories, history, folder.record, folder, kept, rows_here)
+
+
+def _method(experiment: Experiment) -> Algorithm:
+    """The method, wherever it was trained: predictions are made here."""
+    return check(experiment.model_copy(update={"engine": "local"})).algorithm
 
 
 def _described(folder: RunFolder, experiment: Experiment | None) -> Experiment:

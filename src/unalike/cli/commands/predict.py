@@ -28,6 +28,9 @@ def predict_rows(
     newcomer: Path | None = typer.Option(
         None, help="File with rows of a client that never took part, to personalise from; with the target."
     ),
+    prepare: Path | None = typer.Option(
+        None, help="File by which real nodes prepared their tables (`unalike join --prepare`)."
+    ),
     probabilities: bool = typer.Option(False, "--probabilities", help="Write those of every class, too."),
     out: Path | None = typer.Option(
         None, help="Where to write the predictions, a .csv file.", show_default="the screen"
@@ -47,7 +50,7 @@ def predict_rows(
     from ...experiments.open import open_run
 
     columns = _read(rows)
-    run = open_run(folder)
+    run = open_run(folder, prepare=prepare)
     learned = None if newcomer is None else _pair(run, _read(newcomer))
     table = _predictions(run, columns, client, client_column, learned, probabilities)
     remarks = _remarks(run, columns, table)

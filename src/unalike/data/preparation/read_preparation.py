@@ -7,7 +7,7 @@ Nodes of a deployment prepare their rows alike if each is given the same file: w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from .fit import fit_preparation
 from .preparation import Preparation
 
 
-def read_preparation(path: Path, columns: Sequence[str]) -> Preparation:
-    """The preparation of a file, for tables with these feature columns."""
+def read_preparation(path: Path, columns: Sequence[str] | Callable[[str], bool]) -> Preparation:
+    """The preparation of a file, for tables with these feature columns, or for those that are wanted."""
     try:
         check_plain_file(path)
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -28,9 +28,12 @@ def read_preparation(path: Path, columns: Sequence[str]) -> Preparation:
         raise DataError(f"the preparation {str(path)!r} cannot be read ({error}).") from None
     found = document.get("preparation", document) if isinstance(document, dict) else None
     if isinstance(found, dict) and isinstance(found.get("columns"), dict):
-        return fit_preparation({path.name: statistics_facts(found["columns"], columns)})
+        told = found["columns"]
+        chosen = [name for name in told if columns(name)] if callable(columns) else columns
+        return fit_preparation({path.name: statistics_facts(told, chosen)})
     made = Preparation.of(found)
-    strange = [column.name for column in made.columns if column.name not in columns]
+    names = [column.name for column in made.columns]
+    strange = [] if callable(columns) else [name for name in names if name not in columns]
     if strange:
         raise DataError(
             f"the preparation {path.name} is of a column {strange[0]!r}, which is no feature here."
