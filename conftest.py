@@ -20,9 +20,9 @@ MARK = "exact"
 BY_NAME = "by name"
 HOW = os.environ.setdefault("UNALIKE_EXACT", BY_NAME if any("::" in word for word in sys.argv[1:]) else "")
 """Empty: compile quickly. Anything else: as users do. In the environment, where workers of xdist find it."""
-QUICKLY = ["--xla_backend_optimization_level=0"]
+QUICKLY = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
 if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends the process
-    QUICKLY.append("--xla_cpu_use_fusion_emitters=false")
+    QUICKLY += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
 if not HOW:
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
 
