@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ...errors import DataError, RunError
+from ...errors import DataError, RunError, UnalikeError
 from ..screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def predict_rows(
     prepare: Path | None = typer.Option(
         None, help="File by which real nodes prepared their tables (`unalike join --prepare`)."
     ),
+    best: bool = typer.Option(False, "--best", help="Use the best model that was evaluated, not the last."),
     probabilities: bool = typer.Option(False, "--probabilities", help="Write those of every class, too."),
     out: Path | None = typer.Option(
         None, help="Where to write the predictions, a .csv file.", show_default="the screen"
@@ -50,8 +52,8 @@ def predict_rows(
     from ...experiments.open import open_run
 
     columns = _read(rows)
-    run = open_run(folder, prepare=prepare)
-    learned = None if newcomer is None else _pair(run, _read(newcomer))
+    run = open_run(folder, prepare=prepare, model="best" if best else "last")
+    learned = None if newcomer is None else _learned(_read(newcomer))
     table = _predictions(run, columns, client, client_column, learned, probabilities)
     remarks = _remarks(run, columns, table)
     if out is not None:
@@ -62,9 +64,8 @@ def predict_rows(
     if out is None:
         count = len(table["prediction"])
         shown = [{name: _cell(values[i]) for name, values in table.items()} for i in range(min(count, SHOWN))]
-        show_rows(
-            shown, f"predictions of {folder}" + (f" (first {SHOWN} of {count:,})" if count > SHOWN else "")
-        )
+        more = f" (first {SHOWN} of {count:,})" if count > SHOWN else ""
+        show_rows(shown, f"predictions of {folder}{more}")
     for words in remarks["remarks"]:
         console.print(words, highlight=False, markup=False)
     if out is not None:
@@ -109,7 +110,8 @@ def _one(predictor: Any, columns: Mapping[str, Any], probabilities: bool) -> dic
     return answer
 
 
-def _pair(run: Run, columns: Mapping[str, Any]) -> Any:
+def _learned(columns: Mapping[str, Any]) -> Any:
+    """What a newcomer learns from: a pair of arrays, or a table with its target."""
     return (columns["x"], columns["y"]) if set(columns) == {"x", "y"} else dict(columns)
 
 
@@ -136,12 +138,11 @@ def _remarks(run: Run, columns: Mapping[str, Any], table: Mapping[str, Any]) -> 
     if about.preparation is not None:
         said += about.preparation.remarks(Table.of(columns))
     target = columns.get(about.target or "y")
-    if target is not None:
-        name, value = _score(about, target, table["prediction"])
-        said.append(
-            f"{name.replace('_', ' ')} {value:.4g} on the {len(target):,} rows, which have the target"
-        )
-        answer[name] = value
+    with suppress(UnalikeError):  # rows whose target is not known yet need none
+        if target is not None:
+            name, value = _score(about, target, table["prediction"])
+            said.append(f"{name} {value:.4g} on the {len(target):,} rows, which have the target")
+            answer[name] = value
     return {"remarks": said, **answer}
 
 
