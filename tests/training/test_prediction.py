@@ -140,3 +140,15 @@ def test_methods_say_whether_they_predict_from_rows(name):
     traced = jax.make_jaxpr(predictor)(rows, message, memory, data).jaxpr
     used = dce_jaxpr(traced, [True] * len(traced.outvars))[1]
     assert any(used[:2]) == algorithm.predicts_from_rows
+
+
+def test_a_model_for_all_needs_no_checkpoint(runs, tmp_path):
+    import shutil
+
+    for method in ("fedavg", "ditto"):
+        shutil.copytree(runs[method].folder.path, tmp_path / method)
+        shutil.rmtree(tmp_path / method / "checkpoints")
+    x = runs["fedavg"].setting.federation.test.x
+    np.testing.assert_array_equal(Run.open(tmp_path / "fedavg").predict(x), runs["fedavg"].predict(x))
+    with pytest.raises(RunError, match="no checkpoint, without which ditto cannot predict"):
+        Run.open(tmp_path / "ditto")

@@ -73,19 +73,27 @@ def _opened(
     ready = algorithm.prepare(task, federation)
     seed = 0 if experiment is None else experiment.seed
     setting = Setting(federation, task, ready, seed)
-    state = ready.init(task, root_key(seed, "init"))
-    found = load_checkpoint(folder, state, message_template(setting))
-    if found is None:
-        raise RunError(f"{folder.path} has no checkpoint yet; there is nothing to predict with.")
+    first = ready.init(task, root_key(seed, "init"))
+    found = load_checkpoint(folder, first, message_template(setting))
+    alone = (folder.path / MODEL).exists() and not _remembers(ready)
+    if found is None and not alone:
+        raise RunError(f"{folder.path} has no checkpoint, without which {ready.name} cannot predict.")
+    state, done = (first, folder.record.last_round() or 0) if found is None else (found.state, found.round)
     history = History(lambda server: ready.messages(task, server), False)
-    history.add(found.round, found.state)
-    message = history.messages(found.round).of(0)
-    memories = Memories(reply_template(setting, message).memory, len(federation))
-    if experiment is None or experiment.engine != "flower":  # real clients keep theirs
+    history.add(done, state)
+    messages = history.messages(done)
+    memories = Memories(reply_template(setting, messages.of(0)).memory, len(federation))
+    real = experiment is not None and experiment.engine == "flower"  # whose clients keep their memories
+    if found is not None and not real:
         memories.restore(found.memory)
     engine = LocalEngine(setting) if rows_here else DebugEngine(setting)
-    kept = folder.load_model(history.messages(found.round).tree) if (folder.path / MODEL).exists() else None
-    return Run(setting, engine, found.state, memories, history, folder.record, folder, kept, rows_here)
+    kept = folder.load_model(messages.tree) if (folder.path / MODEL).exists() else None
+    return Run(setting, engine, state, memories, history, folder.record, folder, kept, rows_here)
+
+
+def _remembers(algorithm: Algorithm) -> bool:
+    """Whether predictions need more than the model that a folder keeps."""
+    return algorithm.personalized or algorithm.decentralized
 
 
 def _method(experiment: Experiment) -> Algorithm:

@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.plugins import load_inherited
 from ..data import Federation
 from ..errors import RunError
 from ..training.observers import Observer
@@ -90,6 +91,7 @@ def _begin(news: Any, stop: Any) -> None:
     """What a process does before its first run: Ctrl-C at the terminal is not for it."""
     global _news, _stop
     _news, _stop = news, stop
+    load_inherited()
     threading.Thread(target=_follow, daemon=True).start()
     if hasattr(os, "setpgrp"):
         os.setpgrp()
