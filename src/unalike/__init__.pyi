@@ -43,6 +43,7 @@ from .participation import Cohort, Full, Participation, RoundContext, Sampler, U
 from .testing import ContractError
 from .timing import Step, Synchronous, Timing
 from .training import newcomers
+from .training.progress_bar import ProgressBar
 from .training.run import Run
 from .training.train import train
 
@@ -69,6 +70,7 @@ __all__ = [
     "Model",
     "Optimizer",
     "Participation",
+    "ProgressBar",
     "Reply",
     "RoundContext",
     "Run",

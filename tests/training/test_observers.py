@@ -102,3 +102,11 @@ def test_a_tracker_that_is_not_installed_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ConfigError, match=r"\.\[wandb\]"):
         make_trackers("wandb")
+
+
+def test_a_progress_bar_ends_with_the_last_round():
+    bar = unalike.ProgressBar()
+    train(bar)
+    (task,) = bar._progress.tasks
+    assert (task.completed, task.total) == (2, 2)
+    assert "test accuracy" in task.fields["words"]
