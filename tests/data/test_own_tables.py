@@ -146,3 +146,11 @@ def test_nothing_but_one_select_is_run(query, tmp_path, monkeypatch):
     with pytest.raises(DataError):
         load(f"sql:{query}", client_column="site")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_column_of_words_can_tell_groups_apart():
+    rows = {**ROWS, "region": ["north"] * 6 + ["south"] * 5}
+    made = load(rows, label="ill", client_column="site").with_groups("column:region")
+    assert made.groups == ("region north", "region south")
+    with pytest.raises(DataError, match="client 'a' has 3 values of sex"):
+        made.with_groups("column:sex")

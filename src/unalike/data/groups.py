@@ -129,20 +129,28 @@ def _from_csv(path: Path, text: str) -> dict[str, str]:
 
 def _by_column(column: str, federation: Federation) -> Groups:
     """The value of a feature that is the same in all of a client's training rows."""
-    columns = federation.columns or ()
-    if column not in columns:
-        known = ", ".join(columns) or "none, for they have no names"
-        raise DataError(f"groups: there is no column {column!r}; the columns are {known}.")
-    values, place = [], columns.index(column)
+    values = []
     for i in range(len(federation)):
-        found = np.unique(federation.train.client(i)[0][:, place])
+        found = sorted(set(_told(column, federation, i)))
         if len(found) != 1:
             raise DataError(
                 f"groups: client {federation.name(i)!r} has {len(found)} values of {column}; a column can "
                 "tell groups apart only if it has one value in all rows of a client."
             )
-        values.append(f"{column} {found[0]:g}")
+        values.append(f"{column} {found[0]}")
     return tuple(values)
+
+
+def _told(column: str, federation: Federation, client: int) -> list[str]:
+    """What a column says in every training row of a client, before it was prepared."""
+    rows, columns = federation.train.client(client)[0], federation.columns or ()
+    prepared = None if federation.preparation is None else federation.preparation.original(column, rows)
+    if prepared is not None:
+        return prepared
+    if column not in columns:
+        known = ", ".join(columns) or "none, for they have no names"
+        raise DataError(f"groups: there is no column {column!r}; the columns are {known}.")
+    return [f"{value:g}" for value in np.unique(rows[:, columns.index(column)])]
 
 
 def _by_prefix(separator: str, federation: Federation) -> Groups:

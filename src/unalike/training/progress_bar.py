@@ -11,7 +11,7 @@ from .round_report import RoundReport
 
 
 class ProgressBar:
-    """An observer that shows the round, the last metrics and the time left: `train(observer=ProgressBar())`."""
+    """An observer that shows the round, the last metrics and the time left, as `train(observer=...)`."""
 
     def __init__(self) -> None:
         words = TextColumn("{task.fields[words]}")

@@ -59,6 +59,10 @@ class CodedNumbers:
         scaled = np.where(missing, 0.0, (values - self.mean) / self.spread)
         return np.stack([scaled, missing] if self.gaps else [scaled], axis=1).astype(np.float32)
 
+    def original(self, coded: Array) -> list[str]:
+        """The numbers that were coded, as text."""
+        return [f"{value:.6g}" for value in coded[:, 0].astype(np.float64) * self.spread + self.mean]
+
     def _values(self, column: Array) -> Array:
         if column.dtype == np.float64:
             return column
@@ -95,6 +99,11 @@ class CodedWords:
         found = np.array([places.get(word, -1) for word in _as_words(column)], np.int64)
         return (found[:, None] == np.arange(len(wanted))).astype(np.float32)
 
+    def original(self, coded: Array) -> list[str]:
+        """The words that were coded; what is none of them is missing."""
+        words = (*self.words, "missing")
+        return [words[int(np.argmax(row))] if row[: len(self.words)].any() else "missing" for row in coded]
+
     def strange(self, column: Array) -> list[str]:
         """Words that training rows did not have."""
         return sorted({word for word in _as_words(column) if word} - set(self.words))
@@ -129,6 +138,21 @@ class Preparation:
                 )
         coded = [column.code(table[column.name]) for column in self.columns]
         return np.concatenate(coded, axis=1) if coded else np.zeros((len(table), 0), np.float32)
+
+    def original(self, name: str, features: Array) -> list[str] | None:
+        """What a column held in rows of features, as text; None where there is no such column.
+
+        >>> made = Preparation((CodedNumbers("age", 50.0, 10.0), CodedWords("sex", ("f", "m"))))
+        >>> features = np.array([[1.0, 0.0, 1.0]])
+        >>> made.original("sex", features), made.original("age", features), made.original("id", features)
+        (['m'], ['60'], None)
+        """
+        first = 0
+        for column in self.columns:
+            if column.name == name:
+                return column.original(features[:, first : first + len(column.names)])
+            first += len(column.names)
+        return None
 
     def remarks(self, table: Table) -> list[str]:
         """What a person should know of rows that are about to be prepared."""
