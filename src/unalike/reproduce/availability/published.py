@@ -84,8 +84,20 @@ def contest_claims(
         ends = [train(tuning, name, rates, seed=TUNING_SEED).end for rates in tried]
         best = tried[int(np.argmax(np.nan_to_num(ends, nan=-1.0)))]
         curves[name] = [train(lesson, name, best, seed=seed) for seed, lesson in enumerate(lessons)]
-        yield _reported(contest, name, best, curves[name], f"best of {len(tried)} pairs; {note}")
+        chosen = f"best of {len(tried)} pairs{', at their edge' * at_edge(best, tried)}; {note}"
+        yield _reported(contest, name, best, curves[name], chosen)
     yield from _lead_claims(contest, curves, note)
+
+
+def at_edge(best: Rates, tried: Sequence[Rates]) -> bool:
+    """Whether a rate is the smallest or the largest that was tried, so that better ones may lie beyond.
+
+    >>> at_edge(Rates(1.0, 2.0), [Rates(c, s) for c in (0.1, 1.0, 2.0) for s in (1.0, 2.0, 3.0)])
+    False
+    """
+    clients, servers = [one.client for one in tried], [one.server for one in tried]
+    ends = (min(clients), max(clients)), (min(servers), max(servers))
+    return best.client in ends[0] or best.server in ends[1]
 
 
 def _reported(contest: Contest, name: str, best: Rates, curves: list[Curve], note: str) -> Claim:
