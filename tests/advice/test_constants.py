@@ -57,6 +57,16 @@ def test_heterogeneity_is_the_least_loss_of_all_minus_each_ones_own(measured):
     assert measured.initial_gap == pytest.approx(math.log(CLASSES) - least(parts), abs=1e-5)
 
 
+def test_whole_clients_as_batches_leave_only_what_pulls_clients_apart():
+    """Without noise, Sigma is sum_i p_i |grad f_i(w*)|^2: for clients that are alike, nothing."""
+    whole = Look(rounds=0, batches=1, batch_size=20)
+    alike = measure_gradient_constants(federation((9, 9, 9), alike=True), TASK, whole)
+    apart = measure_gradient_constants(federation(), TASK, whole)
+    assert alike.residual == pytest.approx(0, abs=1e-6)
+    assert apart.residual > 1e-3
+    assert apart.initial_distance > 0
+
+
 def test_clients_with_the_same_rows_are_not_unlike():
     same = measure_gradient_constants(federation((8, 8, 8), alike=True), TASK, LOOK)
     assert same.heterogeneity == pytest.approx(0, abs=1e-6)

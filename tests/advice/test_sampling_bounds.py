@@ -22,6 +22,8 @@ CONSTANTS = GradientConstants(
     initial_gap=1.0,
     squared_weights=1 / 6,
     optima_distance=0.3,
+    initial_distance=2.0,
+    residual=0.4,
 )
 IMPORTANCE = np.array([1, 2, 3, 4, 5, 6]) / 21
 ADVICE = advise_sampling(IMPORTANCE, 2, sizes=[1, 2, 3, 4, 5, 6])

@@ -23,3 +23,12 @@ def test_blocks_of_clients_are_fitted_as_everyone_together(monkeypatch):
     np.testing.assert_allclose(apart, together, rtol=1e-4)
     assert sum(planned) == 12
     assert max(planned) <= 5
+
+
+def test_clients_of_like_sizes_are_fitted_together_and_everyone_once():
+    sizes = np.array([1, 3, 4, 15, 16, 17, 5000, 0])
+    blocks = list(module.like_sizes(sizes, rows=100))
+    assert sorted(np.concatenate(blocks)) == list(range(8))
+    for block in blocks:
+        assert sizes[block].max() <= 4 * max(sizes[block].min(), 1)
+        assert len(block) == 1 or len(block) * sizes[block].max() <= 100

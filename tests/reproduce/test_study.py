@@ -3,14 +3,16 @@
 import importlib
 import json
 import pkgutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 import unalike.reproduce
 from unalike.cli import app
-from unalike.reproduce import Claim, at_least, at_most, run_study, study_registry
-from unalike.reproduce.study import average, in_order
+from unalike.errors import ConfigError
+from unalike.reproduce import Claim, at_least, at_most, run_published, run_study, study_registry
+from unalike.reproduce.study import _published_parts, at_published_effort, average, fewer, in_order
 
 FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", "holds"}
 
@@ -117,6 +119,57 @@ def test_a_study_is_told_to_be_quick():
     finally:
         study_registry._makers.pop("fake")
     assert seen == [True, True, False]
+
+
+@pytest.fixture
+def long_study(study):
+    """A study with two claims at the published effort."""
+    study(HOLDS)
+    at_published_effort("fake", "X-1")(lambda runs: iter([HOLDS]))
+    at_published_effort("fake", "X-2")(lambda runs: iter([replace(HARD, note=fewer(runs, 10)[1])]))
+    yield
+    _published_parts.pop("fake")
+
+
+def test_a_full_study_has_every_long_claim_or_one(long_study):
+    both, one = (
+        json.loads(reproduce("fake", "--full", "--json", *more).stdout) for more in ((), ("--only", "X-1"))
+    )
+    assert [claim["id"] for claim in both] == ["X-1", "X-2"]
+    assert [claim["id"] for claim in one] == ["X-1"]
+
+
+def test_fewer_runs_than_published_are_said_as_soon_as_a_claim_is_settled(long_study):
+    answer = reproduce("fake", "--full", "--runs", "2")
+    assert answer.exit_code == 1
+    assert "X-2 it is large (2 runs where 10 were published): 0.1" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--only", "X-1"], "--only and --runs go with --full"),
+        (["--quick", "--full"], "not both"),
+        (["--full", "--only", "X-9"], "X-1"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(long_study, words, said):
+    answer = reproduce("fake", *words)
+    assert answer.exit_code != 0
+    assert said in " ".join(answer.stderr.split()) + str(answer.exception)
+
+
+def test_a_study_without_long_claims_says_which_have_some():
+    with pytest.raises(ConfigError, match="async, availability, sampling"):
+        run_published("foundation")
+
+
+def test_the_three_studies_have_the_claims_that_were_left_open():
+    assert {name: set(parts) for name, parts in _published_parts.items()} == {
+        "availability": {"A15"},
+        "sampling": {"CS-12", "CS-15"},
+        "async": {"AS-16", "AS-19"},
+    }
 
 
 def test_a_broken_claim_over_several_values_is_seen():

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..participation.samplers.statistics import WeightStatistics
+from ..theory.asynchrony.planner import Course
 from ..theory.perturbed_gradient import nonconvex, strongly_convex
 from ..theory.perturbed_gradient.conditions import longest_nonconvex_step, longest_step
 from ..theory.perturbed_gradient.problem import Method, Perturbed, Problem, Proximal
@@ -49,6 +50,10 @@ class GradientConstants:
     """The sum of squared importances."""
     optima_distance: float
     """The root mean squared distance of clients' optima from that of all, over the first model's."""
+    initial_distance: float
+    """D0: the squared distance of the first model from the optimum of all."""
+    residual: float
+    """Sigma: the clients' mean squared mini-batch gradient at the optimum of all."""
 
     def problem(self) -> Problem:
         """For the theorems on FedProx and perturbed gradients."""
@@ -75,6 +80,17 @@ class GradientConstants:
         """The race of timings on losses that are as curved and clients that are as unlike."""
         ratio = self.smoothness / self.convexity if self.convexity else math.inf
         return Goal(target=target, conditioning=min(ratio, MOST_CONDITIONING), unlike=self.optima_distance)
+
+    def timing_course(self, aggregations: int, local_steps: int) -> Course:
+        """For the bounds of stale results; their R is Gamma, what clients' own optima would save."""
+        return Course(
+            aggregations=max(aggregations, 1),
+            local_steps=local_steps,
+            smoothness=self.smoothness,
+            residual=self.residual,
+            surrogate_gap=self.heterogeneity,
+            initial_distance=self.initial_distance,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

@@ -80,6 +80,8 @@ def measure_gradient_constants(
         initial_gap=max(float(losses.value(losses.start, None) - least), 0.0),
         squared_weights=float((federation.importance**2).sum()),
         optima_distance=float(np.sqrt(away / max(np.sum((losses.start - optimum) ** 2), 1e-30))),
+        initial_distance=float(np.sum((losses.start - optimum) ** 2)),
+        residual=losses.residual(optimum, look, seed),
     )
 
 
@@ -128,6 +130,12 @@ class _Losses:
         """sum_i p_i |grad f_i|^2 - |grad f|^2."""
         gradients = np.stack([self.gradient(w, i) for i in range(len(self.federation))])
         return float(self.share @ ((gradients - self.share @ gradients) ** 2).sum(axis=1))
+
+    def residual(self, w: Float64s, look: Look, seed: int) -> float:
+        """sum_i p_i E|mini-batch gradient|^2, which is |grad f_i|^2 plus the variance."""
+        clients = range(len(self.federation))
+        squares = [self.noise(w, i, look, seed)[0] + float(np.sum(self.gradient(w, i) ** 2)) for i in clients]
+        return float(self.share @ squares)
 
     def noise(self, w: Float64s, client: int, look: Look, seed: int) -> tuple[float, float]:
         """The variance of mini-batch gradients, and their largest squared norm."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..algorithms import Local, LocalWork, Optimizer
@@ -9,7 +11,7 @@ from ..data import Federation
 from ..models import Task
 from ..participation import Intermittent, Participation
 from ..training.train import train
-from ..typing import Float64s
+from ..typing import Float64s, Int64s
 
 PLANNED = 20_000_000
 """Rows in all mini-batches that are planned at a time: about a gigabyte."""
@@ -29,18 +31,27 @@ def local_minima(
 ) -> Float64s:
     """Each client's mean training loss after full-batch descent on its own rows (Adam).
 
-    All clients' mini-batches are planned together where that takes little memory, else those of some clients
-    at a time.
+    A step of a client takes as long as one of the largest it is planned with, so that clients of like sizes
+    are, and no more of them at a time than takes little memory.
     """
-    sizes = federation.train.sizes
-    width = max(PLANNED // max(steps * int(sizes.max(initial=1)), 1), 1)
-    if len(sizes) <= width:
-        return _fitted(federation, task, seed, steps, learning_rate)
-    blocks = np.array_split(np.arange(len(sizes)), -(-len(sizes) // width))
     known = federation.with_importance("equal")  # a block of clients that count nothing is fitted, too
-    return np.concatenate(
-        [_fitted(known.subset(block), task, seed, steps, learning_rate) for block in blocks]
-    )
+    found = np.empty(len(federation))
+    for block in like_sizes(federation.train.sizes, PLANNED // steps):
+        found[block] = _fitted(known.subset(block), task, seed, steps, learning_rate)
+    return found
+
+
+def like_sizes(sizes: Int64s, rows: int) -> Iterator[Int64s]:
+    """Clients in blocks whose sizes differ by a factor of four at most, and that have some `rows` at most.
+
+    >>> [block.tolist() for block in like_sizes(np.array([1, 100, 3, 90, 2]), rows=200)]
+    [[0, 2, 4], [1, 3]]
+    """
+    classes = np.floor(np.log2(np.maximum(sizes, 1)) / 2).astype(np.int64)
+    for found in np.unique(classes):
+        mine = np.flatnonzero(classes == found)
+        width = max(rows // max(int(sizes[mine].max()), 1), 1)
+        yield from np.array_split(mine, -(-len(mine) // width))
 
 
 def _fitted(federation: Federation, task: Task, seed: int, steps: int, learning_rate: float) -> Float64s:

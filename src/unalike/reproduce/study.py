@@ -8,7 +8,7 @@ the study; a soft one is reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.registry import Registry
+from ..errors import ConfigError, unknown
 
 Value = float | str | None
 
@@ -61,6 +62,52 @@ study_registry: Registry[list[Claim]] = Registry("study")
 def run_study(name: str, quick: bool = False) -> list[Claim]:
     """Run a study by name; `quick` uses fewer seeds and smaller problems."""
     return study_registry[name](quick=quick)
+
+
+# At the published effort --------------------------------------------------------------------------------
+
+Published = Callable[[int | None], Iterator[Claim]]
+"""Claims over so many runs; as many as were published when not given."""
+_published_parts: dict[str, dict[str, Published]] = {}
+
+
+def at_published_effort(study: str, id: str) -> Callable[[Published], Published]:
+    """Register claims that take hours, under their study and the id they settle."""
+
+    def add(claims: Published) -> Published:
+        _published_parts.setdefault(study, {})[id] = claims
+        return claims
+
+    return add
+
+
+def run_published(name: str, only: str | None = None, runs: int | None = None) -> Iterator[Claim]:
+    """The claims of a study that the plain study scales down, one by one as they are settled; `only` those
+    of one id, over fewer `runs` than were published if given."""
+    parts = _published_parts.get(name, {}) if name in study_registry else {}
+    if not parts:
+        some = ", ".join(sorted(_published_parts))
+        raise ConfigError(f"{name} is the same at any effort; studies that scale claims down are {some}.")
+    if only is not None and only not in parts:
+        raise unknown("claim at the published effort", only, parts)
+    if runs is not None and runs < 1:
+        raise ConfigError(f"runs must be at least 1, but is {runs}.")
+    chosen = list(parts.values()) if only is None else [parts[only]]
+    return (claim for part in chosen for claim in part(runs))
+
+
+def fewer(runs: int | None, published: int) -> tuple[int, str]:
+    """How many runs there are, and a note that says if these are fewer than were published.
+
+    >>> fewer(None, 10), fewer(2, 10)
+    ((10, '10 runs as published'), (2, '2 runs where 10 were published'))
+    """
+    if runs is None or runs == published:
+        return published, f"{published} runs as published"
+    return runs, f"{runs} runs where {published} were published"
+
+
+# Kinds of claims ------------------------------------------------------------------------------------------
 
 
 def at_most(id: str, claim: str, values: Sequence[float], limit: float, **rest: Any) -> Claim:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.observed_updates import WATCHED
@@ -22,6 +22,7 @@ from ..engine.programs import forget_programs
 from ..errors import ConfigError
 from ..models import Task
 from ..participation import Full, Participation, Renormalized, check_draw, check_per_round
+from ..participation.samplers.usual_bias import warn_of_bias
 from ..runs import Record, RunFolder
 from ..timing import Clients, Synchronous, Timing, plan_schedule
 from ..typing import Message, State
@@ -107,6 +108,8 @@ def train(
         who = participation or (Renormalized(per_round=per_round) if per_round else Full())
         who.check(len(federation), rounds or 0)
         check_draw(who, federation.importance, seed)
+        by_draw = stream is None and (timing is None or timing.by_cohort) and not resume
+        events = warn_of_bias(who, federation.importance, federation.name) if by_draw else []
         if isinstance(engine, str):
             if stream is not None:
                 stream.begin(federation, seed, rounds)
@@ -123,6 +126,7 @@ def train(
                 engine.setting.stream.begin(federation, seed, rounds)
         with _closed_on_error(runs_on if isinstance(engine, str) else None):
             ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
+            ready = ready._replace(events=events)
             stopping = _stopping(stop_at, patience, task, federation)
             if stopping.target is not None:
                 evaluate_every = 1 if evaluate_every is None else evaluate_every
@@ -206,6 +210,8 @@ class _Ready(NamedTuple):
     now: Progress
     clients: Clients
     """What the timing was told of the clients."""
+    events: Sequence[dict[str, Any]] = ()
+    """What is worth recording before the first step."""
 
     def plan(self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None) -> Cadence:
         """How many rounds there will be, and when to evaluate and to save."""
@@ -265,7 +271,7 @@ def _train(
     keeper: RoundKeeper | None,
     stopping: Stopping,
 ) -> Run:
-    engine, who, steps, now, clients = ready
+    engine, who, steps, now, clients, events = ready
     setting, record = engine.setting, folder.record if folder else Record(":memory:")
     checkpointer = Checkpointer(folder, engine, who, steps, now)
     if resume:
@@ -291,6 +297,8 @@ def _train(
             *(record, engine, who, now, cadence, describe, evaluation, checkpointer),
             *(observers, stopping, best, keeper),
         )
+        if events:
+            record.write_round(now.done, {}, events=events)
         blocks = Blocks(steps, limits, cadence, now, interrupts, lambda: recorder.enough)
         train_rounds(blocks, engine, now, recorder)
         if folder:

@@ -19,10 +19,10 @@ def test_all_but_one_draw_must_agree():
     minimized = Surrogate(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
     good = Pair(np.array([0.1, 0.9]), np.array([0.3, 0.5]), minimized)
     bad = Pair(good.corrected, good.identical, minimized)
-    assert broken(training._order_claims("here", [good] * 4 + [bad], hard=True)) == []
-    assert len(broken(training._order_claims("here", [good] * 3 + [bad] * 2, hard=True))) == 3
-    assert len(broken(training._order_claims("here", [good, bad], hard=True))) == 3
-    assert broken(training._order_claims("here", [bad] * 5, hard=False)) == []
+    assert broken(training.order_claims("here", [good] * 4 + [bad], hard=True)) == []
+    assert len(broken(training.order_claims("here", [good] * 3 + [bad] * 2, hard=True))) == 3
+    assert len(broken(training.order_claims("here", [good, bad], hard=True))) == 3
+    assert broken(training.order_claims("here", [bad] * 5, hard=False)) == []
 
 
 GOOD = {

@@ -52,7 +52,10 @@ def claims_of(draw):
     yield from training.endpoint_claims([draw])
     yield training.utility_claim([draw])
     yield training.gap_claim([draw])
-    yield from defences.defence_claims([draw])
+    yield from defences.knob_claims([draw])
+    yield defences.frontier_claim([draw])
+    yield from defences.seeming_claims([draw])
+    yield from defences.noise_claims([draw])
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from .measured import L2, MODEL, measure_constants, show_constants
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants
     from ...advice.timing import PolicyReport, TimingAdvice
+    from ...advice.timing_bounds import TimingBound
     from ...data import Federation
-    from ...timing import Hardware
+    from ...timing import Clients, Hardware
 
 _LEGEND = (
     "steps, uplinks: aggregations and results per unit of time; age: versions that results are behind, on "
@@ -31,6 +32,12 @@ _LEGEND = (
     "part of the way to its own optimum that a client may go in a job before training diverges; time: until "
     "the target is reached on quadratic losses; bias: how far weights that are not corrected are from the "
     "importances (chi-square)."
+)
+
+_BOUND_LEGEND = (
+    "rate: the longest local step that the theory allows; gap: the order of the mean optimality gap with "
+    "corrected weights, without constants, to be compared and not to be believed (empty: no bound is known); "
+    "bias: what identical weights add, however long one trains."
 )
 
 
@@ -64,6 +71,8 @@ def timing(
         help="How far clients' optima are apart, as a share of the initial error.",
         show_default="measured, or 0.1",
     ),
+    until: float = typer.Option(1000.0, help="With data: the time for which bounds are computed."),
+    local_steps: int = typer.Option(10, min=1, help="With data: local steps of a job, for the bounds."),
     seed: int = typer.Option(0, min=0, help="Same seed, same random times."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
@@ -78,7 +87,7 @@ def timing(
     from ...advice.timing import advise_timing, check_clients
     from ...advice.timing_race import Goal
     from ...data.importance import importance_of
-    from ...timing import hardware_registry
+    from ...timing import Clients, hardware_registry
 
     given = {"conditioning": conditioning, "unlike": unlike}
     goal = Goal(target=target, **_given(given))
@@ -94,9 +103,11 @@ def timing(
     )
     shares = here.importance if here else importance_of(importance, np.ones(len(known.mean), np.int64))
     advice = advise_timing(known, shares, goal=goal, seed=seed)
+    bounds = [] if found is None else _bounds(known, Clients(shares, seed), found, until, local_steps)
     if json:
         measured = None if found is None else found.as_dict()
-        print_json({"hardware": str(times or hardware), **advice.as_dict(), "measured": measured})
+        listed = {"measured": measured, "bounds": [bound.as_dict() for bound in bounds]}
+        print_json({"hardware": str(times or hardware), **advice.as_dict(), **listed})
         return
     _show(advice, str(times or hardware))
     if found is not None:
@@ -106,6 +117,29 @@ def timing(
             + (" (as given)." if _given(given) else "."),
             highlight=False,
         )
+        show_rows([_bound_row(bound) for bound in bounds], f"Bounds after {until:g} units of time")
+        console.print(_BOUND_LEGEND, style="dim", highlight=False)
+
+
+def _bounds(
+    known: Hardware, clients: Clients, found: GradientConstants, until: float, local_steps: int
+) -> list[TimingBound]:
+    from ...advice.timing import candidates
+    from ...advice.timing_bounds import timing_bounds
+
+    if not until > 0:
+        raise ConfigError(f"until must be above 0, but is {until}.")
+    return timing_bounds(candidates(known, len(known.mean)), clients, found, until, local_steps)
+
+
+def _bound_row(bound: TimingBound) -> dict[str, str]:
+    return {
+        "policy": bound.policy,
+        "steps": f"{bound.aggregations:,}",
+        "rate": f"{bound.learning_rate:.2g}",
+        "gap": "" if bound.gap is None else f"{bound.gap:.4g}",
+        "bias": f"{bound.bias:.3g}",
+    }
 
 
 def _given(options: dict[str, float | None]) -> dict[str, float]:

@@ -36,9 +36,11 @@ def show_constants(found: GradientConstants, data: str) -> None:
         ("mu", found.convexity, "strong convexity" if found.convexity else "none: not strongly convex"),
         ("sigma^2", found.gradient_variance, "variance of mini-batch gradients"),
         ("G^2", found.squared_gradient, "largest squared mini-batch gradient"),
-        ("Gamma", found.heterogeneity, "least loss of all minus clients' own"),
+        ("Gamma", found.heterogeneity, "least loss of all minus clients' own (R for timings)"),
         ("kappa^2", found.dissimilarity, "how far clients' gradients are apart"),
         ("Delta", found.initial_gap, "first loss minus the least one"),
+        ("D0", found.initial_distance, "squared distance of the first model from the optimum"),
+        ("Sigma", found.residual, "mean squared mini-batch gradient at the optimum"),
         ("S", found.squared_weights, "sum of squared importances"),
     ]
     table = [{"constant": name, "value": f"{value:.4g}", "what it is": words} for name, value, words in rows]

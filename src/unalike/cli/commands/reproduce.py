@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import typer
+from rich.markup import escape
 
 from ...core.catalogue import check_name, explain
+from ...errors import ConfigError
 from ..screen import console, print_json, show_rows, stderr
+
+if TYPE_CHECKING:
+    from ...reproduce import Claim
 
 
 def reproduce(
@@ -13,22 +21,32 @@ def reproduce(
         None, help="The study; all are listed when not given.", show_default=False
     ),
     quick: bool = typer.Option(False, "--quick", help="Fewer seeds and smaller problems."),
+    full: bool = typer.Option(
+        False,
+        "--full",
+        help="Only the claims that are scaled down otherwise, at the published effort: hours, or days.",
+    ),
+    only: str | None = typer.Option(None, help="With --full: the claims of one id, such as A15."),
+    runs: int | None = typer.Option(None, min=1, help="With --full: fewer runs than were published."),
     json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
 ) -> None:
     """Check published claims: for each, the published, the expected and the measured value, and whether it
     holds.
 
-    The exit code is 1 if a hard claim does not hold. Example: unalike reproduce foundation --quick
+    What would take too long is scaled down, and says so; --full runs it as it was published. The exit code
+    is 1 if a hard claim does not hold. Examples: unalike reproduce foundation --quick; unalike reproduce
+    availability --full --only A15 --runs 3
     """
     if name is None:
         listed = [{"study": study, "what it checks": words} for study, words in explain("studies").items()]
         print_json(listed) if json else show_rows(listed, "studies")
         return
     check_name("studies", name)
-    from ...reproduce import run_study
+    check_options(quick, full, only, runs)
+    from ...reproduce import run_published, run_study
 
     with stderr.status(f"studying {name}"):
-        claims = run_study(name, quick)
+        claims = told(run_published(name, only, runs)) if full else run_study(name, quick)
     if json:
         print_json([claim.as_dict() for claim in claims])
     else:
@@ -37,3 +55,22 @@ def reproduce(
         console.print(f"{len(claims)} claims, {failed} hard ones do not hold.")
     if any(claim.hard and not claim.holds for claim in claims):
         raise typer.Exit(1)
+
+
+def check_options(quick: bool, full: bool, only: str | None, runs: int | None) -> None:
+    """Raise where options contradict each other."""
+    if quick and full:
+        raise ConfigError("a study is --quick or --full, not both.")
+    if not full and (only is not None or runs is not None):
+        raise ConfigError("--only and --runs go with --full.")
+
+
+def told(claims: Iterator[Claim]) -> list[Claim]:
+    """All claims, each said as soon as it is settled: the next may take hours."""
+    found = []
+    for claim in claims:
+        found.append(claim)
+        words = claim.readable()
+        line = f"{claim.id} {words['claim']}: {words['measured']} ({words['verdict']})"
+        stderr.print(escape(line), soft_wrap=True, highlight=False)
+    return found

@@ -31,7 +31,7 @@ from ...timing import (
 )
 from ...training.run import Run
 from ...training.train import train
-from ...typing import Float64s
+from ...typing import Array, Float64s
 
 F80 = "spread:80"
 
@@ -114,11 +114,32 @@ def clouds(
     return lesson_of(federation, hidden, local_steps)
 
 
-def digits(partition: str, seed: int) -> Problem:
-    """Ten thousand images of MNIST at ten clients, logistic regression."""
-    return lesson_of(
-        load("mnist", partition=partition, clients=10, samples=10_000, seed=seed, test_fraction=0.0)
+def digits(
+    partition: str, seed: int, samples: int | None = 10_000, clients: int = 10, local_steps: int = 1
+) -> Problem:
+    """Images of MNIST (ten thousand, or all), logistic regression."""
+    federation = load(
+        "mnist", partition=partition, clients=clients, samples=samples, seed=seed, test_fraction=0.0
     )
+    return lesson_of(federation, 0, local_steps)
+
+
+def small_pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
+    """All images of CIFAR-10, halved to 16 x 16 pixels, logistic regression."""
+    federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
+    train = replace(federation.train, x=halved(federation.train.x))
+    return lesson_of(replace(federation, train=train, test=train), 0, local_steps)
+
+
+def halved(images: Array) -> Array:
+    """The means of all squares of two by two pixels.
+
+    >>> halved(np.full((1, 4, 4, 3), 7, np.uint8)).shape
+    (1, 2, 2, 3)
+    """
+    n, height, width, colours = images.shape
+    squares = images.reshape(n, height // 2, 2, width // 2, 2, colours)
+    return squares.mean(axis=(2, 4), dtype=np.float32).round().astype(images.dtype)
 
 
 def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Problem:

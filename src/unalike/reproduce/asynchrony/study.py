@@ -8,6 +8,7 @@ learning claims are on Gaussian classes, and on real images where UNALIKE_DATA h
 from __future__ import annotations
 
 from ..study import Claim, study_registry
+from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
 

@@ -33,6 +33,8 @@ CLIENTS, ROWS, TESTED, FEATURES, CLASSES = 100, 60, 40, 60, 10
 SCALES = np.arange(1, FEATURES + 1) ** -0.6
 """The inputs' spread, as in LEAF's synthetic data."""
 RIDGE = 1e-2
+FULL_BATCHES = LocalWork(epochs=2, batch_size=0)
+"""Two steps on all rows, so that strategies differ by who takes part and by nothing else."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def learn(
     seed: int,
     availability: Availability | None = None,
     evaluate_every: int = 1,
+    work: LocalWork = FULL_BATCHES,
 ) -> Curve:
     """Train with a strategy that knows the true availability; the same seed gives the same trace."""
     chains = availability or population(clients=len(lesson.federation), seed=seed)
@@ -128,7 +131,7 @@ def learn(
         lesson.federation,
         lesson.task,
         FedAvg(
-            work=LocalWork(epochs=2, batch_size=0),
+            work=work,
             optimizer=Optimizer("sgd", rates.client),
             server_optimizer=Optimizer("sgd", rates.server),
         ),

@@ -8,6 +8,7 @@ accuracy are printed beside ours and are soft: they depend on step sizes tuned f
 from __future__ import annotations
 
 from ..study import Claim, study_registry
+from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
 

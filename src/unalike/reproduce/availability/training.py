@@ -233,6 +233,7 @@ def _gains(words: str, make: object, quick: bool, published: float) -> Iterator[
         curves = [learn(lessons[seed], name, best, rounds, seed, evaluate_every=5) for seed in seeds]
         averages[name], ends[name] = mean_of(curves, "time_average"), mean_of(curves, "end")
         deviations[name] = mean_of(curves, "deviation")
+    cut = f"{len(grid)} pairs of rates, {len(seeds)} runs, T = {rounds}; published 48, 10, 200: --full"
     tuned = max(weights, key=lambda name: averages[name])
     others = {name: value for name, value in averages.items() if name not in weights}
     rival = max(others, key=lambda name: others[name])
@@ -245,7 +246,7 @@ def _gains(words: str, make: object, quick: bool, published: float) -> Iterator[
         [averages[tuned] - averages[rival]],
         -0.5,
         hard=False,
-        note=f"average/end/deviation: {table}",
+        note=f"average/end/deviation: {table}; {cut}",
     )
     yield at_least(
         "A15",
@@ -254,4 +255,5 @@ def _gains(words: str, make: object, quick: bool, published: float) -> Iterator[
         published,
         hard=False,
         published=f"+{published}",
+        note=cut,
     )

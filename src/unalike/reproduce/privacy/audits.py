@@ -12,6 +12,7 @@ Reference models are trained for every model anew, until they fit their rows as 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -62,6 +63,7 @@ class Draw:
     private: Private | None
 
 
+@lru_cache(maxsize=1)
 def attack_draws(quick: bool) -> list[Draw]:
     """All draws; noise per row takes its time, so there is one of it."""
     sizes = QUICK if quick else FULL

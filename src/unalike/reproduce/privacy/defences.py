@@ -16,7 +16,7 @@ import numpy as np
 from ...privacy.audit.curves import Curve, count_dominated
 from ...privacy.audit.report_card import ReportCard
 from ..study import Claim, at_least, at_most, average, in_order
-from .audits import LAMS, Draw
+from .audits import LAMS, Draw, attack_draws
 
 HARDLY = 55.0
 """Reference leakage, in per cent, that still counts as near guessing (the published claim's own number)."""
@@ -30,8 +30,9 @@ class Setting(NamedTuple):
     reference: float
 
 
-def defence_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
+def defence_claims(quick: bool = False) -> Iterator[Claim]:
     """P4, P6, what AdvReg-RT seems to do, and DP-SGD's epsilon."""
+    draws = attack_draws(quick)
     yield from knob_claims(draws)
     yield frontier_claim(draws)
     yield from seeming_claims(draws)

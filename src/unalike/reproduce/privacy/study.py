@@ -9,7 +9,6 @@ and judged by the same audit.
 from __future__ import annotations
 
 from ..study import Claim, study_registry
-from .audits import attack_draws
 from .defences import defence_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -18,5 +17,4 @@ from .training import training_claims
 @study_registry.add("privacy")
 def privacy(quick: bool = False) -> list[Claim]:
     """Leakage of training and reference rows under WERM, AdvReg and DP-SGD, and what attacks prove."""
-    draws = attack_draws(quick)
-    return [*theory_claims(quick), *training_claims(draws), *defence_claims(draws)]
+    return [*theory_claims(quick), *training_claims(quick), *defence_claims(quick)]

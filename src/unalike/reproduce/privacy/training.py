@@ -12,13 +12,14 @@ import numpy as np
 from ...privacy.audit.leakage import AttackResult, Leakage
 from ...privacy.audit.report_card import ReportCard
 from ..study import Claim, at_least, at_most, average, in_order
-from .audits import WEIGHTS, Draw
+from .audits import WEIGHTS, Draw, attack_draws
 
 OFFLINE = "lira offline"
 
 
-def training_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
+def training_claims(quick: bool = False) -> Iterator[Claim]:
     """P1 to P3, P5, and what attacks with reference models gain."""
+    draws = attack_draws(quick)
     yield from order_claims(draws)
     yield from endpoint_claims(draws)
     yield utility_claim(draws)

@@ -14,6 +14,7 @@ from ...algorithms import Algorithm, FedAvg, LocalWork, Optimizer
 from ...data import Federation, load
 from ...data.sources.files import local
 from ...models import Task, mlp
+from ...models.recurrent import lstm
 from ...participation import sampler_registry
 from ...training.train import train
 from ...typing import Float64s, Int64s
@@ -22,6 +23,8 @@ TAIL = 1 / 3
 """The last part of a curve, over which its end is averaged."""
 UNBALANCED = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
 """Rows of the hundred clients of the CIFAR-10 study."""
+STRIDE, EVERY_WINDOW = 20, 1_000_000
+"""Characters between two windows of a role, and more windows than any has."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Problem:
     rounds: int
     labels: Int64s
     """The most frequent class of each client."""
+    evaluate_every: int = 1
 
     @property
     def algorithm(self) -> FedAvg:
@@ -92,32 +96,32 @@ def learn(
         rounds=lesson.rounds,
         seed=seed,
         participation=sampler,
-        evaluate_every=1,
+        evaluate_every=lesson.evaluate_every,
     )
     classes = [len(np.unique(lesson.labels[clients])) for clients in run.record.groups("used").values()]
     return Curve(_objective(run.record, lesson), np.array(classes, float))
 
 
 def _objective(record: object, lesson: Problem) -> Float64s:
-    """sum_i p_i L_i after every round."""
-    weights = lesson.federation.importance
-    per_round = [record.client_metrics(t + 1)["test_loss"] for t in range(lesson.rounds)]  # type: ignore[attr-defined]
-    return np.array([float(weights @ losses) for losses in per_round])
+    """sum_i p_i L_i after every round that was evaluated."""
+    weights, rounds = lesson.federation.importance, range(0, lesson.rounds + 1, lesson.evaluate_every)
+    evaluated = [record.client_metrics(t)["test_loss"] for t in rounds[1:]]  # type: ignore[attr-defined]
+    return np.array([float(weights @ losses) for losses in evaluated])
 
 
-def one_class_each(seed: int, quick: bool) -> Problem:
+def one_class_each(seed: int, quick: bool, samples: int = 20_000, rounds: int = 150) -> Problem:
     """A hundred clients with one class each, ten per class: MNIST where it is there, else 8x8 digits."""
     real = not quick and local("mnist.npz") is not None
-    name, samples = ("mnist", 20_000) if real else ("digits", None)
+    name, taken = ("mnist", samples) if real else ("digits", None)
     federation = load(
-        name, partition="classes:1", clients=100, samples=samples, seed=seed, test_fraction=0.0
+        name, partition="classes:1", clients=100, samples=taken, seed=seed, test_fraction=0.0
     ).with_importance("equal")
     return _lesson(
         federation,
         hidden=50 if real else 32,
         work=LocalWork(steps=50 if real else 20, batch_size=50),
         learning_rate=0.01 if real else 0.1,
-        rounds=60 if quick else 150,
+        rounds=60 if quick else rounds,
     )
 
 
@@ -149,6 +153,16 @@ def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
     )
     federation = federation if sizes else federation.with_importance("equal")
     return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
+
+
+def roles(clients: int, importance: str, seed: int, rounds: int) -> Problem:
+    """Speaking roles of Shakespeare with all they say, and a character LSTM; evaluated every tenth round."""
+    federation = load(
+        f"shakespeare:80,{STRIDE},{EVERY_WINDOW}", clients=clients, seed=seed, test_fraction=0.0
+    ).with_importance(importance)
+    task = Task.classification(lstm(outputs=federation.classes or 1), federation.classes or 1)
+    labels, work = np.zeros(clients, np.int64), LocalWork(steps=50, batch_size=64)
+    return Problem(federation, task, work, 1.5, rounds, labels, evaluate_every=min(10, rounds))
 
 
 def _lesson(

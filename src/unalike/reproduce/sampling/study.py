@@ -9,6 +9,7 @@ has them (MNIST with one digit per client, CIFAR-10 with Dirichlet labels), and 
 from __future__ import annotations
 
 from ..study import Claim, study_registry
+from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
 

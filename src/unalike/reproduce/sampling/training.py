@@ -40,7 +40,7 @@ def curves(lessons: list[Problem], names: tuple[str, ...], **options: object) ->
 
 def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
     """One class per client: which classes a round sees, where the loss ends, how much it jumps."""
-    learned = curves(lessons, ONE_CLASS)
+    learned, size_note = curves(lessons, ONE_CLASS), effort(lessons)
     for name, published in (
         ("md", 6.5),
         ("clustered-size", 6.6952),
@@ -48,24 +48,31 @@ def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
         ("target", 10),
     ):
         seen = mean_of(learned[name], "classes_at_end")
-        yield matches(
-            "CS-12", f"classes a round at the end, {name}", seen, published, 0.4 if published < 10 else 0.05
-        )
+        words, slack = f"classes a round at the end, {name}", 0.4 if published < 10 else 0.05
+        yield matches("CS-12", words, seen, published, slack, note=size_note)
     reached = [int(np.argmax(curve.classes == 10)) for curve in learned["clustered-similarity"]]
     yield at_most("CS-12", "rounds until similarity first sees all classes", reached, 50, published="50")
     md, size, similar, oracle = (mean_of(learned[name], "end") for name in ONE_CLASS)
-    yield matches("CS-12", "final loss of similarity over the oracle's", similar / oracle, 1.0, 0.02)
-    yield at_most("CS-12", "final loss of the oracle over clustered-size's", [oracle / size], 1.0)
+    words = "final loss of similarity over the oracle's"
+    yield matches("CS-12", words, similar / oracle, 1.0, 0.02, note=size_note)
+    words = "final loss of the oracle over clustered-size's"
+    yield at_most("CS-12", words, [oracle / size], 1.0, note=size_note)
     yield at_most(
         "CS-12",
         "final loss of clustered-size over md's",
         [size / md],
         1.0,
-        note=_per_seed(learned["clustered-size"], learned["md"]),
+        note=f"{_per_seed(learned['clustered-size'], learned['md'])}; {size_note}",
         hard=not quick,
     )
     jumps = mean_of(learned["md"], "jitter") / mean_of(learned["clustered-similarity"], "jitter")
     yield at_least("CS-12", "how many times less the loss jumps with similarity than with md", [jumps], 5.0)
+
+
+def effort(lessons: list[Problem]) -> str:
+    """How large a comparison was, beside the published 50,000 rows and 600 rounds."""
+    rows, rounds = int(lessons[0].federation.train.sizes.sum()), lessons[0].rounds
+    return f"{rows:,} of 50,000 rows, {rounds} of 600 rounds, seeds: {len(lessons)}"
 
 
 def _per_seed(one: list[Curve], other: list[Curve]) -> str:
@@ -138,7 +145,7 @@ def uniform_claims(quick: bool) -> Iterator[Claim]:
             [md / uniform],
             1.0,
             hard=False,
-            note="published for 50 local steps and 30 seeds",
+            note="Gaussian classes, 12 draws; published for Shakespeare, 50 local steps and 30 seeds: --full",
         )
 
 

@@ -1,0 +1,71 @@
+"""Do sampling schemes differ as published, at full size?  (Long studies.)
+
+Fraboni, Vidal, Kameni and Lorenzi: "Clustered Sampling" (2021) has a hundred clients with 500 images of one
+digit each and 600 rounds; "A General Theory for Client Sampling in Federated Learning" (2022) ten roles of
+Shakespeare, five a round, an LSTM, 50 steps of 1.5 on batches of 64, and thirty first models. Clients have
+449 to 561 digits here, because all of a class are dealt; windows of roles begin every 20 characters; how many
+rounds roles were trained was not published and is 600, as in the authors' programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...data.sources.files import local
+from ...typing import Float64s
+from ..study import Claim, at_most, at_published_effort, fewer
+from .data import Curve, learn, one_class_each, roles
+from .training import one_class_claims
+
+IMAGES, ROUNDS = 50_000, 600
+DIGIT_RUNS, ROLE_RUNS, ROLES = 3, 30, 10
+SCHEMES = ("md", "uniform", "clustered-size")
+ORDERS = {
+    "equal": (("uniform", "md"), ("clustered-size", "md")),
+    "data": (("md", "uniform"), ("clustered-size", "md")),
+}
+"""Which scheme ends lower than which, by how much clients count."""
+
+
+@at_published_effort("sampling", "CS-12")
+def digit_claims(runs: int | None) -> Iterator[Claim]:
+    """One digit for each of a hundred clients, at full size; how many runs were published is not known."""
+    count = DIGIT_RUNS if runs is None else runs
+    yield from one_class_claims([one_class_each(seed, False, IMAGES, ROUNDS) for seed in range(count)], False)
+
+
+@at_published_effort("sampling", "CS-15")
+def role_claims(runs: int | None) -> Iterator[Claim]:
+    """Ten roles of Shakespeare that count the same, or by what they say; where the file is there."""
+    if local("shakespeare_roles.json.gz") is None:
+        return
+    for importance in ORDERS:
+        yield from importance_claims(importance, *fewer(runs, ROLE_RUNS))
+
+
+def importance_claims(importance: str, runs: int, note: str, rounds: int = ROUNDS) -> Iterator[Claim]:
+    """The schemes' training losses in the end, run by run."""
+    lessons = [roles(ROLES, importance, seed, rounds) for seed in range(runs)]
+    ends = {
+        name: [learn(lesson, name, ROLES // 2, seed) for seed, lesson in enumerate(lessons)]
+        for name in SCHEMES
+    }
+    id, words = ("CS-14", "equal roles") if importance == "equal" else ("CS-15", "roles by what they say")
+    for ours, other in ORDERS[importance]:
+        ratios = end_ratios(ends[ours], ends[other])
+        yield at_most(
+            id,
+            f"Shakespeare, {words}: training loss of {ours} over {other}'s in the end, mean of runs",
+            [float(ratios.mean())],
+            1.0,
+            hard=False,
+            published="below 1",
+            note=f"below 1 in {int((ratios < 1).sum())} runs; {note}; {rounds} rounds",
+        )
+
+
+def end_ratios(ours: Sequence[Curve], other: Sequence[Curve]) -> Float64s:
+    """Losses in the end of one scheme over another's, run by run."""
+    return np.array([a.end / b.end for a, b in zip(ours, other, strict=True)])
