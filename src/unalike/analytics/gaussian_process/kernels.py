@@ -24,6 +24,7 @@ import numpy as np
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Float64s
+from ..shareable import shareable
 
 AnyArray = Any
 """An array of NumPy or JAX."""
@@ -113,6 +114,7 @@ def periodic(period: float = 1.0) -> Part:
     return rbf()._replace(embed=embed)
 
 
+@shareable
 @dataclass(frozen=True)
 class Kernel:
     """A covariance function by name, or a sum of them; `ard` gives every input a length of its own.
