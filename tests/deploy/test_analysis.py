@@ -8,7 +8,11 @@ import pytest
 pytest.importorskip("flwr")
 pytest.importorskip("formulaic")
 
+from unalike.analytics.gaussian_process.regression import GaussianProcess
+from unalike.analytics.hierarchical.hm1 import HM1
+from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
 from unalike.analytics.hierarchical.hm2 import HM2
+from unalike.analytics.hierarchical.penalised import PenalisedRegression
 from unalike.analytics.linear.mixed_model import MixedModel
 from unalike.analytics.linear.regression import LinearRegression
 from unalike.analytics.model_matrix import Plan, matrix_of
@@ -79,6 +83,62 @@ def test_cox_regression_of_nodes_is_stratified_and_nothing_else(post, tmp_path):
     folder.close()
     with pytest.raises(ConfigError, match="would tell their rows"):
         analyse_nodes(words, post, list(TABLES), RunFolder.create(tmp_path / "other", {"made_by": "test"}))
+
+
+def test_related_devices_of_nodes_are_those_of_a_simulation(post, tmp_path):
+    here = HM1(rounds=2, local_steps=5, learning_rate=0.1)
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    words = "scale(y) ~ scale(age) + sex"
+    there = analyse_nodes(f"hm1: {words}", post, list(TABLES), folder, settings=here.get_params())
+    here.fit(TABLES, words)
+    np.testing.assert_allclose(there.params, here.params, rtol=1e-9)
+    np.testing.assert_allclose(there.device_covariance, here.device_covariance, rtol=1e-9)
+    assert str(there.summary()).splitlines()[:4] == str(here.summary()).splitlines()[:4]
+    folder.close()
+
+
+def test_a_related_device_is_shown_nothing_of_the_others():
+    method = HM1Rounds(clients=2)
+    message = {"models": np.ones((2, 3)), "pull": np.ones((2, 3)), "own": np.ones(2), "typical_noise": 1.0}
+    own = method.own_message(message, 1)
+    assert all((own[name][0] == 0).all() and (own[name][1] == 1).all() for name in ("models", "pull", "own"))
+    assert not method.own_message(message, None)["models"].any()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"prior": "ridge", "rounds": 4}, {"prior": "lasso", "rounds": 1, "draws": 40, "burn_in": 20}]
+)
+def test_predictors_are_chosen_at_nodes_as_in_a_simulation(post, tmp_path, settings):
+    here, words = PenalisedRegression(**settings), "scale(y) ~ 0 + scale(age) + center(ill)"
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    there = analyse_nodes(f"penalised: {words}", post, list(TABLES), folder, settings=settings)
+    here.fit(TABLES, words)
+    np.testing.assert_allclose(there.phi_mean, here.phi_mean, rtol=1e-9)
+    np.testing.assert_allclose(there.params, here.params, rtol=1e-6)
+    np.testing.assert_array_equal(there.select(), here.select())
+    assert [table.title for table in there.summary().tables] == [t.title for t in here.summary().tables]
+    with pytest.raises(ConfigError, match="stay there"):
+        there.refit()
+    folder.close()
+
+
+def test_gaussian_processes_of_nodes_are_those_of_a_simulation(post, tmp_path):
+    here = GaussianProcess(rounds=2, local_steps=2, batch_size=16, domain="20..80")
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    there = analyse_nodes("gp: y ~ age", post, list(TABLES), folder, settings=here.get_params())
+    here.fit(TABLES, "y ~ age")
+    np.testing.assert_allclose(there.log_params, here.log_params, rtol=1e-6)
+    assert there.summary().tables[0].title == here.summary().tables[0].title
+    with pytest.raises(ConfigError, match="stay there"):
+        there.predict("node-0", [[40.0]])
+    folder.close()
+
+
+def test_gaussian_processes_of_nodes_need_a_known_range(post, tmp_path):
+    folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+    with pytest.raises(ConfigError, match="single rows"):
+        analyse_nodes("gp: y ~ age", post, list(TABLES), folder)
+    folder.close()
 
 
 def test_statistics_of_nodes_are_those_of_a_rehearsal(post):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data import Federation, Split
 from ..data.splitting import PARTS
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from ..typing import Array, Float64s
 
 INTERCEPT = "Intercept"
@@ -66,7 +66,9 @@ class Design:
         return len(self.federation.train.y)
 
     def client(self, i: int) -> tuple[Float64s, Float64s]:
-        """One client's training rows and responses."""
+        """One client's training rows and responses, where they are here."""
+        if not self.is_here:
+            raise ConfigError(f"the rows of client {self.federation.name(i)!r} stay there: ask the client.")
         x, y = self.federation.train.client(i)
         return np.asarray(x), np.asarray(y)
 

@@ -26,6 +26,9 @@ class Estimator:
         takes beside."""
         raise NotImplementedError
 
+    def check_elsewhere(self) -> None:
+        """Raise where clients that keep their rows would have to tell single ones."""
+
     def summary(self, level: float = 0.95) -> Summary:
         """What was found, to print; `level` is that of intervals, where there are any."""
         raise NotImplementedError

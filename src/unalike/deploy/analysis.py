@@ -18,6 +18,8 @@ from ..analytics.analyses import choose_analysis
 from ..analytics.design import Design
 from ..analytics.estimator import Estimator, analysis_registry
 from ..analytics.formula import parse_formula
+from ..analytics.gaussian_process.regression import GaussianProcess
+from ..analytics.hierarchical.penalised import PenalisedRegression
 from ..analytics.inputs import Given
 from ..analytics.model_matrix import Gaps, Plan, plan_design
 from ..analytics.shareable import write_method
@@ -27,6 +29,7 @@ from ..errors import RunError
 from ..runs import RunFolder
 from ..timing import WaitForAll
 from ..training.observers import Observer
+from ..typing import Array, Float64s
 from .analysis_config import AnalysisConfig
 from .client_config import NodeRows, far_federation
 from .engine import FlowerEngine
@@ -81,6 +84,14 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     return Given(design, plan, {name: n for name, n in dropped.items() if n}), plan
 
 
+def estimator_for_nodes(text: str, settings: Mapping[str, Any] | None = None) -> tuple[Estimator, str]:
+    """The estimator and the formula that such words mean; refused where nodes would have to tell rows."""
+    name, formula = choose_analysis(text)
+    made = analysis_registry.make(name).set_params(**(settings or {}))
+    made.check_elsewhere()
+    return made, formula
+
+
 def analyse_nodes(
     text: str,
     post: MessageGrid,
@@ -95,8 +106,7 @@ def analyse_nodes(
     log: Log = lambda line: None,
 ) -> Estimator:
     """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes."""
-    name, formula = choose_analysis(text)
-    made = analysis_registry.make(name).set_params(**(settings or {}))
+    made, formula = estimator_for_nodes(text, settings)
     given, plan = agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
     taking_part = list(given.design.federation.names or ())
     check_same_nodes(folder, taking_part)
@@ -106,13 +116,18 @@ def analyse_nodes(
     def engine(setting: Setting) -> FlowerEngine:
         method, sizes = write_method(setting.algorithm), setting.federation.train.sizes
         run = f"{run_name(folder)}{len(engines)}"
-        place = (len(sizes), int(sizes.max()), setting.seed)
+        units = made.units() if isinstance(made, GaussianProcess) else None
+        place = (len(sizes), int(sizes.max()), setting.seed, units)
         told = [AnalysisConfig(run, method, plan.write(), i, *place) for i in range(len(sizes))]
         engines.append(FlowerEngine(setting, mailbox, told, patience))
         return engines[-1]
 
     fitted = made.fit(given, engine=engine, out=folder, resume=resume, observer=observer, timing=WaitForAll())
-    told = engines[-1].hand_over_model(fitted.run.message)  # type: ignore[attr-defined]
+    message = fitted.run.message  # type: ignore[attr-defined]
+    if isinstance(fitted, PenalisedRegression):
+        mailbox.limit = LARGEST
+        fitted.told = _told_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
+    told = engines[-1].hand_over_model(message)
     log(f"{told} of {len(taking_part)} nodes have the result.")
     return fitted
 
@@ -125,6 +140,17 @@ def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RunError(f"node {name} answered with something that cannot be read.")
     return found
+
+
+def _told_draws(answers: Mapping[int, WireMessage], width: int) -> dict[int, Float64s]:
+    """Draws of coefficients, of the devices who told some that can be read."""
+    found = {client: answer.arrays.get("draws", np.zeros(0)) for client, answer in answers.items()}
+    return {client: draws for client, draws in found.items() if _are_draws(draws, width)}
+
+
+def _are_draws(draws: Array, width: int) -> bool:
+    shaped = draws.ndim == 2 and draws.shape[1] == width and len(draws) > 1
+    return shaped and draws.dtype == np.float64 and bool(np.isfinite(draws).all())
 
 
 def _count(name: str, answer: WireMessage, what: str) -> int:

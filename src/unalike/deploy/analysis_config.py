@@ -13,7 +13,9 @@ from typing import Any
 
 from ..algorithms import Algorithm
 from ..analytics import analyses as _analyses  # noqa: F401 - their methods make themselves known
+from ..analytics.design import Design
 from ..analytics.fitting import linear_task_of
+from ..analytics.gaussian_process.scaling import scaled_design
 from ..analytics.model_matrix import Plan
 from ..analytics.shareable import read_method
 from ..data import Federation
@@ -35,6 +37,8 @@ class AnalysisConfig:
     clients: int
     largest: int
     seed: int = 0
+    units: dict[str, Any] | None = None
+    """For a Gaussian process, the range of inputs (`domain`), and whether outputs are to be scaled."""
     kind: str = "analysis"
 
     watch = ()
@@ -66,6 +70,15 @@ class AnalysisConfig:
     def agreed_plan(self) -> Plan:
         """How this node's table becomes rows."""
         return Plan.read(self.plan)
+
+    def in_units(self, design: Design) -> Design:
+        """This node's rows as the method wants them."""
+        if self.units is None:
+            return design
+        try:
+            return scaled_design(design, self.units["domain"], bool(self.units["standardize"])).design
+        except (KeyError, TypeError, ValueError, UnalikeError) as error:
+            raise MessageError(f"the request's units cannot be read ({error}).") from None
 
     def made(self, federation: Federation) -> tuple[Task, Algorithm, int]:
         """The task, the method made ready for this node's own rows, and the seed."""

@@ -283,12 +283,28 @@ class FlowerEngine(Distributed):
 
     def hand_over_model(self, message: Message) -> int:
         """Hand everyone the trained model; returns how many took it."""
-        return len(self._ask("finish", np.arange(len(self.client_configs)), message, "end"))
+        return len(self.ask_everyone("finish", message))
+
+    def ask_everyone(self, kind: str, message: Message) -> dict[int, WireMessage]:
+        """What clients answer to a request after training, each of them shown its own part of a message."""
+        everyone = np.arange(len(self.client_configs))
+        if not has_own_messages(self.setting.algorithm):
+            return self._ask(kind, everyone, message, "end")
+        found: dict[int, WireMessage] = {}
+        for client in everyone.tolist():
+            found |= self._ask(kind, np.array([client]), message, "end", shown=client)
+        return found
 
     def _ask(
-        self, kind: str, clients: ClientIds, message: Message, group: str, **more: Any
+        self,
+        kind: str,
+        clients: ClientIds,
+        message: Message,
+        group: str,
+        shown: int | None = None,
+        **more: Any,
     ) -> dict[int, WireMessage]:
-        arrays = _packed(self.setting.algorithm.own_message(message, None))
+        arrays = _packed(self.setting.algorithm.own_message(message, shown))
         requests = {int(c): {**self._about(int(c)), **more} for c in clients}
         found, others = self.mailbox.ask(kind, requests, arrays, group, self.patience)
         self._early.extend(others)

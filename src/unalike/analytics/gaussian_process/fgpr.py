@@ -33,6 +33,7 @@ from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics import metrics_for
 from ...typing import Int64s, Memory, Message, Predictor, State
+from ..shareable import shareable
 from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
 
@@ -58,6 +59,7 @@ class _Walk(NamedTuple):
     refused: jax.Array
 
 
+@shareable
 @dataclass(frozen=True, kw_only=True)
 class FGPR(Algorithm):
     """Averages the hyper-parameters of clients' Gaussian processes (Yue and Kontar, 2024).

@@ -24,6 +24,7 @@ import numpy as np
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Float64s
+from ..shareable import shareable
 
 AnyArray = Any
 """An array of NumPy or JAX."""
@@ -113,6 +114,7 @@ def periodic(period: float = 1.0) -> Part:
     return rbf()._replace(embed=embed)
 
 
+@shareable
 @dataclass(frozen=True)
 class Kernel:
     """A covariance function by name, or a sum of them; `ard` gives every input a length of its own.
@@ -203,10 +205,13 @@ class Kernel:
         """The function's variance at any place."""
         return _namespace(params).exp(2 * params[: self.noise]).sum()
 
-    def contract(self, params: AnyArray, x: AnyArray, table: AnyArray, found: list[Correlation]) -> AnyArray:
-        """sum_ab table_ab dC_ab / d(log parameter) for a symmetric table: all derivatives, no n x n x d.
+    def contract(
+        self, params: AnyArray, x: AnyArray, other: AnyArray, table: AnyArray, found: list[Correlation]
+    ) -> AnyArray:
+        """sum_ab table_ab dC_ab / d(log parameter) for pairs of rows, without noise: no n x n x d.
 
-        Differences of inputs are taken apart: sum_ab w_ab (x_a - x_b)^2 = 2 (sum_a w_a x_a^2 - x' w x).
+        Differences of inputs are taken apart: sum_ab w_ab (x_a - z_b)^2 = sum_a w_a x_a^2 + sum_b w_b z_b^2 -
+        2 x' w z.
         """
         xp = _namespace(params)
         signals, lengths = [], []
@@ -215,13 +220,12 @@ class Kernel:
             signals.append(2 * variance * (table * k).sum())
             slopes = table * part.slope(r2, k)
             if self.ard:
-                views = (x,) if part.embed is None else tuple(part.embed(x))
-                length = self._length(a, params)
-                lengths.append(variance * sum(_spread(view / length, slopes) for view in views))
+                embed, length = part.embed or (lambda rows: (rows,)), self._length(a, params)
+                views = zip(embed(x), embed(other), strict=True)
+                lengths.append(variance * sum(_spread(u / length, v / length, slopes) for u, v in views))
             else:
                 lengths.append(variance * (slopes * r2).sum()[None])
-        noise = 2 * xp.exp(2 * params[self.noise]) * xp.trace(table)
-        return xp.concatenate([xp.stack([*signals, noise]), *lengths])
+        return xp.concatenate([xp.stack([*signals, 0 * signals[0]]), *lengths])
 
     def _length(self, part: int, params: AnyArray) -> AnyArray:
         start = self.noise + 1 + part * self.lengths
@@ -238,12 +242,11 @@ def _apart(x: AnyArray, other: AnyArray) -> AnyArray:
     return (difference * difference).sum(axis=-1)
 
 
-def _spread(x: AnyArray, table: AnyArray) -> AnyArray:
-    """sum_ab table_ab (x_a - x_b)^2 for every column of x; the table is symmetric."""
-    centred = x - x.mean(axis=0)
-    return 2 * (
-        (table.sum(axis=1)[:, None] * centred**2).sum(axis=0) - (centred * (table @ centred)).sum(axis=0)
-    )
+def _spread(x: AnyArray, other: AnyArray, table: AnyArray) -> AnyArray:
+    """sum_ab table_ab (x_a - z_b)^2 for every column of x and of the other rows z."""
+    left, right = x - x.mean(axis=0), other - x.mean(axis=0)
+    squares = table.sum(axis=1) @ left**2 + table.sum(axis=0) @ right**2
+    return squares - 2 * (left * (table @ right)).sum(axis=0)
 
 
 def _root(r2: AnyArray) -> AnyArray:

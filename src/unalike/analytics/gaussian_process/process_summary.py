@@ -6,6 +6,7 @@ import numpy as np
 
 from ...training.run import Run
 from ...typing import Float64s
+from ..run_facts import rows_table
 from ..summary import Cell, Summary, SummaryTable
 from .fgpr import FGPR
 from .scaling import Scaled
@@ -28,7 +29,8 @@ def summarize(
         ("rounds", run.rounds),
         ("numbers sent by a client per round", floats),
     )
-    tables = (_hyper_parameters(method, params, scaled), _clients(losses))
+    clients = _clients(losses) if design.is_here else rows_table(design)
+    tables = (_hyper_parameters(method, params, scaled), clients)
     return Summary(
         "Federated Gaussian process regression", facts, tables, tuple(_notes(losses, run, most_rows))
     )

@@ -33,7 +33,7 @@ from .fgpr import FGPR, PROCESS_TASK
 from .kernels import Kernel
 from .posterior import MOST_ROWS, Posterior
 from .process_summary import summarize
-from .scaling import Domain, OutputScaling, scaled_design
+from .scaling import Domain, OutputScaling, known_domain, scaled_design
 
 
 @analysis_registry.add("gp")
@@ -79,7 +79,7 @@ class GaussianProcess(Estimator):
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
-        if formula is not None:
+        if formula is not None or isinstance(data, Given):
             data = as_given(data, formula, gaps).design
         scaled = scaled_design(data, self.domain, self.standardize)
         federation = scaled.design.federation
@@ -93,6 +93,15 @@ class GaussianProcess(Estimator):
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
         return self
+
+    def check_elsewhere(self) -> None:
+        known_domain(self.domain)
+
+    def units(self) -> dict[str, Any]:
+        """In which units clients compute, as words for those whose rows are elsewhere."""
+        known = self.domain is None or isinstance(self.domain, str)
+        domain = self.domain if known else [np.asarray(edge).tolist() for edge in self.domain or ()]
+        return {"domain": domain, "standardize": self.standardize}
 
     def method(self, inputs: int) -> FGPR:
         """The algorithm that these settings mean, for rows with so many inputs."""
@@ -193,10 +202,8 @@ class GaussianProcess(Estimator):
 
     def summary(self, level: float = 0.95) -> Summary:
         """Hyper-parameters as standard deviations and variances, clients' losses, and what was sent."""
-        self._fitted()
-        return summarize(
-            self._method, self.log_params, self._scaled, self.client_losses(), self.run, self.most_rows
-        )
+        losses = self.client_losses() if self._fitted()._scaled.design.is_here else []
+        return summarize(self._method, self.log_params, self._scaled, losses, self.run, self.most_rows)
 
     def _process(self, x: Float64s, y: Float64s, own: OutputScaling, params: Float64s) -> ClientProcess:
         posterior = Posterior(self._method.kernel, params, x, y, self.conditioning, self.most_rows)

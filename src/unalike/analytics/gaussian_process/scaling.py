@@ -19,8 +19,8 @@ from ...errors import ConfigError, DataError
 from ...typing import Float64s
 from ..design import INTERCEPT, Design, flat_features
 
-Domain = tuple[Any, Any]
-"""The lowest and highest value of every input, or of all of them."""
+Domain = tuple[Any, Any] | str
+"""The lowest and highest value of every input, or of all of them; as words `0..100`, or `0..100;20..80`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,11 @@ class InputScaling:
         """The known `domain`, or the smallest box that holds these rows."""
         if domain is None:
             return cls(x.min(axis=0), x.max(axis=0))
-        low, high = (np.broadcast_to(np.asarray(edge, np.float64), x.shape[1:]) for edge in domain)
+        edges = read_domain(domain) if isinstance(domain, str) else domain
+        low, high = (np.asarray(edge, np.float64) for edge in edges)
+        if {low.shape, high.shape} - {(), (1,), x.shape[1:]}:
+            raise ConfigError(f"the domain must have one range for all {x.shape[1]} inputs or one for each.")
+        low, high = (np.broadcast_to(edge, x.shape[1:]) for edge in (low, high))
         if not (high > low).all():
             raise ConfigError("the domain of inputs must have its low edges below its high ones.")
         return cls(low, high)
@@ -55,6 +59,31 @@ class InputScaling:
         if not np.isfinite(rows).all():
             raise DataError("rows to predict have inputs that are missing or infinite; leave these rows out.")
         return (rows - self.low) / self.span
+
+
+def known_domain(domain: Domain | None) -> Domain:
+    """The domain, which must be known where clients keep their rows."""
+    if domain is None:
+        raise ConfigError(
+            "without a known range of inputs, nodes would tell their smallest and largest ones, which are "
+            "single rows; set the range of inputs, such as domain=0..100."
+        )
+    return domain
+
+
+def read_domain(words: str) -> tuple[list[float], list[float]]:
+    """The low and the high edges of such words.
+
+    >>> read_domain("-3..3"), read_domain("0..100;20..80")
+    (([-3.0], [3.0]), ([0.0, 20.0], [100.0, 80.0]))
+    """
+    try:
+        edges = [[float(edge) for edge in one.split("..")] for one in words.split(";")]
+        return [low for low, _ in edges], [high for _, high in edges]
+    except ValueError:
+        raise ConfigError(
+            f"a range of inputs is written 0..100 (and of several 0..100;20..80), not {words!r}."
+        ) from None
 
 
 class OutputScaling(NamedTuple):
@@ -90,10 +119,12 @@ class Scaled(NamedTuple):
 
 def scaled_design(data: Design | Federation, domain: Domain | None, standardize: bool = True) -> Scaled:
     """Rows checked and scaled; a column of ones is left out, and clients count by their rows again."""
+    if isinstance(data, Design) and not data.is_here:
+        return _scaled_elsewhere(data, known_domain(domain))
     federation = data.federation if isinstance(data, Design) else data
     _check_rows(federation)
     design = data if isinstance(data, Design) else Design.of(federation, intercept=False)
-    keep = [j for j, term in enumerate(design.terms) if term != INTERCEPT]
+    keep = _inputs_of(design)
     train = design.federation.train
     inputs = InputScaling.of(train.x[:, keep], domain)
     outputs = tuple(
@@ -106,6 +137,23 @@ def scaled_design(data: Design | Federation, domain: Domain | None, standardize:
     counts = None if isinstance(data, Design) else data.given_importance
     federation = replace(made, **parts, given_importance=counts)
     return Scaled(Design(federation, tuple(design.terms[j] for j in keep), design.response), inputs, outputs)
+
+
+def _scaled_elsewhere(design: Design, domain: Domain) -> Scaled:
+    """Of clients who keep their rows and scale them for themselves; each row here is a zero."""
+    keep, far = _inputs_of(design), design.federation
+    inputs = InputScaling.of(far.train.x[:, keep], domain)
+    parts: dict[str, Any] = {part: _narrowed(getattr(far, part), len(keep)) for part in PARTS}
+    federation = replace(far, **parts, given_importance=None)
+    return Scaled(Design(federation, tuple(design.terms[j] for j in keep), design.response), inputs, ())
+
+
+def _narrowed(split: Split, width: int) -> Split:
+    return Split(np.broadcast_to(np.zeros(()), (len(split.y), width)), split.y, split.offsets)
+
+
+def _inputs_of(design: Design) -> list[int]:
+    return [j for j, term in enumerate(design.terms) if term != INTERCEPT]
 
 
 def _scaled(split: Split, keep: list[int], inputs: InputScaling, outputs: tuple[OutputScaling, ...]) -> Split:

@@ -156,8 +156,8 @@ class HM1(Estimator):
 
 
 def check_learning_rate(design: Design, rate: float | None) -> None:
-    """Raise where full steps of that rate would diverge for a client."""
-    if rate is None:
+    """Raise where full steps of that rate would diverge for a client whose rows are here."""
+    if rate is None or not design.is_here:
         return
     for i in range(len(design)):
         x, _ = design.client(i)

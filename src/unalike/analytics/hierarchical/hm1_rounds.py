@@ -31,6 +31,7 @@ from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Batch, Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
+from ..shareable import shareable
 from .device_covariance import (
     LowRank,
     floor_of,
@@ -60,6 +61,7 @@ class _Prior(NamedTuple):
         return self.pull + self.own * shrunk * (model - self.at)
 
 
+@shareable
 @dataclass(frozen=True, kw_only=True)
 class HM1Rounds(Algorithm):
     """The algorithm of the estimator `HM1`."""
@@ -82,6 +84,7 @@ class HM1Rounds(Algorithm):
     shrunk: tuple[bool, ...] = ()
     """Which coefficients have the prior (all when empty); an intercept has none."""
     clients: int = 0
+    """How many devices there are; found when training starts, and told to nodes that see one."""
 
     name: ClassVar[str] = "hm1"
     personalized: ClassVar[bool] = True
@@ -100,7 +103,7 @@ class HM1Rounds(Algorithm):
             raise ConfigError(f"learning_rate must be positive, but is {self.learning_rate}.")
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
-        return replace(self, clients=len(federation))
+        return replace(self, clients=self.clients or len(federation))
 
     def init(self, task: Task, key: jax.Array) -> State:
         shape = (self.clients, *task.init(key).shape)
@@ -125,6 +128,12 @@ class HM1Rounds(Algorithm):
         """A device is sent its own rows of the tables, with two numbers, and sends one row and one number."""
         width = message["models"].shape[1]
         return 8 * (2 * width + 2), 8 * (width + 1)
+
+    def own_message(self, message: Message, client: int | None) -> Message:
+        """A device's rows of the tables, and zeros in place of those of the others."""
+        mine = np.arange(self.clients) == (-1 if client is None else client)
+        tables = {name: np.where(mine[:, None], message[name], 0.0) for name in ("models", "pull")}
+        return {**message, **tables, "own": np.where(mine, message["own"], 0.0)}
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         k, moments = data.client, moments_of(data)

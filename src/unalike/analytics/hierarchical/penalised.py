@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.random import generator
 from ...errors import ConfigError
 from ...training.run import Run
 from ...typing import Bools, Float64s
@@ -27,8 +26,10 @@ from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
+from ..shareable import shareable
 from ..summary import Summary
-from .device_posterior import DevicePosterior, compose
+from .device_draws import DRAWS, draw_ridge
+from .device_posterior import DevicePosterior
 from .expectation_propagation import ExpectationPropagation
 from .moments import Moments
 from .natural_parameters import Natural
@@ -44,6 +45,7 @@ FARTHEST = 20.0
 """How far (log lam, log noise) may move in a round: the noise of real data is anywhere."""
 
 
+@shareable
 @dataclass(frozen=True, kw_only=True)
 class PenalisedRounds(ExpectationPropagation):
     """Expectation propagation whose devices sample their coefficients, too."""
@@ -91,6 +93,8 @@ class PenalisedRegression(Estimator):
     given: Given | None = field(default=None, init=False, repr=False)
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
+    told: dict[int, Float64s] = field(default_factory=dict, init=False, repr=False)
+    """Draws that devices have told of their coefficients, where their rows are not here."""
 
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
@@ -135,22 +139,27 @@ class PenalisedRegression(Estimator):
         """Its posterior covariance."""
         return np.asarray(np.linalg.inv(self._natural[1]), np.float64)
 
-    def device_posterior(self, client: int, draws: int = 2000, seed: int = 0) -> DevicePosterior:
+    def device_posterior(self, client: int, draws: int = DRAWS, seed: int = 0) -> DevicePosterior:
         """What a device knows of its own coefficients."""
         design, run = require_fitted(self.design), require_fitted(self.run)
         noise = float(np.exp(self.phi_mean[1]))
+        if not design.is_here:
+            if client not in self.told:
+                raise ConfigError(f"client {design.federation.name(client)!r} has not told its coefficients.")
+            return DevicePosterior(self.told[client], design.terms, noise)
         if isinstance(run.setting.algorithm, PenalisedRounds):
             kept, fresh = run.memories.gather(np.array([client]))
             if fresh.any():
                 raise ConfigError(f"client {design.federation.name(client)!r} never took part.")
             return DevicePosterior(np.asarray(kept["draws"][0]), design.terms, noise)
-        rng = generator(seed, "penalised posterior")
-        phi = rng.multivariate_normal(self.phi_mean, self.phi_cov, size=draws)
-        variance = np.exp(phi[:, 1])
-        tau = np.tile((variance / np.exp(phi[:, 0]))[:, None], (1, len(design.terms)))
-        x, y = design.client(client)
-        found = compose(x.T @ x, x.T @ y, variance, np.zeros_like(tau), tau, rng)
+        found = draw_ridge(*self._natural, *design.client(client), draws, seed)
         return DevicePosterior(found, design.terms, noise)
+
+    @property
+    def knows(self) -> tuple[int, ...]:
+        """The devices whose coefficients are known here."""
+        design = require_fitted(self.design)
+        return tuple(range(len(design))) if design.is_here else tuple(sorted(self.told))
 
     @property
     def params(self) -> Float64s:

@@ -21,12 +21,12 @@ DEVICES = 5
 def penalised_summary(model: PenalisedRegression, design: Design, run: Run, level: float) -> Summary:
     """Tables of the penalty, of the first devices' coefficients, and of rows."""
     facts = (*run_facts(design, run), ("prior", model.prior))
-    kept = model.select(level).sum(axis=1)
-    each = [_device(model, design, i, level) for i in range(min(len(design), DEVICES))]
+    kept = {i: int(model.device_posterior(i).selected(level).sum()) for i in model.knows}
+    each = [_device(model, design, i, level) for i in model.knows[:DEVICES]]
     counts = SummaryTable(
         "predictors kept",
         ("client", "kept", "of"),
-        tuple((design.federation.name(i), int(n), len(design.terms)) for i, n in enumerate(kept)),
+        tuple((design.federation.name(i), n, len(design.terms)) for i, n in kept.items()),
     )
     note = "A predictor is kept where its interval excludes zero."
     tables = (_hyper(model, level), *each, counts, rows_table(design))

@@ -115,6 +115,7 @@ class NormalSite:
         return Expansion(value, jnp.concatenate([a, slope]), jnp.block([[-p, cross], [cross.T, curved]]))
 
 
+@shareable
 @dataclass(frozen=True)
 class RidgeSite:
     """Coefficients are N(0, noise / lam) with noise and lam common to all devices; phi = (log lam, log

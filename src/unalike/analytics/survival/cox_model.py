@@ -150,6 +150,12 @@ class CoxModel(NewtonEstimator):
     def _columns(self) -> list[int]:
         return list(_with_coefficient(self.given.design))
 
+    def check_elsewhere(self) -> None:
+        if not self.stratified:
+            raise ConfigError(
+                "sums over the risk sets of single nodes would tell their rows; use stratified=True."
+            )
+
     def _objective(self, design: Design) -> PartialLikelihood:
         columns = _with_coefficient(design)
         if not columns:
@@ -159,9 +165,7 @@ class CoxModel(NewtonEstimator):
         if self.stratified:
             return StratifiedLikelihood(len(columns), columns, self.ties)
         if not design.is_here:
-            raise ConfigError(
-                "sums over the risk sets of single nodes would tell their rows; use stratified=True."
-            )
+            self.check_elsewhere()
         times, counts = agreed_times(design)
         return PooledLikelihood(len(columns), columns, self.ties, tuple(times.tolist()), int(counts.max()))
 

@@ -129,10 +129,12 @@ def serve(
 
     check_flower()
     budget = {"epsilon": experiment.epsilon, "delta": experiment.delta}
-    on_tables = analysis is not None or statistics
+    on_tables, settings = analysis is not None or statistics, experiment.options
     if on_tables:
         trained = {"secure_aggregation": secure_aggregation, "central_dp": central_dp}
-        check_tables(analysis, statistics, {**trained, "streaming": streaming, "similarity": similarity})
+        others = {**trained, "streaming": streaming, "similarity": similarity}
+        check_tables(analysis, statistics, others, settings)
+        experiment = experiment.model_copy(update={"options": {}})  # they are of the analysis
     if resume is not None and not on_tables:
         experiment = _same_experiment(experiment, resume).model_copy(update=budget)
     protection = Protection.of(experiment, secure_aggregation, central_dp)
@@ -185,7 +187,7 @@ def serve(
                 return
             if analysis is not None:
                 how = ((resume is not None, overwrite), patience, log, quiet, json)
-                run_analysis(analysis, post, list(told), path, experiment.options, *how)
+                run_analysis(analysis, post, list(told), path, settings, *how)
                 return
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             going_on, retraining = resume is not None, None

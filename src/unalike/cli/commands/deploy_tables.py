@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 Log = Callable[[str], None]
 
 
-def check_tables(analysis: str | None, statistics: bool, others: Mapping[str, Any]) -> None:
+def check_tables(
+    analysis: str | None,
+    statistics: bool,
+    others: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+) -> None:
     """Raise where a server is asked for an analysis and for something else, or for an impossible one."""
     if analysis is not None and statistics:
         raise ConfigError("--analysis and --statistics are two things; ask for one after the other.")
@@ -25,9 +30,9 @@ def check_tables(analysis: str | None, statistics: bool, others: Mapping[str, An
         if value:
             raise ConfigError(f"--{name.replace('_', '-')} is of trainings; leave it out beside an analysis.")
     if analysis is not None:
-        from ...analytics.analyses import choose_analysis
+        from ...deploy.analysis import estimator_for_nodes
 
-        choose_analysis(analysis)
+        estimator_for_nodes(analysis, settings)
 
 
 def show_statistics(post: MessageGrid, names: list[str], patience: float, log: Log, json: bool) -> None:

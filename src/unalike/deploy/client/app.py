@@ -213,6 +213,10 @@ class Session:
         )
         return Reply(upload, {}, report, weight if self.shapes.weight else None)
 
+    def memory(self, last: int) -> Memory:
+        """What the client remembers after job `last`."""
+        return jax.tree.map(lambda leaf: leaf[0], self._memories(last).gather(ME)[0])
+
     def evaluate(
         self, arrays: Mapping[str, Array], round: int, last: int, split: str
     ) -> tuple[dict[str, float], dict[str, Array]]:

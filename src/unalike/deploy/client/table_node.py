@@ -3,6 +3,7 @@
     question (kind, columns)    -> counts and sums, no cell of which is small
     rows (plan)                 -> how many of its rows the plan uses
     train (model, contract)     -> the client's upload, as for any training
+    coefficients (model, contract)  -> draws of its own coefficients, after a penalised regression
 
 The owner sets the smallest cell. A model is refused where the node has too few rows for it, or where one of
 its columns of zeros and ones marks fewer rows than that: their sums would speak of single people.
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...analytics.hierarchical.device_draws import draw_at_device
 from ...analytics.model_matrix import Matrix, Plan, as_design, matrix_of
 from ...analytics.statistics.answers import answer as answer_question
 from ...analytics.statistics.questions import Question
@@ -25,7 +27,7 @@ from ...errors import UnalikeError
 from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, NodeRows
 from ..transport.messages import MessageError, WireMessage
-from .app import ClientWorker, Session
+from .app import NEVER, ClientWorker, Session, below, whole
 
 
 class TableWorker(ClientWorker):
@@ -44,10 +46,11 @@ class TableWorker(ClientWorker):
 
     def answer(self, request: WireMessage) -> WireMessage:
         """Do a request; what cannot be done is answered with the reason."""
-        if request.kind not in ("question", "rows"):
+        mine = {"question": self._question, "rows": self._rows, "coefficients": self._coefficients}
+        if request.kind not in mine:
             return super().answer(request)
         try:
-            return self._question(request) if request.kind == "question" else self._rows(request)
+            return mine[request.kind](request)
         except UnalikeError as error:
             self.log(f"refused a request: {error}")
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
@@ -70,6 +73,16 @@ class TableWorker(ClientWorker):
         self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} with gaps left out")
         return WireMessage("answer", {"rows": len(matrix.y), "dropped": matrix.dropped})
 
+    def _coefficients(self, request: WireMessage) -> WireMessage:
+        session, last = self._session_for(request), whole(request, "last")
+        if last == NEVER:
+            raise MessageError("this node has not taken part, and has no coefficients to tell of.")
+        message, memory = session.message(below(request.arrays, "message")), session.memory(last)
+        rows = session.setting.federation.train.client(0)
+        draws = draw_at_device(session.setting.algorithm, message, memory, *map(np.asarray, rows))
+        self.log(f"told {len(draws)} draws of its own coefficients")
+        return WireMessage("answer", {}, {"draws": draws})
+
     def _session_for(self, request: WireMessage) -> Session:
         words = str(request.numbers.get("contract"))
         if self._open_session is None or self._open_session[0] != words:
@@ -80,7 +93,7 @@ class TableWorker(ClientWorker):
     def _planned(self, config: AnalysisConfig) -> Federation:
         plan = config.agreed_plan()
         matrix = check_cells(matrix_of(self.table, plan), plan, self.smallest_cell)
-        return as_design({"here": matrix}, plan).federation
+        return config.in_units(as_design({"here": matrix}, plan)).federation
 
 
 def check_cells(matrix: Matrix, plan: Plan, smallest_cell: int) -> Matrix:
