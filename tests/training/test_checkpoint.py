@@ -355,11 +355,13 @@ def test_a_full_disk_leaves_the_earlier_checkpoint_and_the_run_goes_on_later(tmp
     save, saved = unalike.runs.tensors.save_file, []
 
     def full_after_two(tensors, path, metadata):
+        if "round-" not in Path(path).name:  # the best model has room enough
+            return save(tensors, path, metadata)
         if len(saved) == 2:
             Path(path).write_bytes(b"half of i")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         saved.append(path)
-        save(tensors, path, metadata)
+        return save(tensors, path, metadata)
 
     path = tmp_path / "run"
     monkeypatch.setattr(unalike.runs.tensors, "save_file", full_after_two)
