@@ -49,7 +49,9 @@ def load(
     path: str | Path | None = None,
     label: str | None = None,
     client_column: str | None = None,
-    **how: Any,
+    drop: str | Sequence[str] | None = None,
+    prepare: str | None = None,
+    gaps: str | None = None,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
 
@@ -74,7 +76,7 @@ def load(
     """
     cut: dict[str, Any] = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
     wanted: dict[str, Any] = {"sizes": sizes, "samples": samples}
-    columns = {"label": label, "client_column": client_column, **how}
+    columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
     table = table_of(name)
     if table is not None:
         federation = _load_table(table, partition, clients, seed, columns, cut, wanted)
@@ -82,7 +84,7 @@ def load(
         opened = _open(folder, columns, {**cut, "seed": seed})
         federation = _own_clients_only(opened, str(name), partition, clients, seed, **wanted)
     else:
-        _check_no_columns(str(name), {word: columns.get(word) for word in ("label", "client_column", "drop")})
+        _check_no_columns(str(name), {word: columns[word] for word in ("label", "client_column", "drop")})
         made = _make(str(name), path, clients, samples, seed)
         if isinstance(made, Federation):
             federation = _own_clients_only(made, str(name), partition, clients, seed, **wanted)
