@@ -24,16 +24,18 @@ from .commands.advise import advise
 from .commands.analyse import analyse, statistics
 from .commands.audit import audit
 from .commands.benchmark import benchmark
+from .commands.certs import certs
 from .commands.compare import compare
-from .commands.deploy import AT_THE_NODES, DATA, certs, join, serve
 from .commands.export import export
 from .commands.forget import forget
+from .commands.join import DATA, join
 from .commands.network import network
 from .commands.predict import predict_rows
 from .commands.report import report
 from .commands.reproduce import reproduce
 from .commands.run import resume, run
 from .commands.runs import runs
+from .commands.serve import AT_THE_NODES, serve
 from .commands.show import inspect_data, list_names
 from .commands.tune import tune_methods
 from .help import Program, UsageError

@@ -10,7 +10,7 @@ import typer
 from ...errors import ConfigError
 from ..options import parse_settings
 from ..screen import LiveRounds, print_json
-from .deploy_tables import say_table
+from .node_tables import say_table
 
 if TYPE_CHECKING:
     from ...data.tables import Tables

@@ -1,0 +1,23 @@
+"""How does a process that runs for long say what happens?  (Dated lines on the screen.)"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.markup import escape
+
+from .screen import console
+
+
+def say(line: str) -> None:
+    """Print a line and when it was said."""
+    console.print(dated(line), soft_wrap=True, highlight=False)
+
+
+def dated(line: str) -> str:
+    """The line behind the time of day, ready to be printed."""
+    return f"{datetime.now():%H:%M:%S}  {escape(line)}"
+
+
+def silence(line: str) -> None:
+    """Say nothing, where a machine reads what is printed."""
