@@ -7,6 +7,7 @@ UNALIKE_EXACT=1, the marked tests only, compiled as users compile. A test that i
 (`pytest tests/some/test_file.py::test_name`) is always run, and compiled as users compile.
 """
 
+import gc
 import importlib.util
 import os
 import sys
@@ -25,6 +26,10 @@ if version("jaxlib").startswith("0.10."):  # a flag that XLA does not know ends 
     QUICKLY += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
 if not HOW:
     os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *QUICKLY]).strip()
+
+os.environ.setdefault("JAX_INCLUDE_FULL_TRACEBACKS_IN_LOCATIONS", "0")
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # nobody reads where an operation was written
+gc.set_threshold(200_000, 50, 100)  # tracing makes many small objects that live on: looking for waste is dear
 
 WITHOUT = {
     "flwr": ("src/unalike/deploy/*", "src/unalike/privacy/secure_aggregation.py"),

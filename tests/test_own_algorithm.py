@@ -70,7 +70,7 @@ TIMINGS = {
 def test_whoever_reports_when_the_fair_optimum_is_the_same(method, timing):
     """Also where one client reports at a time: its loss must not cancel, nor may its corrected weight."""
     small = {**WORK, "optimizer": Optimizer("sgd", 0.003)}  # results in turn make the model swing, a little
-    run = trained(method(q=1.0, **small), 8000, timing=TIMINGS[timing]())
+    run = trained(method(q=1.0, **small), 5000, timing=TIMINGS[timing]())
     found, equal = model(run), np.full(4, 0.25)
     assert found == pytest.approx(fair_optimum(1.0, equal), abs=0.03)
     assert abs(found - OPTIMA.mean()) > 0.1

@@ -101,7 +101,6 @@ def test_ten_thousand_clients_with_long_tails_all_weigh_what_they_should():
         FedBuff(20, hardware=FixedTimes(spread_times(100, 80))),
         FedBuff(7, hardware=ExponentialTimes(spread_times(20, 80))),
         FedBuff(5, hardware=LogNormalTimes(spread_times(20, 80), 1.0), dropout=0.3, timeout=1.5),
-        Asynchronous(hardware=ExponentialTimes(spread_times(20, 80)), dropout=0.5),
         Asynchronous(hardware=FixedTimes(spread_times(20, 80)), dropout=0.5),
     ],
     ids=lambda policy: type(policy).__name__,
@@ -110,7 +109,7 @@ def test_many_clients_report_as_often_as_a_very_long_schedule_counts(policy):
     clients = equally(len(policy.hardware.mean))
     found = reporting(policy, clients).frequency
     plain = type(policy)(**{**vars(policy), "weights": "identical"})
-    results = plan_schedule(plain, clients, steps=30_000 // getattr(policy, "buffer", 1))
+    results = plan_schedule(plain, clients, steps=15_000 // getattr(policy, "buffer", 1))
     counts = results.counts
     np.testing.assert_allclose(found, results.frequency, rtol=0.01 + 4 / np.sqrt(counts.min()))
     assert found.sum() == pytest.approx(results.frequency.sum(), rel=0.01)

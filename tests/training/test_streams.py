@@ -84,7 +84,7 @@ def test_one_step_of_descent_on_each_rounds_memory_by_hand(engine):
 @pytest.mark.parametrize("algorithm", [FedAvg(**WORK), Scaffold(**WORK)], ids=["fedavg", "scaffold"])
 def test_the_debug_engine_gives_the_same_model(federation, task, algorithm):
     runs = [
-        train(federation, task, MemoryStream(*MOVING), 4, algorithm, engine=engine)
+        train(federation, task, MemoryStream(*MOVING), 2, algorithm, engine=engine)
         for engine in ("local", "debug")
     ]
     assert largest_difference(runs[0].state, runs[1].state) < 1e-5

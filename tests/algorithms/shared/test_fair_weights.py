@@ -110,7 +110,7 @@ def test_groups_that_cannot_be_compared_are_refused(groups, words):
 
 def test_groups_whose_clients_have_the_same_loss_are_not_ranked():
     """Whatever their sizes: means of equal numbers must not differ by rounding."""
-    for seed in range(50):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         clients, count = int(rng.integers(5, 60)), int(rng.integers(2, 6))
         numbers = [*range(count), *rng.integers(0, count, clients - count).tolist()]

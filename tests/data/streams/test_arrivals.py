@@ -29,7 +29,8 @@ def begun(words, sizes=SIZES, seed=3):
 
 @pytest.mark.parametrize("words", WORDS)
 def test_counts_grow_and_end_with_a_clients_rows(words):
-    counts = np.array([begun(words).arrived(round) for round in range(-1, 400)])
+    arrivals = begun(words)
+    counts = np.array([arrivals.arrived(round) for round in range(-1, 400)])
     assert (counts[0] == 0).all()
     assert (np.diff(counts, axis=0) >= 0).all()
     assert (counts[-1] == SIZES).all()

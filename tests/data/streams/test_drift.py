@@ -250,7 +250,8 @@ def test_one_step_of_descent_on_each_rounds_rows_by_hand(engine):
 
 @pytest.mark.parametrize("drift", [KINDS[0], "abrupt:3,feature-rotation"])
 def test_the_debug_engine_drifts_alike(federation, drift):
-    runs = [trained(federation, drift, 5, engine=engine) for engine in ("local", "debug")]
+    two = federation.subset([0, 1])  # what is not compiled is slow
+    runs = [trained(two, drift, 4, engine=engine) for engine in ("local", "debug")]
     assert largest_difference(runs[0].state, runs[1].state) < 1e-5
     for name in ("test_loss", "prequential_loss"):
         np.testing.assert_allclose(*(run.metrics()[name] for run in runs), atol=1e-5)

@@ -5,19 +5,21 @@ The three that scikit-learn carries: small enough for a first experiment on any 
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import DataError
+from ...typing import Float64s
 from .source import Source, source_registry, standardize
 
 
 @source_registry.add("digits")
 def digits() -> Source:
     """1,797 handwritten digits of 8x8 pixels, 10 classes (no download)."""
-    table = np.loadtxt(_carried("digits.csv.gz"), delimiter=",")
+    table = _digits_table()
     images = (table[:, :-1].reshape(-1, 8, 8, 1) / 16).astype(np.float32)
     return Source(images, table[:, -1].astype(np.int64), 10, description="handwritten digits, 8x8 pixels")
 
@@ -42,6 +44,12 @@ def diabetes() -> Source:
     data = load_diabetes()
     targets = standardize(data.target[:, None])[:, 0]
     return Source(standardize(data.data), targets, None, description="progress of diabetes, standardised")
+
+
+@cache
+def _digits_table() -> Float64s:
+    """Pixels from 0 to 16, and the digit; a comparison reads it once, not for every run."""
+    return np.loadtxt(_carried("digits.csv.gz"), delimiter=",")
 
 
 def _carried(name: str) -> Path:
