@@ -1,9 +1,10 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
+from .client_losses import Look
 from .constants import GradientConstants, MethodReport, report_methods
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
 from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
-from .measure_constants import Look, measure_gradient_constants
+from .measure_constants import measure_gradient_constants
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
