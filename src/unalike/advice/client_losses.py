@@ -106,9 +106,15 @@ class ClientLosses:
 
     def minimise(self, client: int | None) -> tuple[Float64s, float]:
         """The optimum that is found from the first model, and the loss there."""
+        return self._descend(self.batch(client))
 
+    def minimise_mixture(self, share: Float64s) -> tuple[Float64s, float]:
+        """The same of the loss of all, if clients counted so much."""
+        return self._descend(self._mixture(share))
+
+    def _descend(self, batch: Batch) -> tuple[Float64s, float]:
         def both(w: Float64s) -> tuple[float, Float64s]:
-            value, gradient = self._both(_single(w), self.batch(client))
+            value, gradient = self._both(_single(w), batch)
             return float(value), np.asarray(gradient, np.float64)
 
         options = {"maxiter": MINIMISER_STEPS, "gtol": 1e-7, "ftol": 1e-12}
@@ -127,8 +133,11 @@ class ClientLosses:
 
     @cached_property
     def _everyone(self) -> Batch:
+        return self._mixture(self.share)
+
+    def _mixture(self, share: Float64s) -> Batch:
         train = self.federation.train
-        weights = (self.share / train.sizes)[train.owners] * len(train.y)
+        weights = (share / train.sizes)[train.owners] * len(train.y)
         return _padded(train.x, train.y, weights, len(train.y))
 
     def _loss(self, w: jax.Array, batch: Batch) -> jax.Array:
