@@ -18,6 +18,7 @@ from unalike import (
     train,
 )
 from unalike.core.pytrees import nbytes
+from unalike.engine.local.engine import LocalEngine
 from unalike.participation import CAFed, Full, Intermittent, Markov, Optimal, PowerOfChoice, Trace, Unbiased
 from unalike.runs import flatten
 
@@ -176,6 +177,17 @@ def test_asking_for_losses_leaves_memories_alone(federation, task):
 def test_asking_for_updates_is_refused_where_clients_remember(federation, task):
     with pytest.raises(ConfigError, match=r"Scaffold's clients remember.*such as md or clustered-size\.$"):
         train(federation, task, Scaffold(work=WORK), rounds=2, participation=Optimal(per_round=2))
+
+
+def test_an_engine_that_cannot_tell_the_loss_of_a_batch_says_so_first(
+    federation, task, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(LocalEngine, "judges_rows", False)
+    with pytest.raises(ConfigError, match="ask for that of all rows, as ca-fed does"):
+        train(
+            federation, task, PLAIN, rounds=1, participation=Nosy(("batch_loss", [0])), out=tmp_path / "run"
+        )
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_refused_leaves_no_folder(federation, task, tmp_path):
