@@ -21,7 +21,7 @@ from .data import Problem, learn, unbalanced
 
 SCHEMES = ("md", "clustered-size", "clustered-similarity")
 ALPHA = 0.01
-"""Of the Dirichlet law of labels; one of the published four."""
+"""Of the Dirichlet law of labels, as published."""
 USUAL_STEPS, USUAL_DRAWN = 100, 10
 RATES = {10: 0.1}
 """Learning rates by local steps, as published; 0.05 otherwise."""
@@ -69,7 +69,7 @@ def _note(effort: Effort) -> str:
     """What was scaled down."""
     return (
         f"8x8 digits and an MLP for CIFAR-10 and a CNN, 1/30 of the rows, {effort.rounds} rounds of 500 to "
-        f"2,000, one of four Dirichlet laws, seeds: {effort.seeds}"
+        f"2,000, Dirichlet({ALPHA:g}) as published, seeds: {effort.seeds}"
     )
 
 
