@@ -1,6 +1,7 @@
 """Are the constants of a federation those of an independent computation, and do the bounds use them?"""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,22 @@ def test_dissimilarity_at_the_start_is_the_spread_of_gradients():
     gradients = np.array([loss_and_gradient(start, *federation().train.client(i))[1] for i in range(3)])
     spread = share @ (gradients**2).sum((1, 2)) - ((share @ gradients.reshape(3, -1)) ** 2).sum()
     assert found.dissimilarity == pytest.approx(spread, rel=1e-4)
+
+
+def test_both_pairs_of_dissimilarity_and_growth_fit_and_the_smaller_bound_is_taken(measured):
+    """At the optimum kappa^2 is the spread of gradients there, which Sigma has beside the noise."""
+    plain, grown = measured.dissimilarities()
+    assert plain == (1, measured.dissimilarity)
+    assert grown.floor <= min(plain.floor, measured.residual)
+    assert grown.growth >= 1
+    statistics = Uniform(per_round=1).statistics(np.full(3, 1 / 3))
+    alone = [
+        replace(measured, dissimilarity=plain.floor, dissimilarity_at_optimum=None),
+        replace(measured, dissimilarity=1e9),
+    ]
+    bounds = [one.sampling_bound(statistics, 1e-3, 2, 100).total for one in (measured, *alone)]
+    assert bounds[0] == min(bounds)
+    assert bounds[0] in bounds[1:]
 
 
 def test_whole_batches_have_no_variance_and_the_largest_gradient():

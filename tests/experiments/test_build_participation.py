@@ -13,6 +13,7 @@ from unalike.participation import (
     AvailableOnly,
     Binomial,
     CAFed,
+    CAFedOnBatches,
     ClusteredByData,
     ClusteredBySimilarity,
     ClusteredBySize,
@@ -175,6 +176,7 @@ STRATEGIES = {
     "adafed": AdaFed,
     "f3ast": F3ast,
     "ca-fed": CAFed,
+    "ca-fed-batch": CAFedOnBatches,
 }
 
 
@@ -203,7 +205,9 @@ def test_beliefs_are_estimated_or_those_of_the_availability(make):
 def test_f3ast_knows_how_many_clients_and_rounds(make):
     strategy = make(availability="markov", participation="f3ast", per_round=2, rounds=77).strategy
     assert (strategy.per_round, strategy.rounds) == (2, 77)
-    assert make(availability="markov", participation="f3ast").strategy.per_round is None
+    usual = make(availability="markov", participation="f3ast").strategy
+    assert (usual.per_round, usual.rates) == (None, "availability")
+    assert make(availability="markov", participation="f3ast:selection").strategy.rates == "selection"
 
 
 def test_ca_feds_numbers_follow_a_colon(make):
@@ -218,7 +222,7 @@ def test_ca_fed_leaves_out_whole_clusters_where_clients_come_and_go_in_clusters(
     assert make(availability="groups", participation="ca-fed").strategy.groups is None
 
 
-@pytest.mark.parametrize("participation", ["ca-fed", "ca-fed:10"])
+@pytest.mark.parametrize("participation", ["ca-fed", "ca-fed:10", "ca-fed-batch:10"])
 @pytest.mark.parametrize("model", ["linear", "linear:0"])
 def test_ca_fed_needs_the_clients_own_minima_for_a_linear_model(make, participation, model):
     made = make(availability="markov", participation=participation, model=model)
@@ -291,7 +295,7 @@ def test_an_unbiased_strategy_stays_unbiased_when_a_number_of_clients_is_drawn(m
         ({"availability": "always", "participation": "unbiased:x"}, "'x' where a number belongs"),
         ({"availability": "always", "participation": "ca-fed:-1"}, "bias_weight must not be negative"),
         ({"availability": "always", "participation": "ca-fed:1,runing"}, "did you mean 'running'"),
-        ({"availability": "always", "participation": "f3ast:3"}, "'f3ast:3' has wrong arguments"),
+        ({"availability": "always", "participation": "f3ast:3"}, "unknown rule for rates '3'"),
         ({"availability": "always", "sampling": "md"}, "give per_round"),
         ({"per_round": 0}, "per_round = 0 is not possible"),
         ({"beliefs": "guessed"}, "beliefs = 'guessed' is not possible"),

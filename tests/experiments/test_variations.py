@@ -4,7 +4,7 @@ import pytest
 
 from unalike import ConfigError
 from unalike.experiments.config import Experiment
-from unalike.experiments.variations import SHARED, folder_name, vary
+from unalike.experiments.variations import SHARED, folder_name, varied, vary
 
 
 def test_every_combination_is_there_once_in_the_order_given():
@@ -73,3 +73,14 @@ def test_methods_and_seeds_are_not_settings_to_vary():
     for words, says in (("algorithm=local", "--algorithms"), ("seed=1,2", "share seed")):
         with pytest.raises(ConfigError, match=says):
             vary({"fedavg": Experiment()}, [words])
+
+
+def test_words_that_are_no_names_are_arguments_of_the_name_before():
+    words = [
+        "timing=deadline:1.5,keep,async,fedfix-widening:0.2,2",
+        "participation=ca-fed:1,running,f3ast:selection",
+    ]
+    assert varied(words) == {
+        "timing": ["deadline:1.5,keep", "async", "fedfix-widening:0.2,2"],
+        "participation": ["ca-fed:1,running", "f3ast:selection"],
+    }

@@ -24,6 +24,7 @@ from unalike.timing import (
     OverSelection,
     Synchronous,
     WaitForAll,
+    WideningFedFix,
     plan_schedule,
 )
 from unalike.timing.clock.hardware import spread_times
@@ -126,6 +127,21 @@ def test_a_run_that_crashed_goes_on_as_if_nothing_had_happened(whole, name, tmp_
     resumed = trained(POLICIES[name](), resume=True, **options)
     assert_same_run(whole[name], resumed)
     assert set(resumed.history.kept) == set(whole[name].history.kept)
+
+
+@pytest.mark.exact
+def test_a_window_that_is_widened_goes_on_where_it_was(tmp_path):
+    def crash(report, _):
+        if report.round == 8:
+            raise ZeroDivisionError
+
+    widened = {"timing": WideningFedFix(0.5, 1.2, hardware=FOUR), "rounds": 12}
+    options = {"checkpoint_every": 5, "out": tmp_path / "run"}
+    with pytest.raises(ZeroDivisionError):
+        trained(**widened, **options, observer=crash)
+    resumed = trained(**widened, **options, resume=True)
+    assert_same_run(trained(**widened), resumed)
+    np.testing.assert_allclose(np.diff(resumed.metrics()["clock"][1:])[[0, 1, 3, 9]], [0.5, 0.6, 0.8, 1])
 
 
 @pytest.mark.exact

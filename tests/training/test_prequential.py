@@ -8,7 +8,7 @@ from unalike import FedAvg, LocalWork, MemoryStream, Optimizer
 from unalike.algorithms import Ditto, KNNPer
 from unalike.data.streams import Selection
 from unalike.models import linear, mlp
-from unalike.training.prequential import NOT_PREDICTED, chosen_rows
+from unalike.training.prequential import NOT_PREDICTED
 
 WORK = {"work": LocalWork(steps=2, batch_size=8), "optimizer": Optimizer("sgd", 0.1)}
 
@@ -124,7 +124,7 @@ def test_chosen_rows_belong_to_whom_they_belonged(federation):
     stream.begin(federation, 1)
     some = np.array([1, 3])
     found = stream.arriving(2, some)
-    part = chosen_rows(federation.train, found, some)
+    part = found.only(federation.train, some)
     assert isinstance(found, Selection)
     assert part.sizes[[0, 2, 4]].tolist() == [0, 0, 0]
     for place, client in enumerate(some):

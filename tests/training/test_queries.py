@@ -4,8 +4,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike import Cohort, ConfigError, FedAvg, LocalWork, Participation, Scaffold, Task, load, models, train
+from unalike import (
+    Cohort,
+    ConfigError,
+    FedAvg,
+    LocalWork,
+    MemoryStream,
+    Participation,
+    Scaffold,
+    Task,
+    load,
+    models,
+    train,
+)
 from unalike.core.pytrees import nbytes
+from unalike.engine.local.engine import LocalEngine
 from unalike.participation import CAFed, Full, Intermittent, Markov, Optimal, PowerOfChoice, Trace, Unbiased
 from unalike.runs import flatten
 
@@ -68,6 +81,43 @@ def test_clients_tell_their_mean_training_loss_with_the_model_of_the_round(feder
         assert np.allclose(four, everyone[[8, 2, 5, 0]], rtol=1e-6), "answers in the order of the question"
 
 
+def test_the_loss_of_a_batch_is_that_of_the_rows_with_which_a_client_begins(federation, task):
+    """A method whose only step reports its loss has it before the step, on those very rows."""
+    nosy = Nosy(("batch_loss", range(CLIENTS)), ("batch_loss", [7, 1]), ("loss", range(CLIENTS)))
+    nosy.told = []
+    nosy.observe = lambda round, cohort, reports: nosy.told.append(reports["train_loss"])
+    one_step = FedAvg(work=LocalWork(steps=1, batch_size=8))
+    run = train(federation, task, one_step, rounds=3, participation=nosy)
+    for (everyone, two, _), told in zip(nosy.heard, nosy.told, strict=True):
+        assert np.allclose(everyone[[1, 4, 7]], told, rtol=1e-5)
+        assert np.allclose(two, everyone[[7, 1]], rtol=1e-6)
+    assert not np.allclose(nosy.heard[-1][0], nosy.heard[-1][2], rtol=1e-2), "a batch is not all rows"
+    assert run.record.groups("asked_loss")[1].tolist() == list(range(CLIENTS))
+    assert run.metrics()["bytes_up"][1] == 3 * 4 * 650 + 4 * CLIENTS, "a client that told its loss told it"
+
+
+def test_a_batch_of_all_rows_has_the_loss_of_all_rows(federation, task):
+    nosy = Nosy(("batch_loss", range(CLIENTS)), ("loss", range(CLIENTS)))
+    train(federation, task, FedAvg(work=LocalWork(steps=1, batch_size=0)), rounds=2, participation=nosy)
+    for batch, whole in nosy.heard:
+        assert np.allclose(batch, whole, rtol=1e-5)
+
+
+def test_batches_are_of_the_rows_that_a_client_holds(federation, task):
+    """Of a stream that has brought four rows so far, a batch of eight has these four."""
+    nosy = Nosy(("batch_loss", range(CLIENTS)))
+    stream = MemoryStream("constant:2", None, "importance")
+    run = train(federation, task, PLAIN, rounds=2, participation=nosy, stream=stream, keep_history=True)
+    params, stream = run.history.state(1)["params"], MemoryStream("constant:2", None, "importance")
+    stream.begin(federation, 0, 2)
+    held = stream.select(1, np.arange(CLIENTS))
+    x, y = held.read(federation.train)
+    assert set(np.diff(held.offsets)) == {4}
+    for k, told in enumerate(nosy.heard[1][0]):
+        mine = slice(held.offsets[k], held.offsets[k + 1])
+        assert told == pytest.approx(float(task.losses(params, x[mine], y[mine]).mean()), rel=1e-5)
+
+
 def test_clients_tell_how_far_they_would_move_the_model_in_this_very_round(federation, task):
     nosy = Nosy(("update_norm", range(CLIENTS)), ("update_norm", [7, 1]))
     train(federation, task, PLAIN, rounds=3, participation=nosy)
@@ -78,7 +128,8 @@ def test_clients_tell_how_far_they_would_move_the_model_in_this_very_round(feder
 
 
 def test_the_debug_engine_hears_the_same_answers(federation, task):
-    local, debug = (Nosy(("loss", [0]), ("update_norm", [0]), cohort=(0,)) for _ in range(2))
+    asked = [(question, [0]) for question in ("loss", "batch_loss", "update_norm")]
+    local, debug = (Nosy(*asked, cohort=(0,)) for _ in range(2))
     for nosy, engine in ((local, "local"), (debug, "debug")):
         train(federation, task, PLAIN, rounds=1, participation=nosy, engine=engine, evaluate_clients=1)
     for one, other in zip(local.heard, debug.heard, strict=True):
@@ -103,7 +154,7 @@ def test_to_ask_nobody_is_free(federation, task, model_bytes):
 
 
 @pytest.mark.exact
-@pytest.mark.parametrize("question", ["loss", "update_norm"])
+@pytest.mark.parametrize("question", ["loss", "batch_loss", "update_norm"])
 def test_asking_does_not_change_the_model_that_comes_out(federation, task, question):
     asking, silent = Nosy((question, range(CLIENTS))), Nosy()
     one, other = (
@@ -126,6 +177,17 @@ def test_asking_for_losses_leaves_memories_alone(federation, task):
 def test_asking_for_updates_is_refused_where_clients_remember(federation, task):
     with pytest.raises(ConfigError, match=r"Scaffold's clients remember.*such as md or clustered-size\.$"):
         train(federation, task, Scaffold(work=WORK), rounds=2, participation=Optimal(per_round=2))
+
+
+def test_an_engine_that_cannot_tell_the_loss_of_a_batch_says_so_first(
+    federation, task, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(LocalEngine, "judges_rows", False)
+    with pytest.raises(ConfigError, match="ask for that of all rows, as ca-fed does"):
+        train(
+            federation, task, PLAIN, rounds=1, participation=Nosy(("batch_loss", [0])), out=tmp_path / "run"
+        )
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_refused_leaves_no_folder(federation, task, tmp_path):

@@ -1,9 +1,12 @@
 """How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
 
+from .availability import AvailabilityAdvice, Population, StrategyBound, advise_availability
+from .client_losses import Look
 from .constants import GradientConstants, MethodReport, report_methods
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
 from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
-from .measure_constants import Look, measure_gradient_constants
+from .measure_availability import LossFacts, measure_losses
+from .measure_constants import measure_gradient_constants
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
@@ -11,6 +14,7 @@ from .timing_race import Goal
 
 __all__ = [
     "Advice",
+    "AvailabilityAdvice",
     "FreeRiderAdvice",
     "FreeRiderReport",
     "Goal",
@@ -18,18 +22,23 @@ __all__ = [
     "HeterogeneityAdvice",
     "LocalDescent",
     "Look",
+    "LossFacts",
     "MeasureReport",
     "MethodReport",
     "PolicyReport",
+    "Population",
     "SchemeReport",
+    "StrategyBound",
     "StrategyReport",
     "StreamAdvice",
     "TimingAdvice",
+    "advise_availability",
     "advise_free_riders",
     "advise_heterogeneity",
     "advise_sampling",
     "advise_streams",
     "advise_timing",
     "measure_gradient_constants",
+    "measure_losses",
     "report_methods",
 ]

@@ -19,6 +19,7 @@ from ..theory.perturbed_gradient.conditions import longest_nonconvex_step, longe
 from ..theory.perturbed_gradient.problem import Method, Perturbed, Problem, Proximal
 from ..theory.perturbed_gradient.stability import stability_warning
 from ..theory.sampling import bound as sampling
+from ..theory.sampling.dissimilarity import Dissimilarity
 from .timing_race import Goal
 
 MOST_CONDITIONING = 1e6
@@ -43,7 +44,7 @@ class GradientConstants:
     heterogeneity: float
     """Gamma."""
     dissimilarity: float
-    """kappa^2, the largest of any visited model."""
+    """kappa^2 that goes with b^2 = 1: the largest spread of clients' gradients that was seen."""
     initial_gap: float
     """The first loss minus the least one."""
     squared_weights: float
@@ -54,6 +55,10 @@ class GradientConstants:
     """D0: the squared distance of the first model from the optimum of all."""
     residual: float
     """Sigma: the clients' mean squared mini-batch gradient at the optimum of all."""
+    dissimilarity_at_optimum: float | None = None
+    """The least kappa^2, that of the optimum; None where it was not measured."""
+    dissimilarity_growth: float = 1.0
+    """b^2 that goes with it, the least that fits what was seen."""
 
     def problem(self) -> Problem:
         """For the theorems on FedProx and perturbed gradients."""
@@ -64,17 +69,32 @@ class GradientConstants:
     def sampling_bound(
         self, statistics: WeightStatistics, learning_rate: float, local_steps: int, rounds: int
     ) -> sampling.Bound:
-        """The bound on the mean squared gradient where clients are drawn with these statistics."""
-        problem = sampling.Problem(
-            learning_rate=learning_rate,
-            local_steps=local_steps,
-            rounds=rounds,
-            smoothness=self.smoothness,
-            gradient_variance=self.gradient_variance,
-            dissimilarity=self.dissimilarity,
-            initial_gap=self.initial_gap,
-        )
-        return sampling.convergence_bound(statistics, problem)
+        """The bound on the mean squared gradient where clients are drawn with these statistics: of the pairs
+        of b^2 and kappa^2 that fit, the one with the smaller bound."""
+        bounds = [
+            sampling.convergence_bound(
+                statistics,
+                sampling.Problem(
+                    learning_rate=learning_rate,
+                    local_steps=local_steps,
+                    rounds=rounds,
+                    smoothness=self.smoothness,
+                    gradient_variance=self.gradient_variance,
+                    dissimilarity=pair.floor,
+                    dissimilarity_growth=pair.growth,
+                    initial_gap=self.initial_gap,
+                ),
+            )
+            for pair in self.dissimilarities()
+        ]
+        return min(bounds, key=lambda bound: (not bound.conditions, bound.total))
+
+    def dissimilarities(self) -> list[Dissimilarity]:
+        """The pairs of b^2 and kappa^2 that fit what was seen."""
+        pairs = [Dissimilarity(1.0, self.dissimilarity)]
+        if self.dissimilarity_at_optimum is not None and math.isfinite(self.dissimilarity_growth):
+            pairs.append(Dissimilarity(self.dissimilarity_growth, self.dissimilarity_at_optimum))
+        return pairs
 
     def timing_goal(self, target: float = 0.01) -> Goal:
         """The race of timings on losses that are as curved and clients that are as unlike."""

@@ -15,6 +15,7 @@ from rich.markup import escape
 from .. import __version__
 from ..core.plugins import load_inherited, take_plugins
 from ..errors import UnalikeError
+from .commands import advise_availability as _advise_availability  # noqa: F401 - adds itself to `advise`
 from .commands import advise_constants as _advise_constants  # noqa: F401 - adds itself to `advise`
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
 from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F401 - adds itself to `advise`

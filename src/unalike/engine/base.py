@@ -173,6 +173,11 @@ class Engine(ABC):
                 f"{type(aggregator).__name__} is what a server makes of uploads, but here is none: every "
                 "client mixes for itself."
             )
+        if "batch_loss" in who.asks and not self.judges_rows:
+            raise ConfigError(
+                "this engine cannot ask these clients for the loss of a batch; ask for that of all rows, as "
+                "ca-fed does."
+            )
         aggregator.check(algorithm, who, message, reply)
         aggregator.check_cohort(who.cohort_size(len(self.setting.federation)))
 
@@ -187,6 +192,11 @@ class Engine(ABC):
     ) -> dict[str, Float64s]:
         """Mean loss and metrics of each client on its `split` rows, and `samples`, their number; NaN where
         there are none. `messages` are those of all clients."""
+
+    @property
+    def judges_rows(self) -> bool:
+        """Whether :meth:`evaluate_rows` has an answer."""
+        return False
 
     def evaluate_rows(
         self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds

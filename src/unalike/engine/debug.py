@@ -95,6 +95,10 @@ class DebugEngine(Engine):
         chosen = np.arange(len(federation)) if clients is None else clients
         return self.evaluate_rows(messages, memories, self.setting.split(split, round), round, chosen)
 
+    @property
+    def judges_rows(self) -> bool:
+        return True
+
     def evaluate_rows(
         self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
     ) -> dict[str, Float64s]:

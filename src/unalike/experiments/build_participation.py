@@ -27,6 +27,8 @@ from .config import DEFAULT_ROUNDS, Experiment
 
 MOST_FITTED = 20_000
 """Clients whose least losses are found before training."""
+BY_LOSSES = ("ca-fed", "ca-fed-batch")
+"""Strategies that compare clients' losses with their least ones."""
 
 
 def make_participation(experiment: Experiment, federation: Federation) -> Participation:
@@ -77,7 +79,7 @@ def _fits_local_minima(experiment: Experiment) -> bool:
     """Whether words ask for each client's least loss: CA-Fed, unless they say what it is taken to be, for a
     model whose losses are convex."""
     strategy = experiment.spec("participation")
-    named = strategy is not None and strategy.name == "ca-fed" and len(strategy.arguments) < 2
+    named = strategy is not None and strategy.name in BY_LOSSES and len(strategy.arguments) < 2
     return named and experiment.spec("model").name == "linear"
 
 
@@ -86,9 +88,9 @@ def _strategy(experiment: Experiment, clients: int, clusters: ClientIds | None) 
     fitted = _fits_local_minima(experiment)
     if fitted and clients > MOST_FITTED:
         raise ConfigError(
-            f"ca-fed would first fit the model to each of {clients:,} clients, which takes too "
+            f"{spec.name} would first fit the model to each of {clients:,} clients, which takes too "
             f"long above {MOST_FITTED:,}; say what their least losses are taken to be, such as "
-            f"{spec.text if ':' in spec.text else 'ca-fed:1'},running."
+            f"{spec.text if ':' in spec.text else f'{spec.name}:1'},running."
         )
     return strategy_registry.make(
         spec,

@@ -273,7 +273,9 @@ class Experiment(BaseModel):
         "synchronous", description="When results arrive, such as fedfix:0.5 (`unalike list timings`)."
     )
     hardware: str | None = Field(
-        None, description="How long clients take for a job, such as spread:80 (`unalike list hardware`)."
+        None,
+        description="How long clients take for a job, such as spread:80, or spread:80,shuffled for times "
+        "that are dealt by lot (`unalike list hardware`).",
     )
     bandwidth: str | None = Field(
         None, description="Megabits per second down and up, and latency in seconds, such as 100,20,0.05."

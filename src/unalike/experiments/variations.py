@@ -3,8 +3,9 @@
     --vary sampling=md,uniform --vary timing=synchronous,fedfix:0.5
 
 is every sampling with every timing, for every method that is compared. A number after a comma is an argument
-of the name before it (model=mlp:200,200,linear are two models); values that are made of words with commas in
-them (an aggregator such as nnm:2,median) are given one at a time.
+of the name before it (model=mlp:200,200,linear are two models), and so is a word that is no name
+(hardware=spread:80,spread:80,shuffled are two); values that are made of names with commas in them (an
+aggregator such as nnm:2,median) are given one at a time.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from ..core.catalogue import separate
+from ..core.catalogue import SETTINGS, explain, separate
 from ..core.method_options import method_options
-from ..core.spec import number_or_word
+from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
 from .config import Experiment, make_experiment
 
@@ -85,8 +86,22 @@ def varied(
         if name in fixed:
             raise ConfigError(f"all runs of a comparison share {name}; it cannot be varied.")
         values = found.setdefault(name, [])
-        several = [value.strip()] if name in WITH_WORDS else separate(value)
+        several = [value.strip()] if name in WITH_WORDS else _several(name, value)
         values += [one for one in dict.fromkeys(several) if one not in values]
+    return found
+
+
+def _several(setting: str, value: str) -> list[str]:
+    """The values of a list; after a colon, a word that is no name of its kind is an argument, too.
+
+    >>> _several("hardware", "equal,spread:80,spread:80,shuffled,none")
+    ['equal', 'spread:80', 'spread:80,shuffled', 'none']
+    """
+    names = {*explain(SETTINGS[setting]), NOTHING} if setting in SETTINGS else None
+    found: list[str] = []
+    for word in separate(value):
+        argument = names and found and ":" in found[-1] and Spec.parse(word).name not in names
+        found[-1:] = [f"{found[-1]},{word}"] if argument else [*found[-1:], word]
     return found
 
 

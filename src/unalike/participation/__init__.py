@@ -18,7 +18,7 @@ from .samplers.uniform import Full, OriginalFedAvg, Renormalized, Uniform, Unifo
 from .strategies.adafed import AdaFed
 from .strategies.available_only import AvailableOnly
 from .strategies.base import AvailabilityContext, Strategy, strategy_registry
-from .strategies.ca_fed import CAFed
+from .strategies.ca_fed import CAFed, CAFedOnBatches
 from .strategies.f3ast import F3ast
 from .strategies.unbiased import MoreAvailable, Unbiased
 
@@ -31,6 +31,7 @@ __all__ = [
     "Beliefs",
     "Binomial",
     "CAFed",
+    "CAFedOnBatches",
     "ClusteredByData",
     "ClusteredBySimilarity",
     "ClusteredBySize",

@@ -22,8 +22,9 @@ from ..errors import ConfigError
 from ..typing import Array, ClientIds, Float64s
 
 Ask = Callable[[str, ClientIds], Float64s]
-"""`ask("loss", clients)`: the loss of the current model at these clients; `ask("update_norm", clients)`: how
-far each would move it. Clients go by their number in the federation."""
+"""`ask("loss", clients)`: the loss of the current model at these clients, over all their rows;
+`ask("batch_loss", clients)`: over the mini-batch with which they would begin; `ask("update_norm", clients)`:
+how far each would move it. Clients go by their number in the federation."""
 
 
 class Cohort(NamedTuple):
@@ -80,7 +81,7 @@ class Participation:
     """Chooses a cohort each round."""
 
     asks: tuple[str, ...] = ()
-    """What it asks clients before choosing: `loss` or `update_norm`."""
+    """What it asks clients before choosing: `loss`, `batch_loss` or `update_norm`."""
     watches: tuple[str, ...] = ()
     """What it wants to see of every upload beside the reports: `update` (the change, as one vector)."""
 

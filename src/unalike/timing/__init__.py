@@ -12,6 +12,7 @@ from .policies.fedbuff import FedBuff
 from .policies.fedfix import FedFix
 from .policies.over_selection import OverSelection
 from .policies.wait_for_all import WaitForAll
+from .policies.widening_fedfix import WideningFedFix
 from .staleness import ResultWeights, discount_registry
 from .synchronous import Synchronous
 from .timeline import Timeline, plan_schedule
@@ -38,6 +39,7 @@ __all__ = [
     "Timing",
     "TraceTimes",
     "WaitForAll",
+    "WideningFedFix",
     "discount_registry",
     "hardware_registry",
     "plan_schedule",

@@ -15,11 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..algorithms import Messages
-from ..data.federation import Split
-from ..data.streams import Selection
 from ..engine import Engine, Memories
 from ..typing import ClientIds
 from .round_report import named_columns
@@ -39,14 +35,6 @@ def prequential_columns(
     personal = setting.algorithm.personalized or messages.per_client
     if coming is None or not len(coming.rows) or (personal and round == 0):
         return {}, {}
-    part = chosen_rows(setting.federation.train, coming, clients)
+    part = coming.only(setting.federation.train, clients)
     values = engine.evaluate_rows(messages, memories, part, max(round - 1, 0), clients)
     return None if values is None else named_columns(PREFIX, values, setting.task)
-
-
-def chosen_rows(split: Split, chosen: Selection, clients: ClientIds) -> Split:
-    """Only these rows of these clients, whose numbers ascend; the others have none."""
-    sizes = np.zeros(len(split.offsets) - 1, np.int64)
-    sizes[clients] = np.diff(chosen.offsets)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Split(*chosen.read(split), offsets)

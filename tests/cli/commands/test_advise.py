@@ -211,3 +211,29 @@ def test_timings_race_on_losses_like_those_of_the_data(ask_timing):
 def test_what_is_typed_stands_over_what_is_measured(ask_timing):
     words = ("--data", "digits", *MEASURED, "--hardware", "equal", "--conditioning", "7")
     assert "conditioning 7, unlike" in ask_timing(*words)
+
+
+def test_strategies_are_bounded_where_clients_come_and_go(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ("availability", "--clients", 3, "--samples", 90, "--visits", 0, "--rounds", 20)
+    told = json.loads(type_in(*few, "--json"))
+    assert [one["strategy"] for one in told["strategies"]] == [
+        *("unbiased", "more-available", "adafed", "ca-fed:1"),
+    ]
+    assert told["strategies"][0]["bias"] == 0
+    shown = type_in(*few)
+    assert "groups: bounds after 20 rounds" in shown
+    assert "By the bound:" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--availability", "groops"), "did you mean 'groups'"),
+        (("--model", "mlp:4"), "convex losses; measure a classification with --model linear"),
+    ],
+)
+def test_a_mistake_in_availability_is_one_sentence(tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=sentence):
+        type_in("availability", "--clients", 4, "--samples", 120, "--visits", 0, *words)

@@ -145,6 +145,27 @@ def test_f3ast_takes_the_clients_whose_rate_lags_most_as_a_naive_loop_does():
             assert set(np.flatnonzero(weights == 0).tolist()) == left
 
 
+def test_rates_of_selection_make_everyone_count_as_it_should_and_rates_of_availability_favour_the_rare():
+    """In the long run a client that is taken in a share r of all rounds and weighs alpha / r counts alpha."""
+    rng, rounds = np.random.default_rng(0), 6000
+    active, importance = np.repeat([0.9, 0.3], 5), np.full(10, 0.1)
+    trace, counts = rng.random((rounds, 10)) < active, {}
+    for rates in ("availability", "selection"):
+        strategy, total = F3ast(rates, per_round=4, rounds=200), np.zeros(10)
+        strategy.check(10, rounds)
+        for t, here in enumerate(trace):
+            weights = strategy.weights(situation(here, active, importance, t))
+            total += np.where(here, weights, 0.0) * (t >= rounds // 4)
+        counts[rates] = total / (rounds - rounds // 4)
+    assert np.abs(counts["selection"] / importance - 1).max() < 0.05
+    assert counts["availability"][5:].mean() > 1.5 * counts["availability"][:5].mean()
+
+
+def test_a_rule_for_rates_that_nobody_knows_is_explained():
+    with pytest.raises(ConfigError, match="rule for rates 'selecton'; did you mean 'selection'"):
+        made("f3ast:selecton")
+
+
 def test_f3ast_takes_45_percent_where_nothing_is_said_and_somebody_in_any_case():
     for clients, expected in ((1, 1), (2, 1), (10, 4), (100, 45)):
         strategy, here = F3ast(), np.ones(clients, bool)
@@ -283,7 +304,9 @@ def test_an_availability_that_nobody_can_exceed_is_refused(spec):
         made(spec)
 
 
-@pytest.mark.parametrize("spec", ["fedavg:1", "adafed:2", "f3ast:4", "unbiased:1,2", "unbiased:much"])
+@pytest.mark.parametrize(
+    "spec", ["fedavg:1", "adafed:2", "f3ast:selection,4", "unbiased:1,2", "unbiased:much"]
+)
 def test_arguments_that_a_strategy_does_not_have_are_refused_in_one_sentence(spec):
     with pytest.raises(ConfigError) as refusal:
         made(spec)

@@ -6,6 +6,7 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.participation.availability import lowest_correlation, transition_matrix
 from unalike.theory.availability.mixing_rate import (
+    independent_constant,
     independent_modulus,
     joint_chain,
     mixing_constant,
@@ -69,6 +70,13 @@ def test_the_mixing_bound_holds_from_the_first_round():
             for round in range(30):
                 assert np.abs(power - law).max() <= constant * rate**round * (1 + 1e-9)
                 power = power @ chain
+
+
+def test_the_constant_of_independent_chains_is_that_of_their_product():
+    for active, correlation in (([0.5], [0.9]), ([0.9, 0.3], [0.2, 0.7]), ([0.6, 0.1, 0.8], [0.3, 0.5, 0.9])):
+        chains = [transition_matrix(pi, again) for pi, again in zip(active, correlation, strict=True)]
+        assert independent_constant(active) == pytest.approx(mixing_constant(joint_chain(chains)))
+    assert independent_constant([1.0, 0.0]) == 1, "who is always or never there has one state"
 
 
 def test_a_client_forgets_exactly_at_the_rate_of_its_correlation():

@@ -8,7 +8,16 @@ import pytest
 from scipy.special import ndtr
 
 from unalike.errors import ConfigError
-from unalike.timing import ExponentialTimes, FixedTimes, Hardware, LogNormalTimes, hardware_registry
+from unalike.theory.asynchrony.objective import surrogate
+from unalike.timing import (
+    Asynchronous,
+    Clients,
+    ExponentialTimes,
+    FixedTimes,
+    Hardware,
+    LogNormalTimes,
+    hardware_registry,
+)
 from unalike.timing.clock.hardware import FINE, exact_time, spread_times
 
 JOBS = np.arange(20_000)
@@ -95,6 +104,51 @@ def test_ten_clients_five_times_apart_have_the_tick_of_a_forty_fifth():
 def test_a_spread_leaves_some_time_to_the_quickest(bad):
     with pytest.raises(ConfigError, match=f"at least 0 and below 100 .percent., but is {bad}"):
         spread_times(5, bad)
+
+
+@pytest.mark.parametrize("name", ["spread:80", "exponential:80", "lognormal:80,0.5"])
+def test_shuffled_times_are_the_same_times_for_other_clients_and_the_seed_deals_them(name):
+    plain, *shuffled = (
+        hardware_registry.make(name + order, clients=30, seed=seed)
+        for order, seed in (("", 1), (",shuffled", 1), (",shuffled", 1), (",shuffled", 2))
+    )
+    means = [hardware.mean.tolist() for hardware in shuffled]
+    assert all(sorted(dealt) == sorted(plain.mean.tolist()) for dealt in means)
+    assert means[0] == means[1] != means[2] != plain.mean.tolist()
+    assert hardware_registry.make(f"{name},ordered", clients=30, seed=7).mean.tolist() == plain.mean.tolist()
+
+
+def test_drawn_times_lie_evenly_between_the_slowest_and_the_quickest_on_a_common_tick():
+    drawn = spread_times(4000, 80, "uniform", seed=3)
+    assert min(drawn) >= Fraction(1, 5)
+    assert max(drawn) <= 1
+    places = np.sort([float((1 - time) / Fraction(4, 5)) for time in drawn])
+    assert np.abs(places - np.arange(1, 4001) / 4000).max() < 1.9 / np.sqrt(4000)  # Kolmogorov
+    assert FixedTimes(drawn).resolution <= 5 * 10**6
+    assert drawn[:10] == spread_times(10, 80, "uniform", seed=3) != spread_times(10, 80, "uniform", seed=4)
+
+
+def test_who_is_quick_does_not_change_how_unlike_weights_are_but_where_they_lead():
+    """Uncorrected asynchronous weights are (1/tau_i) / sum_j (1/tau_j): chi-square does not ask whose they
+    are, the objective that they minimise does."""
+    clients = Clients(np.full(12, 1 / 12), 5)
+    found = [
+        surrogate(Asynchronous(hardware=f"spread:80,{order}", weights="identical"), clients)
+        for order in ("ordered", "shuffled")
+    ]
+    assert found[0].chi_square() == pytest.approx(found[1].chi_square(), rel=1e-12)
+    losses = np.arange(12.0)  # the quick clients' losses are the largest, or they are not
+    biases = [given.losses(losses)[1] - given.losses(losses)[0] for given in found]
+    rates = 1 / np.linspace(1, 0.2, 12)
+    assert biases[0] == pytest.approx(rates @ losses / rates.sum() - losses.mean())
+    assert abs(biases[1]) < biases[0] / 2
+
+
+def test_an_order_that_nobody_knows_is_explained():
+    with pytest.raises(ConfigError, match="order of times 'shufled'; did you mean 'shuffled'"):
+        hardware_registry.make("spread:80,shufled", clients=2)
+    with pytest.raises(ConfigError, match="order of times '3'"):
+        hardware_registry.make("spread:80,3", clients=2)
 
 
 def test_hardware_is_made_by_name():

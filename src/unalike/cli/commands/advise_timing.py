@@ -31,7 +31,8 @@ _LEGEND = (
     "average and at most; window: steps after which all clients have counted as they should; longest: the "
     "part of the way to its own optimum that a client may go in a job before training diverges; time: until "
     "the target is reached on quadratic losses; bias: how far weights that are not corrected are from the "
-    "importances (chi-square)."
+    "importances (chi-square). Windows that change in training (fedfix-widening) are not compared: no bound "
+    "is known for them."
 )
 
 _BOUND_LEGEND = (

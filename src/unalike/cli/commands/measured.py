@@ -21,7 +21,8 @@ def measure_constants(
     experiment: Experiment, federation: Federation, learning_rate: float = 0.1, visits: int = 5
 ) -> GradientConstants:
     """The constants of an experiment's model on these clients."""
-    from ...advice.measure_constants import Look, measure_gradient_constants
+    from ...advice.client_losses import Look
+    from ...advice.measure_constants import measure_gradient_constants
     from ...experiments.build import make_task
 
     look = Look(rounds=visits, learning_rate=learning_rate)
@@ -37,7 +38,8 @@ def show_constants(found: GradientConstants, data: str) -> None:
         ("sigma^2", found.gradient_variance, "variance of mini-batch gradients"),
         ("G^2", found.squared_gradient, "largest squared mini-batch gradient"),
         ("Gamma", found.heterogeneity, "least loss of all minus clients' own (R for timings)"),
-        ("kappa^2", found.dissimilarity, "how far clients' gradients are apart"),
+        ("kappa^2", found.dissimilarity, "how far clients' gradients are apart, with b^2 = 1"),
+        *_at_optimum(found),
         ("Delta", found.initial_gap, "first loss minus the least one"),
         ("D0", found.initial_distance, "squared distance of the first model from the optimum"),
         ("Sigma", found.residual, "mean squared mini-batch gradient at the optimum"),
@@ -45,3 +47,13 @@ def show_constants(found: GradientConstants, data: str) -> None:
     ]
     table = [{"constant": name, "value": f"{value:.4g}", "what it is": words} for name, value, words in rows]
     show_rows(table, f"{data}: measured on {found.clients:,} clients")
+
+
+def _at_optimum(found: GradientConstants) -> list[tuple[str, float, str]]:
+    """The other pair of kappa^2 and b^2 that fits what was seen."""
+    if found.dissimilarity_at_optimum is None:
+        return []
+    return [
+        ("or kappa^2", found.dissimilarity_at_optimum, "how far they are apart at the optimum"),
+        ("with b^2", found.dissimilarity_growth, "how that grows with the common gradient, as far as seen"),
+    ]

@@ -44,6 +44,12 @@ class Selection(NamedTuple):
             split.x[rows], split.y[rows], self.drifted if index is None else self.drifted[index]
         )
 
+    def only(self, split: Split, clients: ClientIds) -> Split:
+        """Only these rows of these clients, whose numbers ascend; the others have none."""
+        sizes = np.zeros(len(split.offsets) - 1, np.int64)
+        sizes[clients] = np.diff(self.offsets)
+        return Split(*self.read(split), np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
+
 
 class Stream:
     """Data that change with time: which training rows each client holds in a round, and their weights."""

@@ -185,6 +185,10 @@ class LocalEngine(Engine):
         judged = self._judged(split, setting.split(split, round), chosen)
         return evaluate_shared(setting, self.mesh, messages.tree, judged)
 
+    @property
+    def judges_rows(self) -> bool:
+        return True
+
     def evaluate_rows(
         self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
     ) -> dict[str, Float64s]:

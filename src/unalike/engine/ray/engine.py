@@ -86,6 +86,10 @@ class RayEngine(Distributed):
                 means.setdefault(name, np.full((len(chosen), *values.shape[1:]), np.nan))[slots[k]] = values
         return means
 
+    @property
+    def judges_rows(self) -> bool:
+        return not (self.setting.algorithm.personalized or self.setting.algorithm.decentralized)
+
     def evaluate_rows(
         self, messages: Messages, memories: Memories, part: Split, round: int, clients: ClientIds
     ) -> Means | None:

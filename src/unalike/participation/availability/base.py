@@ -40,6 +40,9 @@ class Availability:
     groups: ClientIds | None = None
     """The group of each client, where clients come in groups."""
     group_names: tuple[str, ...] = ()
+    chains: ClientIds | None = None
+    """The two-state chain of each client, where clients are such chains; those with the same one come and go
+    together."""
 
     def present(self, round: int, rng: np.random.Generator) -> Presence:
         """Whether each client is there; rounds are asked for in order, `rng` belongs to this one alone."""
@@ -69,6 +72,7 @@ class Always(Availability):
 
     def __init__(self, *, clients: int) -> None:
         self.active, self.correlation = np.ones(clients), np.zeros(clients)
+        self.chains = np.arange(clients)
 
     def present(self, round: int, rng: np.random.Generator) -> Presence:
         return np.ones(len(self.active), np.bool_)

@@ -42,7 +42,7 @@ class Markov(Availability):
         self.active, self.correlation = _per_client(*feasible(active, correlation), clients)
         self.group_names = group_names or _numbered(self.groups)
         shared = self.groups if together else None
-        self._first, self._chain = _chains(self.active, self.correlation, shared)
+        self._first, self.chains = _chains(self.active, self.correlation, shared)
         self._arrive = ((1 - self.correlation) * self.active)[self._first]
         self._stay = self.correlation[self._first] + self._arrive
         self._there: Presence | None = None
@@ -53,7 +53,7 @@ class Markov(Availability):
         else:
             chance = np.where(self._there, self._stay, self._arrive)
         self._there = rng.random(len(chance)) < chance
-        return self._there[self._chain]
+        return self._there[self.chains]
 
     def state(self) -> dict[str, Array]:
         return {} if self._there is None else {"there": self._there.copy()}

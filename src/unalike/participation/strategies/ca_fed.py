@@ -99,6 +99,7 @@ class CAFed(Strategy):
     loss_noise: float = field(default=0.0, kw_only=True)
     """Standard deviation of noise that clients add to the loss they tell."""
     asks = ("loss",)
+    """Which loss clients tell: over all their rows, which costs them a pass."""
 
     def __post_init__(self) -> None:
         if self.minimum not in MINIMA:
@@ -141,7 +142,7 @@ class CAFed(Strategy):
         there = np.flatnonzero(situation.here)
         if not len(there):
             return
-        told = situation.turn.ask("loss", there)
+        told = situation.turn.ask(self.asks[0], there)
         if self.loss_noise:
             told = told + self.loss_noise * situation.turn.generator("loss noise").normal(size=len(told))
         told = np.where(np.isfinite(told), told, np.nanmax(np.append(told[np.isfinite(told)], 0.0)))
@@ -174,3 +175,11 @@ class CAFed(Strategy):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         self._losses, self._least = np.array(state["losses"]), np.array(state["least"])
+
+
+@strategy_registry.add("ca-fed-batch")
+@dataclass
+class CAFedOnBatches(CAFed):
+    """CA-Fed by the loss of one mini-batch, the one with which a client would begin: cheap, and noisy."""
+
+    asks = ("batch_loss",)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from ..study import Claim, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
+from .influence import influence_claims
 from .theory import theory_claims
 from .training import training_claims
 
 
 @study_registry.add("sampling")
 def sampling(quick: bool = False) -> list[Claim]:
-    """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-17)."""
-    return [*theory_claims(quick), *training_claims(quick)]
+    """Exact weight statistics of every sampling scheme, and what they do to learning (CS-1 to CS-19)."""
+    return [*theory_claims(quick), *training_claims(quick), *influence_claims(quick)]

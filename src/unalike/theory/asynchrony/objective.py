@@ -125,7 +125,7 @@ def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
     """Whether a client's results always weigh the same."""
     if not isinstance(timing, Policy) or timing.by_cohort:
         return False
-    return timing.weights != "online" and timing.staleness == "constant"
+    return timing.weights != "online" and timing.staleness == "constant" and not timing.changes
 
 
 def _counted(timing: Timing, clients: Clients) -> Surrogate:
@@ -270,12 +270,13 @@ class Begun:
 
     @property
     def changing(self) -> bool:
-        """Whether jobs get lost, or weights depend on what was seen before."""
+        """Whether jobs get lost, or weights depend on what was seen before or on how long one trains."""
         if not isinstance(self.timing, Policy):
             return not isinstance(self.timing, Synchronous)
         by_cohort, learns = self.timing.by_cohort, self.timing.weights == "online"
         learns = not isinstance(self.timing, WaitForAll) if by_cohort else learns
-        return learns or self.timing.dropout > 0 or self.timing.timeout is not None
+        lossy = self.timing.dropout > 0 or self.timing.timeout is not None
+        return learns or lossy or self.timing.changes
 
     @property
     def repeats(self) -> bool:

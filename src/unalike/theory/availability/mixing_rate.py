@@ -79,6 +79,21 @@ def mixing_constant(chain: ArrayLike) -> float:
     return float(np.sqrt(max(len(matrix) - 1, 1)) * size)
 
 
+def independent_constant(active: ArrayLike) -> float:
+    """The constant C of independent two-state chains together, by one pair of eigenvectors for each.
+
+    A chain that is there with probability pi has the right eigenvectors (1, 1) and (pi, pi - 1), whatever its
+    correlation. Norms of Kronecker products are products of norms, so any number of chains can be had.
+
+    >>> round(independent_constant([0.5]), 12)
+    2.0
+    """
+    pi = np.asarray(active, np.float64)
+    pi = pi[(pi > 0) & (pi < 1)]  # who is always or never there has one state
+    sizes = np.sqrt(8 * (pi**2 + (1 - pi) ** 2))
+    return float(np.sqrt(max(2.0 ** len(pi) - 1, 1)) * np.prod(sizes))
+
+
 def stationary_law(chain: ArrayLike) -> Float64s:
     """The probabilities that one step leaves as they are.
 

@@ -18,7 +18,7 @@ import scipy
 
 from ...core.random import bits
 from ...core.registry import Registry
-from ...errors import ConfigError
+from ...errors import ConfigError, unknown
 from ...typing import ClientIds, Float64s, Int64s
 
 Ticks = Int64s
@@ -26,6 +26,10 @@ FINE = 10**9
 """Ticks in a unit of time where times are random."""
 LONGEST = 10**8
 """Units of the longest time: the clock's ticks must fit into 64 bits."""
+ORDERS = ("ordered", "shuffled", "uniform")
+"""How times between the slowest and the quickest come to clients."""
+GRAINS = 10**6
+"""Steps between the slowest and the quickest time, where times are drawn: they must have a common tick."""
 ONE_BY_ONE, NEGLIGIBLE = 256, 1e-9
 """Terms of a tail that are added singly, and what is left out of it."""
 hardware_registry: Registry[Hardware] = Registry("hardware")
@@ -176,16 +180,34 @@ def exact_time(time: Any) -> Fraction:
     return value
 
 
-def spread_times(clients: int, spread: float = 80) -> list[Fraction]:
-    """Times from 1 (client 0) down to 1 - spread/100, evenly spaced: `F80` has a client five times faster.
+def spread_times(clients: int, spread: float = 80, order: str = "ordered", seed: int = 0) -> list[Fraction]:
+    """Times between 1 and 1 - spread/100: `F80` has a client five times faster.
+
+    They are evenly spaced and dealt from client 0, the slowest, downwards (`ordered`), or to clients by lot
+    (`shuffled`), or every client draws its own (`uniform`).
 
     >>> [str(time) for time in spread_times(3, 80)]
     ['1', '3/5', '1/5']
+    >>> sorted(spread_times(9, 80, "shuffled")) == sorted(spread_times(9, 80))
+    True
     """
     if not 0 <= spread < 100:
         raise ConfigError(f"the spread must be at least 0 and below 100 (percent), but is {spread}.")
+    if order not in ORDERS:
+        raise unknown("order of times", str(order), ORDERS)
     width = Fraction(str(spread)) / 100
-    return [1 - width * Fraction(i, max(clients - 1, 1)) for i in range(clients)]
+    return [1 - width * place for place in _places(clients, order, seed)]
+
+
+def _places(clients: int, order: str, seed: int) -> list[Fraction]:
+    """Where each client's time lies between the slowest (0) and the quickest (1)."""
+    if order == "uniform":
+        drawn = bits(seed, "time of a client", np.arange(clients)) % np.uint64(GRAINS + 1)
+        return [Fraction(int(place), GRAINS) for place in drawn]
+    even = [Fraction(i, max(clients - 1, 1)) for i in range(clients)]
+    if order == "ordered":
+        return even
+    return [even[i] for i in np.argsort(bits(seed, "order of times", np.arange(clients)))]
 
 
 @hardware_registry.add("equal")
@@ -195,18 +217,23 @@ def equal(time: float = 1.0, *, clients: int) -> FixedTimes:
 
 
 @hardware_registry.add("spread")
-def spread(percent: float = 80, *, clients: int, seed: int = 0) -> FixedTimes:
-    """Times evenly from 1 down to 1 - percent/100 in the order of clients; `spread:80` is five times."""
-    return FixedTimes(spread_times(clients, percent))
+def spread(percent: float = 80, order: str = "ordered", *, clients: int, seed: int = 0) -> FixedTimes:
+    """Times evenly from 1 down to 1 - percent/100 in the order of clients; `spread:80` is five times,
+    `spread:80,shuffled` deals them by lot, `spread:80,uniform` draws them."""
+    return FixedTimes(spread_times(clients, percent, order, seed))
 
 
 @hardware_registry.add("exponential")
-def exponential(percent: float = 80, *, clients: int, seed: int = 0) -> ExponentialTimes:
-    """Memoryless times whose means are spread like those of `spread`."""
-    return ExponentialTimes(spread_times(clients, percent), seed)
+def exponential(
+    percent: float = 80, order: str = "ordered", *, clients: int, seed: int = 0
+) -> ExponentialTimes:
+    """Memoryless times whose means are spread like those of `spread`; `exponential:80,shuffled`."""
+    return ExponentialTimes(spread_times(clients, percent, order, seed), seed)
 
 
 @hardware_registry.add("lognormal")
-def lognormal(percent: float = 80, sigma: float = 0.5, *, clients: int, seed: int = 0) -> LogNormalTimes:
-    """Times with a long tail whose means are spread like those of `spread`."""
-    return LogNormalTimes(spread_times(clients, percent), sigma, seed)
+def lognormal(
+    percent: float = 80, sigma: float = 0.5, order: str = "ordered", *, clients: int, seed: int = 0
+) -> LogNormalTimes:
+    """Times with a long tail whose means are spread like those of `spread`; `lognormal:80,0.5,shuffled`."""
+    return LogNormalTimes(spread_times(clients, percent, order, seed), sigma, seed)

@@ -57,6 +57,8 @@ class Policy(Timing):
     """Whether a step's clients are those of a drawn cohort, with its weights."""
     takes_all: ClassVar[bool] = False
     """Whether every result that is not lost is taken in some step, so that clients work without end."""
+    changes: ClassVar[bool] = False
+    """Whether the server waits in another way, with other weights, as training goes on."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:

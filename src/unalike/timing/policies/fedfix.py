@@ -36,8 +36,12 @@ class FedFix(Policy):
     def grid(self) -> list[Fraction]:
         return [exact_time(self.window)]
 
+    def width(self) -> int:
+        """The ticks of the window."""
+        return self.ticks(self.window)
+
     def wait(self) -> tuple[int, list[int]]:
-        tick = self.now + self.ticks(self.window)
+        tick = self.now + self.width()
         return tick, self.arrivals(until=tick)
 
     def uncorrected(self, importance: Float64s) -> Float64s:
@@ -50,7 +54,7 @@ class FedFix(Policy):
         if self.times.fixed:
             ticks = self._fixed_ticks()
             longest = ticks.max() if self.jobs.longest is None else self.jobs.longest
-            windows = -(-np.minimum(ticks, longest) // self.ticks(self.window))
+            windows = -(-np.minimum(ticks, longest) // self.width())
             return (1 - self.dropout) * (ticks <= longest) / windows
         limit = np.inf if self.timeout is None else float(self.timeout)
         lasting = self.times.mean_windows(float(self.window), limit)
@@ -60,7 +64,7 @@ class FedFix(Policy):
     def _undisturbed(self) -> Float64s | None:
         """1 / ceil(tau / window) for fixed times, and the chance to be ready in time for memoryless ones."""
         if self.times.fixed:
-            return 1 / -(-self._fixed_ticks() // self.ticks(self.window))
+            return 1 / -(-self._fixed_ticks() // self.width())
         if isinstance(self.times, ExponentialTimes):
             return self.times.chance_within(float(self.window))
         windows = self.times.mean_windows(float(self.window))
