@@ -3,11 +3,13 @@
 import re
 import runpy
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from unalike.core.catalogue import KINDS
 from unalike.experiments.build import check
 from unalike.experiments.config import read_experiment
 
@@ -18,6 +20,14 @@ BLOCKS = [
     for page in PAGES
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 ]
+
+
+@pytest.fixture(autouse=True)
+def forget_what_pages_register(monkeypatch):
+    """Methods of a page are not among those that other tests count."""
+    for kind in KINDS.values():
+        registry = getattr(import_module(f"unalike.{kind.module}"), kind.registry)
+        monkeypatch.setattr(registry, "_makers", dict(registry._makers))
 
 
 @pytest.mark.parametrize("block", BLOCKS)

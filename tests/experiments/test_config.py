@@ -1,11 +1,14 @@
 """Is an experiment checked before it starts, and does every way to write it down say the same?"""
 
 import tomllib
+from inspect import Parameter, signature
 
 import pytest
 import tomli_w
 
+import unalike
 from unalike import ConfigError
+from unalike.algorithms import algorithm_registry
 from unalike.core.catalogue import SETTINGS
 from unalike.experiments.build import check, make_algorithm, make_federation, make_task
 from unalike.experiments.config import Experiment, make_experiment, read_experiment
@@ -24,6 +27,19 @@ def test_the_defaults_make_sense():
     federation = make_federation(experiment)
     assert make_task(experiment, federation).model is not None
     assert make_algorithm(experiment).name == "fedavg"
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "ditto", "fedem", "fedadam", "scaffold"])
+def test_a_method_has_the_same_defaults_in_python_and_in_words(name):
+    assert make_algorithm(Experiment(algorithm=name)) == algorithm_registry.make(name)
+
+
+@pytest.mark.parametrize("function", [unalike.load, unalike.train])
+def test_functions_have_the_defaults_of_experiments(function):
+    fields = Experiment.model_fields
+    given = {name: p.default for name, p in signature(function).parameters.items() if name in fields}
+    differ = {name for name, value in given.items() if value not in (Parameter.empty, fields[name].default)}
+    assert differ <= {"timing", "until"}  # in Python an object, and a number
 
 
 def test_an_experiment_survives_a_file(tmp_path):

@@ -76,14 +76,11 @@ class LocalWork:
 
     Batches are consecutive pieces of shuffled passes; the last batch of a pass holds what is left, and a
     batch is never larger than the client. `batch_size=0` means all rows at once.
-
-    In Python a batch has 32 rows unless one says otherwise; in an experiment, and so on the command line, it
-    has 16. Both stay as they are because results depend on them.
     """
 
     epochs: int | None = None
     steps: int | None = None
-    batch_size: int = 32
+    batch_size: int = 16
     shuffle: bool = True
 
     def __post_init__(self) -> None:
