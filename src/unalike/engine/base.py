@@ -12,16 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..aggregation.base import Aggregator, WeightedSum
 from ..aggregation.server_step import Server
-from ..algorithms import Algorithm, ClientData, Messages, Reply
-from ..algorithms.base import check_reply
+from ..algorithms import Algorithm, Messages, Reply
 from ..core import pytrees
-from ..core.pytrees import shapes, size
+from ..core.pytrees import size
 from ..core.random import purpose_code
 from ..core.registry import Registry
 from ..data.federation import Federation, Split
@@ -232,46 +230,3 @@ engine_registry: Registry[Engine] = Registry("engine")
 def root_key(seed: int, purpose: str) -> jax.Array:
     """The key from which all of a purpose's keys are folded."""
     return jax.random.fold_in(jax.random.key(seed & 0xFFFFFFFF), purpose_code(purpose))
-
-
-def message_template(setting: Setting) -> Message:
-    """The shapes of what the server broadcasts."""
-    task, algorithm = setting.task, setting.algorithm
-    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
-    return jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
-
-
-def reply_template(setting: Setting, message: Message) -> Reply:
-    """The shapes of what one client hands back; the memory's must be those of its first memory."""
-    algorithm, task = setting.algorithm, setting.task
-    data = _client_shapes(setting.federation)
-    memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
-    reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
-    check_reply(algorithm, reply)
-    if shapes(reply.memory) != shapes(memory):
-        raise ConfigError(
-            f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's."
-        )
-    return reply
-
-
-def _client_shapes(federation: Federation) -> ClientData:
-    """The shapes of a client's data, for tracing."""
-    x, y = (
-        jax.ShapeDtypeStruct((1, *a.shape[1:]), a.dtype) for a in (federation.train.x, federation.train.y)
-    )
-    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
-    return ClientData(
-        x=x,  # type: ignore[arg-type]
-        y=y,  # type: ignore[arg-type]
-        weights=None,
-        own_weights=None,
-        start=number,
-        size=number,
-        steps=number,
-        positions=jax.ShapeDtypeStruct((1, 1), jnp.int32),  # type: ignore[arg-type]
-        round=number,
-        key=jax.eval_shape(lambda: jax.random.key(0)),
-        capacity=1,
-        client=number,
-    )

@@ -28,12 +28,13 @@ from ..errors import UnalikeError
 from ..models.metrics import stacked
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Message, PyTree, State, Upload
-from .base import Engine, Outcome, Setting, engine_registry, reply_template, root_key
+from .base import Engine, Outcome, Setting, engine_registry, root_key
 from .blocks import BlockLimits
 from .local.batches import plan_batches, rounded_up
 from .local.layout import assign_to_cores
 from .local.rows import Gathered
 from .memories import Memories
+from .reply_shapes import reply_template
 
 
 class ClientError(UnalikeError):

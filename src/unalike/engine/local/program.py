@@ -7,7 +7,7 @@ memory is a few models, not one per client. Uploads that are not finite are left
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from ...algorithms import ClientData, Reply
 from ...core import pytrees
 from ...typing import Memory, Message, PyTree, State
 from ..programs import cached_program
+from ..reply_shapes import reply_shapes
 from .devices import AXIS
 from .plan import Plan
 
@@ -105,7 +106,6 @@ class Visit:
     capacity: int
     watch: tuple[str, ...] = ()
     per_client: bool = False
-    _shapes: dict[str, tuple[Message, Memory, Reply]] = field(default_factory=dict, compare=False)
 
     def __call__(
         self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Any, memory: Memory
@@ -118,16 +118,13 @@ class Visit:
         reply = algorithm.client(task, message, memory, data, data.key)
         return message, memory, reply._replace(report=watched(self.watch, message, reply))
 
-    def shapes(
-        self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, memory: Memory
-    ) -> tuple[Message, Memory, Reply]:
-        """The shapes of what a visit returns. Tracing a client takes most of a start, so they are kept."""
-        given = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), (sent, rows, plan, memory)))
-        if given not in self._shapes:
-            self._shapes[given] = jax.eval_shape(
-                partial(self, sent, rows, plan, key), 0, pytrees.row(memory, 0)
-            )
-        return self._shapes[given]
+    def shapes(self, sent: Message, rows: Samples) -> tuple[Message, Reply]:
+        """The shapes of the message that a client gets and of what it hands back."""
+        algorithm, task, _ = self.server
+        message = jax.eval_shape(lambda m: pytrees.row(m, 0) if self.per_client else m, sent)
+        reply = reply_shapes(algorithm, task, message, rows.x, rows.y)
+        report = jax.eval_shape(partial(watched, self.watch), message, reply)
+        return message, reply._replace(report=report)
 
 
 def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Walk]:
@@ -138,7 +135,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
 
     def walk(sent: Message, rows: Samples, plan: Plan, memory: Memory, key: jax.Array) -> Walk:
         go = partial(visit, sent, rows, plan, key)
-        message, _, reply = visit.shapes(sent, rows, plan, key, memory)
+        message, reply = visit.shapes(sent, rows)
         start = message if visit.per_client and summed else None
         tally = empty_tally(reply.upload, start, algorithm.sums_by_importance)
         report = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
@@ -250,7 +247,7 @@ def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
 
         first = pytrees.row(plans, 0)
         message = algorithm.broadcast(task, state)
-        _, _, reply = visit.shapes(message, rows, first, key, {})
+        _, reply = visit.shapes(message, rows)
         shapes = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
         reports = zeros(zeros(shapes, first.slots), plans.numbers.shape[0])
 

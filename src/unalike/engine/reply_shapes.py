@@ -1,0 +1,80 @@
+"""What does a client hand back?  (The shapes of a reply, found without computing anything.)
+
+Memories are laid out and sums begun before the first client has worked, so a client is traced once for its
+shapes. Tracing takes most of a start: what was found for a method, a task and the shapes of its message is
+kept, for programs that are compiled later and for the next run of a comparison.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..algorithms import Algorithm, ClientData, Reply
+from ..algorithms.base import check_reply
+from ..core.pytrees import shapes
+from ..errors import ConfigError
+from ..models import Task
+from ..typing import Message
+from .base import Setting
+
+KEPT = 64
+"""Replies whose shapes are kept; they hold no numbers."""
+
+
+def message_template(setting: Setting) -> Message:
+    """The shapes of what the server broadcasts."""
+    task, algorithm = setting.task, setting.algorithm
+    state = jax.eval_shape(lambda: algorithm.init(task, jax.random.key(0)))
+    return jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
+
+
+def reply_template(setting: Setting, message: Message) -> Reply:
+    """The shapes of what one client hands back; the memory's must be those of its first memory."""
+    train = setting.federation.train
+    return reply_shapes(setting.algorithm, setting.task, message, train.x, train.y)
+
+
+def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Any, y: Any) -> Reply:
+    """The shapes of a reply to a message, by a client whose rows look like these, however many they are."""
+    leaves, tree = jax.tree.flatten(message)
+    sent = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves)
+    row, target = (jax.ShapeDtypeStruct((1, *rows.shape[1:]), rows.dtype) for rows in (x, y))
+    return _trace_client(algorithm, task, tree, sent, row, target)
+
+
+@lru_cache(maxsize=KEPT)
+def _trace_client(
+    algorithm: Algorithm, task: Task, tree: Any, sent: tuple[Any, ...], x: Any, y: Any
+) -> Reply:
+    message, data = jax.tree.unflatten(tree, sent), _client_shapes(x, y)
+    memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
+    reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
+    check_reply(algorithm, reply)
+    if shapes(reply.memory) != shapes(memory):
+        raise ConfigError(
+            f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's."
+        )
+    return reply
+
+
+def _client_shapes(x: Any, y: Any) -> ClientData:
+    """The shapes of a client's data, for tracing."""
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    return ClientData(
+        x=x,
+        y=y,
+        weights=None,
+        own_weights=None,
+        start=number,
+        size=number,
+        steps=number,
+        positions=jax.ShapeDtypeStruct((1, 1), jnp.int32),  # type: ignore[arg-type]
+        round=number,
+        key=jax.eval_shape(lambda: jax.random.key(0)),
+        capacity=1,
+        client=number,
+    )
