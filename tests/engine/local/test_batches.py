@@ -130,6 +130,18 @@ def test_more_epochs_only_add_passes():
         assert batches_of(long, index)[: len(few)] == few
 
 
+@pytest.mark.parametrize("steps", [1, 3, 40, 260])
+def test_fewer_steps_are_the_first_of_a_pass_though_not_all_of_it_is_sorted(steps):
+    """Whether few or all of a pass is needed, and where one client needs two passes."""
+    sizes, clients = np.array([2000, 5, 1500]), np.array([4, 0, 7])
+    few = plan(LocalWork(steps=steps, batch_size=8), sizes, clients, round=3, widest=2000).positions
+    all_of_it = plan(LocalWork(epochs=300, batch_size=8), sizes[1:2], clients[1:2], round=3).positions
+    np.testing.assert_array_equal(few[1, :steps, :5], all_of_it[0, :steps, :5])
+    for c in (0, 2):
+        whole = plan(LocalWork(epochs=2, batch_size=8), sizes[[c]], clients[[c]], round=3, widest=2000)
+        np.testing.assert_array_equal(few[c, :steps], whole.positions[0, :steps])
+
+
 def test_over_many_rounds_every_row_comes_first_equally_often():
     work, rounds, size = LocalWork(steps=1, batch_size=2), 2000, 7
     first = [plan(work, [size], [5], round=r, seed=1).positions[0, 0, 0] for r in range(rounds)]

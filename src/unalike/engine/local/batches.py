@@ -19,6 +19,8 @@ from ...typing import ClientIds, Int64s
 _SEGMENT_BITS = 24
 MOST_PLANNED = 1 << 26
 """Rows in the mini-batches of one round; planning takes about fifty bytes for each."""
+WORTH_SORTING = 0.5
+"""Where more than this share of a pass is needed, all of it is sorted."""
 Jobs = int | Int64s
 
 
@@ -46,7 +48,8 @@ def plan_batches(
     owner = np.repeat(np.arange(len(sizes)), passes)
     turn = _ranks(passes)
     job = jobs if isinstance(jobs, int) else jobs[owner]
-    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, job, seed)
+    needed = np.minimum(sizes[owner], (steps[owner] - turn * per_pass[owner]) * width)
+    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, job, seed, needed)
     owner, turn = owner[segment], turn[segment]
     step = turn * per_pass[owner] + rank // width
     kept = step < steps[owner]
@@ -118,17 +121,35 @@ def _shuffled(
     turn: Int64s,
     job: Jobs,
     seed: int,
+    needed: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """(rank, row, segment) of every entry of every pass: in a segment's order, place `rank` is taken by
-    `row`."""
+    """(rank, row, segment) of at least the first `needed` entries of every pass: in a segment's order, place
+    `rank` is taken by `row`."""
     segment = np.repeat(np.arange(len(sizes)), sizes)
     rank = _ranks(sizes)
     if not work.shuffle:
         return rank, rank, segment
     each = job if isinstance(job, int) else np.repeat(job, sizes)
     noise = bits(seed, "shuffle", each, np.repeat(bits(seed, "pass", clients, turn), sizes), rank)
+    if (front := _front(noise, segment, sizes, needed)) is not None:
+        rank, noise, segment = rank[front], noise[front], segment[front]
     # Segments stay in place, for their number fills the high bits; within one, the noise decides.
     ordered = np.argsort(
         (segment.astype(np.uint64) << np.uint64(64 - _SEGMENT_BITS)) | (noise >> np.uint64(_SEGMENT_BITS))
     )
-    return rank, rank[ordered], segment
+    return _ranks(np.bincount(segment, minlength=len(sizes))), rank[ordered], segment
+
+
+def _front(noise: NDArray[np.uint64], segment: Int64s, sizes: Int64s, needed: Int64s) -> Int64s | None:
+    """Entries among which the first `needed` of every segment are: those with little noise. None for all.
+
+    A few mini-batches of many rows need not sort all of them.
+    """
+    share = (needed + 6 * np.sqrt(needed) + 16) / np.maximum(sizes, 1)
+    if not len(share) or share.max() > WORTH_SORTING:
+        return None
+    near = noise < (share * 2.0**64).astype(np.uint64)[segment]
+    short = np.bincount(segment[near], minlength=len(sizes)) < needed
+    if short.any():
+        near |= short[segment]
+    return np.flatnonzero(near)
