@@ -1,8 +1,8 @@
 """How does a built-in model become a graph that any ONNX runtime computes?
 
-The graph takes rows as Unalike does, floats of (rows, *input shape), and gives the same outputs. Dense and
-convolutional models are written, layer by layer; images are turned to ONNX's (channels, height, width) once,
-at the start.
+The graph takes rows as Unalike does, floats of (rows, *input shape), or whole numbers where these are
+symbols, and gives the same outputs. Models are written layer by layer; images are turned to ONNX's (channels,
+height, width) once, at the start.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..errors import ConfigError
 from ..typing import Array, Params
 from .layers import Layer
 from .normalized import EPSILON
+from .onnx_recurrent import GATES, write_embedding, write_last_step, write_recurrent
 from .task import Task
 from .torch_names import to_torch_state_dict
 
@@ -35,6 +36,8 @@ class Graph:
     constants: dict[str, Array] = field(default_factory=dict)
     now: str = "x"
     """What the last node gave."""
+    by_time: bool = False
+    """Whether it gave something for every step of time."""
 
     def add(self, kind: str, *tensors: str, **settings: Any) -> None:
         """A node that reads what the last one gave, and these tensors."""
@@ -44,7 +47,7 @@ class Graph:
 
     def constant(self, name: str, value: Any, dtype: Any = np.float32) -> str:
         """A tensor of the graph, by its name."""
-        self.constants[name] = np.ascontiguousarray(value, dtype)
+        self.constants[name] = np.asarray(value, dtype, order="C")
         return name
 
     def weight(self, name: str) -> list[str]:
@@ -58,11 +61,12 @@ def write_onnx(task: Task, params: Params, input_shape: tuple[int, ...], path: P
     graph = Graph(onnx, to_torch_state_dict(task, params))
     for layer in task.model.layers:
         _write_layer(graph, layer)
-    float32 = onnx.TensorProto.FLOAT
+    float32, int64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+    read = int64 if task.model.layers[0].kind == "embedding" else float32
     body = onnx.helper.make_graph(
         graph.nodes,
         "unalike",
-        [onnx.helper.make_tensor_value_info("x", float32, ["rows", *input_shape])],
+        [onnx.helper.make_tensor_value_info("x", read, ["rows", *input_shape])],
         [onnx.helper.make_tensor_value_info(graph.now, float32, ["rows", None])],
         [onnx.numpy_helper.from_array(value, name) for name, value in graph.constants.items()],
     )
@@ -75,6 +79,8 @@ def write_onnx(task: Task, params: Params, input_shape: tuple[int, ...], path: P
 def _write_layer(graph: Graph, layer: Layer) -> None:
     bias = graph.weight(f"{layer.name}.bias" if layer.name else "bias")
     weight = graph.weight(f"{layer.name}.weight" if layer.name else "weight")
+    if graph.by_time and layer.kind not in GATES:
+        write_last_step(graph)
     if layer.kind == "image":
         graph.add("Reshape", graph.constant("image", (-1, *layer.shape), np.int64))
         graph.add("Transpose", perm=[0, 3, 1, 2])
@@ -94,10 +100,14 @@ def _write_layer(graph: Graph, layer: Layer) -> None:
         graph.add("LayerNormalization", *weight, *bias, axis=-1, epsilon=EPSILON)
     elif layer.kind == "group-norm":
         _write_group_norm(graph, layer, weight[0], bias[0])
+    elif layer.kind == "embedding":
+        write_embedding(graph, layer)
+    elif layer.kind in GATES:
+        write_recurrent(graph, layer)
     else:
         raise ConfigError(
-            f"a model with a layer of kind {layer.kind!r} cannot be exported to ONNX; dense and "
-            "convolutional models can, and safetensors holds every built-in model."
+            f"a model with a layer of kind {layer.kind!r} cannot be exported to ONNX; safetensors holds "
+            "every built-in model."
         )
 
 
