@@ -1,7 +1,7 @@
 """Which versions were tested? Writes the pip constraints file of this environment.
 
 Every package that Unalike, its tests and its build need, directly or through others, with the version that
-is installed now; trackers and exporters that tests only pretend to have are left to pip. Constraints choose
+is installed now; trackers that tests only pretend to have are left to pip. Constraints choose
 versions and never packages, so what only another platform or a newer Python needs is left to pip there. Used
 by `make constraints`.
 """

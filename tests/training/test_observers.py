@@ -64,6 +64,13 @@ def test_rounds_as_lines_of_json_go_on_with_the_run(tmp_path):
         train(make_trackers("jsonl"))
 
 
+def test_tensorboards_files_hold_the_metrics(tmp_path):
+    pytest.importorskip("tensorboardX")
+    train(make_trackers(f"tensorboard:{tmp_path}"))
+    (file,) = tmp_path.rglob("events.out.tfevents*")
+    assert b"test_loss" in file.read_bytes()
+
+
 class Library:
     """A tracker's library that writes down how it is called; all of its parts are itself."""
 
