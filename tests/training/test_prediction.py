@@ -9,7 +9,7 @@ import pytest
 import unalike
 from unalike.algorithms import algorithm_registry
 from unalike.engine import Setting, message_template
-from unalike.engine.base import _client_shapes
+from unalike.engine.reply_shapes import client_shapes
 from unalike.errors import ConfigError, DataError, RunError
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
@@ -127,7 +127,7 @@ def test_methods_say_whether_they_predict_from_rows(name):
         assert not algorithm.predicts_from_rows
         return
     setting = Setting(federation, task, algorithm, 0)
-    message, data = message_template(setting), _client_shapes(federation)
+    message, data = message_template(setting), client_shapes(federation.train.x, federation.train.y)
     if algorithm.decentralized:
         message = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), message)
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)

@@ -50,7 +50,7 @@ def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Any, y: 
 def _trace_client(
     algorithm: Algorithm, task: Task, tree: Any, sent: tuple[Any, ...], x: Any, y: Any
 ) -> Reply:
-    message, data = jax.tree.unflatten(tree, sent), _client_shapes(x, y)
+    message, data = jax.tree.unflatten(tree, sent), client_shapes(x, y)
     memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
     reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
     check_reply(algorithm, reply)
@@ -61,8 +61,9 @@ def _trace_client(
     return reply
 
 
-def _client_shapes(x: Any, y: Any) -> ClientData:
-    """The shapes of a client's data, for tracing."""
+def client_shapes(x: Any, y: Any) -> ClientData:
+    """The shapes of a client's data, whose rows look like these, for tracing."""
+    x, y = (jax.ShapeDtypeStruct((1, *rows.shape[1:]), rows.dtype) for rows in (x, y))
     number: Any = jax.ShapeDtypeStruct((), jnp.int32)
     return ClientData(
         x=x,
