@@ -50,7 +50,8 @@ def parquet_columns(path: Path, header: Sequence[str]) -> list[Array | list[str]
 def _values(column: Any) -> Array | list[str]:
     coded = _coded(column)
     if coded is None:
-        return _numbers(column)
+        values = np.asarray(column.to_numpy())
+        return values if values.dtype.kind in "iub" else _numbers(column)
     words, codes = coded
     return [words[code] for code in codes]
 
@@ -83,7 +84,7 @@ def _check_types(path: Path, schema: Any) -> None:
 
     allowed = (
         *(types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string),
-        *(types.is_timestamp, types.is_date),
+        *(types.is_timestamp, types.is_date, types.is_decimal),
     )
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
