@@ -96,10 +96,10 @@ def column_of(values: Iterable[Any]) -> Array:
         return days_of_moments(given)
     if given.dtype.kind == "m":
         return given / np.timedelta64(1, "D")
-    values = given.tolist()
-    if are_truths(values):
-        return np.array([np.nan if is_missing(value) else float(value) for value in values], np.float64)
-    words = [_word(value) for value in values]
+    rows = given.tolist()
+    if are_truths(rows):
+        return np.array([np.nan if is_missing(value) else float(value) for value in rows], np.float64)
+    words = [_word(value) for value in rows]
     try:
         return np.array([float(word) if word else np.nan for word in words], np.float64)
     except ValueError:
