@@ -38,10 +38,15 @@ def as_model(
         return from_nnx(thing, state)
     if library == "flax" and not isinstance(thing, type) and input_shape is not None:
         return from_flax(thing, input_shape, state=state)
-    if library == "equinox":
-        return from_equinox(thing)
+    if library == "equinox" or _is_parted(thing):
+        return from_equinox(thing, state)
     check_model(thing)
     return with_choice(thing, state)
+
+
+def _is_parted(thing: Any) -> bool:
+    """Whether it is a module of Equinox and its state."""
+    return isinstance(thing, tuple) and len(thing) == 2 and library_of(thing[0]) == "equinox"
 
 
 def with_choice(model: Model, state: str) -> Model:
