@@ -288,3 +288,11 @@ def test_tables_without_rows_and_with_a_column_twice_are_refused(frame):
         load(frame.iloc[:0], label="ill", client_column="site")
     with pytest.raises(DataError, match="column 'age' comes twice"):
         load(pandas.concat([frame, frame[["age"]]], axis=1), label="ill", client_column="site")
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    frame = pandas.DataFrame({"x": [1, 2, 3], "y": [0, 1, 0]}).iloc[1:]
+    frame.to_parquet(tmp_path / "a.parquet")  # as the groups of a frame are: with their row numbers
+    kept = frame.assign(__index_level_0__=[1, 2])
+    for made in (load(str(tmp_path), label="y"), Federation.from_tables({"a": Convertible(kept)}, label="y")):
+        assert made.columns == ("x",)

@@ -32,6 +32,19 @@ class Net(eqx.Module):
         return self.last(jax.nn.relu(h)), state
 
 
+class Counted(eqx.Module):
+    """Remembers something of every row."""
+
+    seen: eqx.nn.StateIndex
+    first: eqx.nn.Linear
+
+    def __init__(self, key):
+        self.seen, self.first = eqx.nn.StateIndex(jnp.zeros(())), eqx.nn.Linear(4, 3, key=key)
+
+    def __call__(self, x, state):
+        return self.first(x), state.set(self.seen, state.get(self.seen) + x[0])
+
+
 def loss(module, state):
     logits, after = jax.vmap(module, in_axes=(0, None), out_axes=(0, None), axis_name="rows")(X, state)
     return -jnp.take_along_axis(jax.nn.log_softmax(logits), Y[:, None], 1).mean(), after
@@ -96,6 +109,9 @@ def test_what_cannot_be_carried_is_refused_in_words():
     module, _ = eqx.nn.make_with_state(Net)(jax.random.key(0))
     with pytest.raises(ConfigError, match="parted from its state"):
         from_equinox(module, "average")
+    counted = from_equinox(Counted, "average")
+    with pytest.raises(ConfigError, match=r"for each row.*jax.lax.pmean\(value, 'batch'\)"):
+        counted.apply_training(counted.init(jax.random.key(0)), X, jnp.ones(6), None)
     both = [eqx.nn.BatchNorm(4, axis, mode="batch") for axis in ("rows", "batch")]
     model = from_equinox(eqx.nn.Sequential(both), "average")
     with pytest.raises(ConfigError, match=r"several axis names \(rows, batch\)"):

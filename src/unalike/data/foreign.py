@@ -67,6 +67,15 @@ def is_nested(value: Any) -> bool:
     return several or getattr(value, "ndim", 0) > 0
 
 
+def is_index(name: str) -> bool:
+    """Whether a column is the index of a pandas frame, under the name that Arrow gives it: no feature.
+
+    >>> is_index("__index_level_0__"), is_index("index")
+    (True, False)
+    """
+    return name.startswith("__index_level_")
+
+
 def are_truths(values: Sequence[Any]) -> bool:
     """Whether all that is known of a column is true or false.
 

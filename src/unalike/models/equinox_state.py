@@ -9,7 +9,8 @@ and lets it normalise by statistics that are put into its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -57,7 +58,8 @@ class StatefulModule:
             out_axes=(0, None),
             axis_name=self._axis,
         )
-        outputs, after = one(x, real)
+        with _explaining(self._axis):
+            outputs, after = one(x, real)
         return outputs, moved_state(weight, params.state, self._floats(after))
 
     @property
@@ -108,6 +110,20 @@ def fill(template: Any, arrays: Mapping[str, jax.Array]) -> Any:
     return jax.tree.unflatten(
         structure, [next(given) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf for leaf in leaves]
     )
+
+
+@contextmanager
+def _explaining(axis: Any) -> Iterator[None]:
+    """A state that differs from row to row is refused in words, not in those of `vmap`."""
+    try:
+        yield
+    except ValueError as error:
+        if "mapped output" not in str(error):
+            raise
+        raise ConfigError(
+            "a layer of the Equinox module remembers something else for each row; take the mean over all "
+            f"rows first, such as jax.lax.pmean(value, {axis!r})."
+        ) from None
 
 
 def _as_was(value: jax.Array, dtype: Any) -> jax.Array:

@@ -18,7 +18,7 @@ from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
 from ..files.table_columns import reading
-from ..foreign import can, is_missing
+from ..foreign import can, is_index, is_missing
 from ..splitting import PARTS
 from .sql import plain_column
 from .table import Table, Tables
@@ -182,7 +182,7 @@ def columns_of(value: Any) -> Mapping[str, Any]:
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"column {name!r} comes twice; give each column a name of its own.")
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns if not is_index(str(name))}
     return {**columns, **_class_names(value, columns)}
 
 
