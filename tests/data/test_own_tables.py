@@ -55,8 +55,39 @@ class Partitioned:
 class Convertible:
     """As Hugging Face's data sets are."""
 
-    def __init__(self, frame):
+    def __init__(self, frame, **features):
         self.to_pandas = lambda: frame
+        self.features = features
+
+
+class Classes:
+    """As Hugging Face's ClassLabel is."""
+
+    names = ("ill", "well")
+
+    def int2str(self, code):
+        return self.names[code]
+
+
+class Polars:
+    """As Polars' frames are: columns give arrays, and pandas need not be there."""
+
+    def __init__(self, **columns):
+        self.columns = list(columns)
+        self.held = columns
+
+    def __getitem__(self, name):
+        return pandas.Series(self.held[name])
+
+    def to_pandas(self):
+        raise ModuleNotFoundError("pandas")
+
+
+class Lazy:
+    """As Polars' lazy frames are."""
+
+    def __init__(self, frame):
+        self.collect = lambda: frame
 
 
 def test_one_table_files_frames_and_queries_are_the_same_clients(tmp_path, frame, folder):
@@ -154,3 +185,114 @@ def test_a_column_of_words_can_tell_groups_apart():
     assert made.groups == ("region north", "region south")
     with pytest.raises(DataError, match="client 'a' has 3 values of sex"):
         made.with_groups("column:sex")
+
+
+@pytest.mark.parametrize(
+    ("given", "features"),
+    [
+        (pandas.array([True, None, False] * 2, "boolean"), ("x", "x is missing")),
+        (pandas.array(["p", None, "q"] * 2, "string"), ("x=p", "x=q", "x is missing")),
+        (pandas.array([1, None, 3] * 2, "Int64"), ("x", "x is missing")),
+        (pandas.Categorical(["p", None, "q"] * 2), ("x=p", "x=q", "x is missing")),
+        (pandas.to_timedelta(["1 days", None, "2 days"] * 2), ("x", "x is missing")),
+        (pandas.to_datetime(["2024-01-01 12:00+01:00", None, "2024-02-01 12:00+01:00"] * 2), None),
+    ],
+    ids=lambda given: str(getattr(given, "dtype", "")),
+)
+def test_columns_of_real_frames(given, features):
+    table = pandas.DataFrame({"x": given, "y": [0, 1] * 3})
+    made = Federation.from_tables({"a": table}, label="y", test_fraction=0)
+    assert made.columns == (features or ("x", "x is missing"))
+    missing = made.train.x[:, -1]
+    assert missing.tolist() == [0, 1, 0] * 2
+    if made.columns == ("x", "x is missing"):  # equal steps, standardised
+        np.testing.assert_allclose(
+            made.train.x[:3, 0], [1, 0, -1] if given.dtype == "boolean" else [-1, 0, 1]
+        )
+
+
+def test_truths_with_and_without_gaps_are_one_kind_of_column_and_of_label():
+    whole = pandas.DataFrame({"x": [True, False], "y": [True, False]})
+    holes = pandas.DataFrame({"x": pandas.array([True, None], "boolean"), "y": whole["y"].astype(object)})
+    made = Federation.from_tables({"a": whole, "b": holes}, label="y", test_fraction=0)
+    assert (made.columns, made.classes, made.label_names) == (("x", "x is missing"), 2, None)
+    assert made.train.y.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "value", [[1, 2], {"a": 1}, np.ones(2), b"x"], ids=["list", "dict", "array", "bytes"]
+)
+def test_what_is_no_single_value_is_refused_by_the_name_of_its_column(value):
+    column = np.empty(2, object)
+    column[:] = [value, value]
+    rows = {"vector": column, "age": [1, 2], "y": [0, 1], "site": ["a", "b"]}
+    with pytest.raises(DataError, match="column 'vector' must have one number, word or date"):
+        load(rows, client_column="site")
+    with pytest.raises(DataError, match="client 'a' has lists or records as labels"):
+        load(rows, client_column="site", label="vector")
+    assert load(rows, client_column="site", drop="vector").columns == ("age",)
+
+
+def test_long_numbers_of_clients_stay_apart(tmp_path):
+    frame = pandas.DataFrame({"id": [1234567.0, 1234568.0], "x": [1, 2], "y": [0, 1]})
+    frame.astype({"id": int}).to_parquet(tmp_path / "all.parquet")
+    for given in (frame, str(tmp_path / "all.parquet")):
+        made = load(given, client_column="id", label="y", test_fraction=0)
+        assert (made.names, made.classes) == (("1234567", "1234568"), 2)
+
+
+def test_frames_of_other_libraries_need_no_pandas():
+    rows = {"site": ["a", "b"], "x": [1.0, None], "y": [0, 1]}
+    wanted = load(rows, client_column="site", test_fraction=0)
+    for given in (Polars(**rows), Lazy(Polars(**rows))):
+        same(load(given, client_column="site", test_fraction=0), wanted)
+    duckdb = pytest.importorskip("duckdb")
+    asked = duckdb.sql("SELECT * FROM (VALUES ('a', 1.0, 0), ('b', NULL, 1)) AS t(site, x, y)")
+    same(load(asked, client_column="site", test_fraction=0), wanted)
+    asked = "SELECT * FROM (VALUES ('a', true, 'u'), ('b', NULL, NULL)) AS t(site, x, y)"
+    with pytest.raises(DataError, match="client 'b' has an empty label"):
+        load(f"sql:{asked}", client_column="site", label="y")
+
+
+def test_numbers_of_classes_get_their_names():
+    frame = pandas.DataFrame({"site": ["a", "b"], "x": [1, 2], "y": [1, 0]})
+    made = load(Convertible(frame, y=Classes()), client_column="site", label="y", test_fraction=0)
+    assert (made.label_names, made.train.y.tolist()) == (("ill", "well"), [1, 0])
+    frame["y"] = [1, -1]
+    with pytest.raises(DataError, match="client 'b' has an empty label"):
+        load(Convertible(frame, y=Classes()), client_column="site", label="y")
+
+
+def test_partitions_have_the_names_that_rows_had_and_say_what_is_missing(frame):
+    dealt = Partitioned(frame)
+    dealt.partition_id_to_natural_id = {0: "a", 1: "b"}
+    assert load(dealt, label="ill").names == ("a", "b")
+    with pytest.raises(ConfigError, match="leave out client_column"):
+        load(dealt, label="ill", client_column="site")
+    dealt.num_partitions = 3
+    with pytest.raises(DataError, match="the Partitioned cannot load its partitions: list index"):
+        load(dealt, label="ill")
+    del Partitioned.num_partitions, dealt.num_partitions
+    with pytest.raises(DataError, match="does not say how many partitions"):
+        load(dealt, label="ill")
+
+
+@pytest.mark.parametrize("how", [{"client_column": "site"}, {}])
+def test_parts_of_a_data_set_are_no_clients(frame, how):
+    with pytest.raises(DataError, match="train and test are parts of a data set"):
+        load({"train": frame, "test": frame}, label="ill", **how)
+
+
+def test_tables_without_rows_and_with_a_column_twice_are_refused(frame):
+    with pytest.raises(DataError, match="no rows"):
+        load(frame.iloc[:0], label="ill", client_column="site")
+    with pytest.raises(DataError, match="column 'age' comes twice"):
+        load(pandas.concat([frame, frame[["age"]]], axis=1), label="ill", client_column="site")
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    frame = pandas.DataFrame({"x": [1, 2, 3], "y": [0, 1, 0]}).iloc[1:]
+    frame.to_parquet(tmp_path / "a.parquet")  # as the groups of a frame are: with their row numbers
+    kept = frame.assign(__index_level_0__=[1, 2])
+    for made in (load(str(tmp_path), label="y"), Federation.from_tables({"a": Convertible(kept)}, label="y")):
+        assert made.columns == ("x",)

@@ -52,6 +52,7 @@ def kinds(run):
         {"algorithm": "fedavg", "aggregator": "bucketing:1,median", "monitor": "free-riders"},
         {"algorithm": "scaffold", "per_round": 2},
         {"algorithm": "fedem", "options": {"components": 2}},
+        {"algorithm": "fedavg", "model": "mlp-bn:4", "state": "local"},
     ],
     ids=lambda values: values["algorithm"],
 )

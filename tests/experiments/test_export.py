@@ -1,10 +1,12 @@
 """Does the model of a finished folder leave, and the folder stay as it is?"""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from unalike import ConfigError
+from unalike import ConfigError, Run
 from unalike.experiments.config import Experiment
 from unalike.experiments.export import export_folder
 from unalike.experiments.run import run_experiment
@@ -34,3 +36,23 @@ def test_a_folder_cannot_be_written_to(folder, tmp_path):
         export_folder(folder, tmp_path, "safetensors")
     with pytest.raises(ConfigError, match="files of a run only"):
         export_folder(folder, folder / "model.safetensors", "safetensors")
+
+
+@pytest.mark.parametrize("state", ["average", "local"])
+def test_running_statistics_resume_predict_and_leave_with_the_model(state, tmp_path):
+    words = {"data": "digits", "clients": 2, "samples": 60, "steps": 1, "model": "mlp-bn:4", "state": state}
+    for name, rounds in (("whole", 2), ("half", 1)):
+        made = Experiment(**words, rounds=rounds)
+        run_experiment(made, RunFolder.create(tmp_path / name, made.model_dump())).folder.close()
+    going_on = RunFolder.open(tmp_path / "half")
+    run_experiment(Experiment(**words, rounds=2), going_on, resume=True).folder.close()
+    whole, half = (tmp_path / name / "model.safetensors" for name in ("whole", "half"))
+    assert whole.read_bytes() == half.read_bytes()
+    x, opened = np.ones((3, 8, 8, 1), np.float32), [Run.open(tmp_path / name) for name in ("whole", "half")]
+    assert np.array_equal(*(run.predict_proba(x, client="1") for run in opened))
+    leave = partial(export_folder, tmp_path / "whole")
+    shared = load_file(leave(tmp_path / "shared.safetensors", "safetensors"))
+    own = load_file(leave(tmp_path / "own.safetensors", "safetensors", "1"))
+    assert np.array_equal(shared["norm.0.running_var"], load_file(whole)["state/norm/0/variance"])
+    assert np.array_equal(shared["norm.0.running_mean"], own["norm.0.running_mean"]) == (state == "average")
+    assert np.array_equal(shared["dense.0.weight"], own["dense.0.weight"])

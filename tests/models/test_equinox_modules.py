@@ -4,10 +4,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from unalike.core import pytrees
-from unalike.errors import ConfigError
 from unalike.models import Batch, Task, from_equinox
 
 X = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -57,9 +55,3 @@ def test_a_module_starts_where_it_is():
     for seed in range(2):
         found = task.apply(task.init(jax.random.key(seed)), X)
         assert np.allclose(found, jax.vmap(module)(X), atol=1e-6)
-
-
-def test_a_module_with_state_is_refused_in_words():
-    make = lambda key: eqx.nn.BatchNorm(4, axis_name="batch", mode="ema")  # noqa: E731
-    with pytest.raises(ConfigError, match=r"keeps state.*from_flax"):
-        from_equinox(make)

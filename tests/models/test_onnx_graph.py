@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError, Task
-from unalike.models import model_registry
+from unalike.models import Stateful, model_registry
 from unalike.models.onnx_graph import write_onnx
 
 from .filled import filled
@@ -17,11 +17,13 @@ SHAPES = {
     "linear:0": (13,),
     "mlp:7,6": (6, 6),
     "mlp-norm:7": (13,),
+    "mlp-bn:7": (13,),
     "cnn": (12, 12),
     "cnn-small": (20, 22, 3),
     "cnn-wide": (17, 16, 3),
     "cnn-femnist": (9, 9),
     "cnn-norm:4": (9, 9, 2),
+    "cnn-bn": (9, 9, 2),
 }
 
 
@@ -30,8 +32,11 @@ def test_a_runtime_gives_the_same_outputs(name, tmp_path):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     shape = SHAPES[name]
-    task = Task.classification(model_registry.make(name, input_shape=shape, outputs=10), 10)
+    model = model_registry.make(name, input_shape=shape, outputs=10)
+    task = Task.classification(model, 10, state="average")
     params = filled(task)
+    if isinstance(params, Stateful):  # variances are positive
+        params = params._replace(state=jax.tree.map(np.abs, params.state))
     write_onnx(task, params, shape, tmp_path / "model.onnx")
     session = runtime.InferenceSession(tmp_path / "model.onnx")
     x = np.random.default_rng(0).normal(size=(3, *shape)).astype(np.float32)

@@ -12,21 +12,28 @@ from safetensors.numpy import save_file
 
 from unalike import ConfigError, Task
 from unalike.core import pytrees
-from unalike.models import load_torch_weights, model_registry, to_torch_state_dict
+from unalike.models import Stateful, load_torch_weights, model_registry, to_torch_state_dict
+from unalike.models.module_state import with_state
 
 from .filled import filled
 
 PAGE = Path(__file__).parents[2] / "docs" / "from_pytorch.md"
 GRAY, COLOR, WINDOW = (28, 28), (32, 32, 3), (5,)
+SMALL = "[1, 32, 64], 3, [True, True], [3136, 64, 10]"
 MODULES = {
     "linear": ((8, 8, 3), "nn.Sequential(nn.Flatten(), nn.Linear(192, 10))"),
     "mlp:7,6": ((8, 8, 3), "MLP(192, 7, 6, 10)"),
-    "mlp-norm:7": ((13,), "MLP(13, 7, 10, norm=True)"),
+    "mlp-norm:7": ((13,), "MLP(13, 7, 10, norm=nn.LayerNorm)"),
+    "mlp-bn:7": ((13,), "MLP(13, 7, 10, norm=nn.BatchNorm1d)"),
     "cnn": (GRAY, "CNN([1, 32, 64], 5, [True, True], [3136, 512, 10], same=True)"),
     "cnn-small": (COLOR, "CNN([3, 32, 64, 64], 3, [True, True, False], [1024, 64, 10])"),
     "cnn-wide": (COLOR, "CNN([3, 32, 64], 5, [True, True], [1600, 2048, 10])"),
     "cnn-femnist": (GRAY, "CNN([1, 32, 64], 3, [False, True], [9216, 128, 10])"),
-    "cnn-norm": (GRAY, "CNN([1, 32, 64], 3, [True, True], [3136, 64, 10], same=True, groups=8)"),
+    "cnn-norm": (
+        GRAY,
+        "CNN([1, 32, 64], 3, [True, True], [3136, 64, 10], same=True, norm=partial(nn.GroupNorm, 8))",
+    ),
+    "cnn-bn": (GRAY, "CNN([1, 32, 64], 3, [True, True], [3136, 64, 10], same=True, norm=nn.BatchNorm2d)"),
     "lstm": (WINDOW, "Characters(nn.LSTM, 10, 8, 100)"),
     "gru": (WINDOW, "Characters(nn.GRU, 10, 16, 256)"),
     "rnn": (WINDOW, "Characters(nn.RNN, 10, 8, 256)"),
@@ -35,7 +42,13 @@ MODULES = {
 
 def task_of(name, shape):
     sizes = {"outputs": 10} if shape == WINDOW else {"outputs": 10, "input_shape": shape}
-    return Task.classification(model_registry.make(name, **sizes), 10)
+    return Task.classification(model_registry.make(name, **sizes), 10, state="average")
+
+
+def kept(model, scale=0.5):
+    """Parameters, of which variances are positive."""
+    params = filled(model, scale=scale)
+    return with_state(params, jax.tree.map(np.abs, params.state)) if isinstance(params, Stateful) else params
 
 
 def close(ours, theirs):
@@ -49,11 +62,12 @@ def test_every_built_in_model_is_in_the_table():
 @pytest.mark.parametrize("name", MODULES)
 def test_weights_come_back_as_they_went(name, tmp_path):
     task = task_of(name, MODULES[name][0])
-    params = filled(task)
+    params = kept(task)
     weights = to_torch_state_dict(task, params)
     assert sum(tensor.size for tensor in weights.values()) == pytrees.size(params)
     save_file(weights, tmp_path / "model.safetensors")
-    for given in (weights, tmp_path / "model.safetensors"):
+    counted = {**weights, "norm.0.num_batches_tracked": np.ones((), int)} if "bn" in name else weights
+    for given in (counted, tmp_path / "model.safetensors"):
         again = load_torch_weights(task, given).init(jax.random.key(5))
         assert pytrees.largest_difference(again, params) == 0
 
@@ -93,10 +107,10 @@ def test_the_modules_of_the_page_give_the_same_logits_in_pytorch(name):
     task, module = task_of(name, shape), eval(words, space)
     rng = np.random.default_rng(0)
     x = rng.integers(0, 10, (3, 5)) if shape == WINDOW else rng.normal(size=(3, *shape)).astype(np.float32)
-    params = filled(task, scale=0.05)  # with larger ones a recurrent network multiplies its rounding
+    params = kept(task, scale=0.05)  # with larger ones a recurrent network multiplies its rounding
     weights = to_torch_state_dict(task, params)
     prefix = "1." if name == "linear" else ""
-    module.load_state_dict({prefix + key: torch.from_numpy(value) for key, value in weights.items()})
+    module.eval().load_state_dict({prefix + key: torch.from_numpy(value) for key, value in weights.items()})
     there = x.reshape(3, *shape, 1).transpose(0, 3, 1, 2) if len(shape) == 2 else x
     there = x.transpose(0, 3, 1, 2) if len(shape) == 3 else there
     with torch.no_grad():

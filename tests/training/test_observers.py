@@ -105,6 +105,21 @@ def test_trackers_are_called_as_their_libraries_want(monkeypatch, tracker, modul
     assert "test_f1" not in str(library.calls)
 
 
+def test_a_library_that_will_not_start_is_one_sentence_and_those_before_it_are_ended(monkeypatch):
+    noted, library = Noted(), Library()
+    library.login = library.set_experiment = lambda *given: None
+    monkeypatch.setitem(sys.modules, "wandb", library)
+    (made,) = make_trackers("wandb")
+    library.init = library.set_experiment = library.login = lambda *given, **named: 1 / 0
+    with pytest.raises(ConfigError, match="Weights & Biases cannot be started: division by zero"):
+        train([noted, made])
+    assert noted.told == [("begin", "fedavg"), ("end", None)]
+    monkeypatch.setitem(sys.modules, "mlflow", library)
+    for name in ("wandb", "mlflow"):  # before a run has a folder
+        with pytest.raises(ConfigError, match="cannot be started"):
+            make_trackers(name)
+
+
 def test_a_tracker_that_is_not_installed_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ConfigError, match=r"\.\[wandb\]"):

@@ -38,8 +38,8 @@ class FedBN(FedPer):
         found = paths(jax.eval_shape(task.init, jax.random.key(0)))
         if not any(map(self._keeps(task), found)):
             raise ConfigError(
-                "fedbn keeps normalisation layers with the client, but this model has none; choose mlp-norm "
-                f'or cnn-norm, or give private="..." ({", ".join(found)}).'
+                "fedbn keeps normalisation layers with the client, but this model has none; choose mlp-norm, "
+                f'cnn-norm, mlp-bn or cnn-bn, or give private="..." ({", ".join(found)}).'
             )
         return super().prepare(task, federation)
 

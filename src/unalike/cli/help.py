@@ -28,7 +28,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
     ),
     "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),
-    "Model": ("model", "l2", "metrics"),
+    "Model": ("model", "state", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
         *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),

@@ -5,8 +5,10 @@ Nothing is imported to find out: an object's class says which library it is from
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import DataError
 
@@ -53,6 +55,44 @@ def is_missing(value: Any) -> bool:
     """Whether a value stands for one that is not known, in the ways of Python, NumPy and pandas."""
     unknown = isinstance(value, float) and value != value
     return value is None or unknown or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value of a column is several values, or none that a table can hold.
+
+    >>> is_nested([1, 2]), is_nested("1, 2")
+    (True, False)
+    """
+    several = isinstance(value, list | tuple | set | Mapping | bytes | complex)
+    return several or getattr(value, "ndim", 0) > 0
+
+
+def is_index(name: str) -> bool:
+    """Whether a column is the index of a pandas frame, under the name that Arrow gives it: no feature.
+
+    >>> is_index("__index_level_0__"), is_index("index")
+    (True, False)
+    """
+    return name.startswith("__index_level_")
+
+
+def are_truths(values: Sequence[Any]) -> bool:
+    """Whether all that is known of a column is true or false.
+
+    >>> are_truths([True, None]), are_truths([1, None]), are_truths([None])
+    (True, False, False)
+    """
+    known = [value for value in values if not is_missing(value)]
+    return bool(known) and all(isinstance(value, bool | np.bool_) for value in known)
+
+
+def can(given: Any, call: str) -> bool:
+    """Whether an object can be asked to do something; a column of that name does not count.
+
+    >>> can("word", "upper"), can("word", "to_pandas")
+    (True, False)
+    """
+    return callable(getattr(given, call, None))
 
 
 def check_mapping(clients: Any) -> None:

@@ -7,7 +7,7 @@ these libraries is needed here.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..core.catalogue import SQL, TABLES
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, UnalikeError
 from ..typing import Array
 from .federation import Federation
 from .files.agreement import Words, same_kind, spell
 from .files.client_files import Rows, likely_target, read_folder
-from .files.table_columns import targets_of
-from .foreign import is_missing
+from .files.table_columns import in_short, targets_of
+from .foreign import are_truths, is_missing, is_nested
 from .table_clients import ClientTable, federation_of, how_to_prepare
-from .tables.read_tables import columns_of, is_table, read_columns, split_columns, tables_in
+from .tables.read_tables import check_no_parts, columns_of, is_table, read_columns, split_columns, tables_in
 from .tables.sql import read_sql
 from .tables.table import Table
 
@@ -55,10 +55,11 @@ def federation_of_tables(
     **cut: Any,
 ) -> Federation:
     """The federation of tables that people bring; see :meth:`Federation.from_tables`."""
-    prepared, tables = how_to_prepare(how or {}), _by_client(data, client_column)
+    owner = None if client_column is None else str(client_column)
+    prepared, tables = how_to_prepare(how or {}), _by_client(data, owner)
     first = [spell(name) for name in next(iter(tables.values()))]
-    target = likely_target(first) if label is None else spell(label)
-    clients = {name: _client(name, columns, target) for name, columns in tables.items()}
+    target = likely_target(first) if label is None else spell(str(label))
+    clients = {name: _client(name, columns, target, prepared.drop) for name, columns in tables.items()}
     targets = same_kind({name: client.y for name, client in clients.items()})
     alike = {name: client._replace(y=targets[name]) for name, client in clients.items()}
     made = federation_of(alike, prepared, **cut)
@@ -86,13 +87,38 @@ def names_clients(table: Any, client_column: str | None) -> bool:
 def _by_client(data: Any, client_column: str | None) -> Mapping[str, Columns]:
     """Every client's columns."""
     if hasattr(data, "load_partition"):
-        return {str(i): columns_of(data.load_partition(i)) for i in range(int(data.num_partitions))}
+        return _partitions(data, client_column)
     if isinstance(data, str | Path) and client_column is None:
         raise ConfigError(f"{str(data)!r} has the rows of all clients; say which column names them.")
     one = read_columns(Path(data)) if isinstance(data, str | Path) else data
     if client_column is None:
         return {str(name): columns_of(table) for name, table in tables_in(one).items()}
+    if isinstance(one, Mapping) and one and all(is_table(table) for table in one.values()):
+        check_no_parts(one)
     return split_columns(columns_of(one), client_column)
+
+
+def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
+    """The columns of what Flower's partitioners have dealt, under the names that rows had, if they had."""
+    kind = type(data).__name__
+    if client_column is not None:
+        raise ConfigError(
+            f"a {kind} deals the rows itself; leave out client_column (drop={client_column!r} leaves the "
+            "column out of the features)."
+        )
+    if not hasattr(data, "num_partitions"):
+        raise DataError(
+            f"a {kind} does not say how many partitions it has; give its partitioner, "
+            "data.partitioners['train'], after data.load_partition(0)."
+        )
+    try:
+        parts = [columns_of(data.load_partition(i)) for i in range(int(data.num_partitions))]
+    except UnalikeError:
+        raise
+    except Exception as error:  # of another library, which has errors of its own
+        raise DataError(f"the {kind} cannot load its partitions: {in_short(error)}.") from None
+    names = getattr(data, "partition_id_to_natural_id", None) or {}
+    return {str(names.get(i, i)): part for i, part in enumerate(parts)}
 
 
 def target_values(client: str, values: Any) -> Array | Words:
@@ -102,25 +128,29 @@ def target_values(client: str, values: Any) -> Array | Words:
     (array([1, 0, 1]), array([0.5, 1. ]))
     """
     given = np.asarray(values)
+    if given.ndim != 1 or any(map(is_nested, given.tolist())):
+        raise DataError(f"client {client!r} has lists or records as labels; give one value for each row.")
     missing = np.array([is_missing(value) or value == "" for value in given.tolist()])
     if missing.any():
         row = int(np.argmax(missing)) + 1
         raise DataError(f"client {client!r} has an empty label in row {row}; fill it in or drop the row.")
     if given.dtype.kind in "iuf":
         return given
-    if given.dtype.kind == "b":
+    if given.dtype.kind == "b" or are_truths(given.tolist()):
         return given.astype(np.int64)
     return targets_of(client, [str(value).strip() for value in given.tolist()])
 
 
-def _client(name: str, columns: Columns, target: str) -> ClientTable:
+def _client(name: str, columns: Columns, target: str, drop: Sequence[str]) -> ClientTable:
+    """The features and the target of a client; what is dropped later is not looked at."""
     spelled = {spell(str(column)): values for column, values in columns.items()}
     if target not in spelled:
         raise DataError(f"client {name!r} has no column {target!r}; it has {', '.join(spelled)}.")
     features = {column: values for column, values in spelled.items() if column != target}
     if not features:
         raise DataError(f"client {name!r} has a target but no feature columns.")
-    return ClientTable(Table.of(features), target_values(name, spelled[target]))
+    seen = {c: np.zeros(len(values)) if c in drop else values for c, values in features.items()}
+    return ClientTable(Table.of(seen), target_values(name, spelled[target]))
 
 
 def _pairs(clients: Mapping[str, Rows]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import Algorithm
+from ..algorithms.shared.local_state import keep_state
 from ..core.pixels import as_floats
 from ..data import Federation, Split
 from ..engine import WATCHED
@@ -31,9 +32,9 @@ SPLITS = ("train", "validation", "test")
 PROTOCOL = 2
 """Raised when requests change so that old nodes cannot run them."""
 TOLD = (
-    *("model", "l2", "metrics", "algorithm", "options", "epochs", "steps", "batch_size", "optimizer"),
-    *("learning_rate", "momentum", "schedule", "clip", "server_optimizer", "server_learning_rate", "seed"),
-    *("test_fraction", "validation_fraction"),
+    *("model", "state", "l2", "metrics", "algorithm", "options", "epochs", "steps", "batch_size"),
+    *("optimizer", "learning_rate", "momentum", "schedule", "clip", "server_optimizer"),
+    *("server_learning_rate", "seed", "test_fraction", "validation_fraction"),
 )
 """What a node is told of the experiment."""
 MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
@@ -174,9 +175,11 @@ class ClientConfig:
         try:
             experiment = make_experiment(self.experiment)
             kind = replace(NodeRows.of(federation), train=self.largest, validation=0, test=0, group=None)
-            task = _task(experiment.model_dump_json(include={"model", "l2", "metrics"}), kind, self.classes)
+            words = experiment.model_dump_json(include={"model", "state", "l2", "metrics"})
+            task = _task(words, kind, self.classes)
             everyone = far_federation([kind] * self.clients, self.classes)
-            return task, make_algorithm(experiment).prepare(task, everyone), experiment.seed
+            algorithm = keep_state(make_algorithm(experiment), task)
+            return task, algorithm.prepare(task, everyone), experiment.seed
         except ConfigError as error:
             raise MessageError(f"the request asks for something impossible: {error}") from None
 
@@ -188,9 +191,10 @@ def _task(words: str, kind: NodeRows, classes: int) -> Task:
 
 
 def told_of(experiment: Experiment) -> dict[str, Any]:
-    """What nodes are told of an experiment; of metrics only where others than the usual are asked for."""
+    """What nodes are told of an experiment; of metrics and state only where something is asked for."""
     told = {name: getattr(experiment, name) for name in TOLD}
-    return {name: value for name, value in told.items() if name != "metrics" or value is not None}
+    silent = [name for name in ("metrics", "state") if told[name] is None]
+    return {name: value for name, value in told.items() if name not in silent}
 
 
 def far_federation(

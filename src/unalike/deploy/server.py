@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import Gifair
+from ..algorithms.shared.local_state import keep_state
 from ..core.pytrees import nbytes
 from ..data import Federation
 from ..data.groups import read_groups
@@ -180,7 +181,7 @@ def train_nodes(
     if experiment.unlearning is not None and (protection.central is not None or streaming):
         raise ConfigError("unlearning measures plain means; leave out --central-dp and --streaming.")
     aggregator = measured(experiment, make_aggregator(experiment, len(federation)))
-    ready = algorithm.prepare(task, federation)
+    ready = keep_state(algorithm, task).prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting, protection.secure)
     if changing:

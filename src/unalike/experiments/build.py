@@ -92,7 +92,8 @@ def _silos(experiment: Experiment) -> int | None:
 def make_task(experiment: Experiment, federation: Federation) -> Task:
     """The model, its loss and its metrics."""
     metrics = None if experiment.metrics is None else separate(experiment.metrics)
-    return Task.of(federation, experiment.model, l2=experiment.l2, metrics=metrics)
+    state = experiment.state or "refuse"
+    return Task.of(federation, experiment.model, l2=experiment.l2, metrics=metrics, state=state)
 
 
 def make_algorithm(experiment: Experiment) -> Algorithm:

@@ -162,7 +162,7 @@ class Materials:
         federation = self._federations[source]
         if not len(federation.test.y):
             raise ConfigError("a comparison needs test rows; choose a test_fraction above 0.")
-        model = (experiment.model, experiment.l2, experiment.metrics)
+        model = (experiment.model, experiment.state, experiment.l2, experiment.metrics)
         key = (*model, federation.input_shape, federation.classes)
         if key not in self._tasks:
             self._tasks[key] = make_task(experiment, federation)

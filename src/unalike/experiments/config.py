@@ -136,6 +136,11 @@ class Experiment(BaseModel):
     )
 
     model: str = Field("mlp", description="Model, such as mlp:200,200 (`unalike list models`).")
+    state: Literal["average", "local", "refuse"] | None = Field(
+        None,
+        description="What becomes of a model's running statistics, such as those of mlp-bn: average (part of "
+        "the model), local (each client keeps its own) or refuse; refuse when not given.",
+    )
     l2: float = Field(0.0, ge=0, description="Weight of half the squared norm of the parameters in the loss.")
     metrics: str | None = Field(
         None,

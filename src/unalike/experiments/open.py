@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..algorithms import Algorithm
+from ..algorithms.shared.local_state import keep_state
 from ..core.precision import precision
 from ..core.run_files import FACTS, MODEL
 from ..data import Federation
@@ -70,7 +71,7 @@ def _opened(
     experiment: Experiment | None,
     rows_here: bool,
 ) -> Run:
-    ready = algorithm.prepare(task, federation)
+    ready = keep_state(algorithm, task).prepare(task, federation)
     seed = 0 if experiment is None else experiment.seed
     setting = Setting(federation, task, ready, seed)
     first = ready.init(task, root_key(seed, "init"))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..aggregation.base import Aggregator
 from ..algorithms import Algorithm
+from ..algorithms.shared.local_state import keep_state
 from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
@@ -157,6 +158,6 @@ def _start(
     rounds = experiment.rounds_to_train
     if experiment.restarts == 1 or rounds is None:
         return None
-    half, algorithm = -(-rounds // 2), method.algorithm.prepare(task, federation)
+    half, algorithm = -(-rounds // 2), keep_state(method.algorithm, task).prepare(task, federation)
     candidates = starts(algorithm, task, experiment.seed, experiment.restarts)
     return best_start(lambda start: trainer(initial=start, rounds=half, evaluate_every=0), candidates)[0]

@@ -28,7 +28,8 @@ WITH_WORDS = (
 SHARED = (
     *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "clients", "sizes"),
     *("samples", "skew", "test_fraction", "validation_fraction", "unseen"),
-    *("importance", "groups", "model", "l2", "metrics", "seed", "evaluate_clients", "algorithm", "options"),
+    *("importance", "groups", "model", "state", "l2", "metrics", "seed", "evaluate_clients"),
+    *("algorithm", "options"),
 )
 """Settings that make a comparison fair because all methods share them."""
 FIXED = ("seed", "algorithm", "options", "metrics", "evaluate_clients")

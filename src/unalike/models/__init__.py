@@ -1,5 +1,6 @@
 """What is learned: models, losses, metrics, and the :class:`Task` that ties them."""
 
+from .batch_normalized import cnn_bn, mlp_bn
 from .catalogue import model_registry
 from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
@@ -23,6 +24,7 @@ __all__ = [
     "Task",
     "accuracy",
     "cnn",
+    "cnn_bn",
     "cnn_femnist",
     "cnn_norm",
     "cnn_small",
@@ -39,6 +41,7 @@ __all__ = [
     "mean_squared_error",
     "metric_registry",
     "mlp",
+    "mlp_bn",
     "mlp_norm",
     "model_registry",
     "rnn",

@@ -6,6 +6,7 @@ x)`, or a module of Flax or Equinox. None of those libraries is needed unless us
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..core.spec import Spec
@@ -15,6 +16,7 @@ from .equinox_modules import from_equinox
 from .flax_modules import from_flax
 from .foreign import check_model, is_nnx, library_of
 from .model import Model
+from .module_state import choose_state
 from .nnx_modules import from_nnx
 
 
@@ -28,7 +30,7 @@ def as_model(
     42.0
     """
     if isinstance(thing, str | Spec):
-        return _named(thing, input_shape, outputs)
+        thing = _named(thing, input_shape, outputs)
     if isinstance(thing, tuple) and len(thing) == 2 and all(map(callable, thing)):
         return Model(*thing)
     library = library_of(thing)
@@ -36,10 +38,22 @@ def as_model(
         return from_nnx(thing, state)
     if library == "flax" and not isinstance(thing, type) and input_shape is not None:
         return from_flax(thing, input_shape, state=state)
-    if library == "equinox":
-        return from_equinox(thing)
+    if library == "equinox" or _is_parted(thing):
+        return from_equinox(thing, state)
     check_model(thing)
-    return thing
+    return with_choice(thing, state)
+
+
+def _is_parted(thing: Any) -> bool:
+    """Whether it is a module of Equinox and its state."""
+    return isinstance(thing, tuple) and len(thing) == 2 and library_of(thing[0]) == "equinox"
+
+
+def with_choice(model: Model, state: str) -> Model:
+    """The model, with the choice of what becomes of its state where it has one and nobody has chosen."""
+    if getattr(model, "state", None) != "refuse":
+        return model
+    return replace(model, state=choose_state(state, "running statistics"))
 
 
 def _named(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:

@@ -18,6 +18,7 @@ LayerKind = Literal[
     "max-pool",
     "layer-norm",
     "group-norm",
+    "batch-norm",
     "embedding",
     "lstm",
     "gru",
@@ -52,7 +53,7 @@ def flattened(input_shape: tuple[int, ...]) -> Layer:
     return Layer("flatten", channels=input_shape[-1] if len(input_shape) == 3 else 1)
 
 
-def dense_layers(count: int, at: str = "", norm: str = "") -> list[Layer]:
+def dense_layers(count: int, at: str = "", norm: str = "", kind: LayerKind = "layer-norm") -> list[Layer]:
     """So many dense layers with ReLU between them, below a path, with normalisation where one is named.
 
     >>> [layer.name or layer.kind for layer in dense_layers(2)]
@@ -62,6 +63,6 @@ def dense_layers(count: int, at: str = "", norm: str = "") -> list[Layer]:
     for index in range(count):
         found.append(Layer("dense", f"{at}{index}", f"dense.{index}"))
         if index < count - 1:
-            found += [Layer("layer-norm", f"{norm}{index}", f"norm.{index}")] if norm else []
+            found += [Layer(kind, f"{norm}{index}", f"norm.{index}")] if norm else []
             found.append(Layer("relu"))
     return found

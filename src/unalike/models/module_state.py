@@ -43,9 +43,10 @@ def choose_state(choice: str, found: str) -> StateChoice:
         raise unknown("choice of state", choice, get_args(StateChoice))
     if choice == "refuse":
         raise ConfigError(
-            f"the module keeps state ({found}), and clients' states differ; choose what becomes of it: "
-            "state='average' makes it part of the model that is averaged, state='local' lets each client "
-            "keep its own (or use layer or group normalisation, which have none)."
+            f"the model keeps state ({found}), and clients' states differ; choose what becomes of it: "
+            "state='average' (--state average) makes it part of the model that is averaged, state='local' "
+            "(--state local) lets each client keep its own; or use layer or group normalisation, which have "
+            "none."
         )
     return choice  # type: ignore[return-value]
 

@@ -6,12 +6,15 @@ groups of channels (Wu, He, Group Normalization, 2018):
 
     h  <-  scale * (h - mean(h)) / sqrt(variance(h) + eps) + shift
 
-Statistics over the batch are not used. Mini-batches are padded with rows that must not count, models are pure
-functions that carry no running averages from call to call, and a prediction must not depend on which other
-rows are asked about. The parameters `scale` and `shift` are below "norm", where FedBN finds them.
+Nothing is remembered from call to call, and a row is normalised without the others; :mod:`.batch_normalized`
+has the same networks with statistics over the batch. The parameters `scale` and `shift` are below "norm",
+where FedBN finds them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -22,37 +25,21 @@ from ..typing import Params, PyTree
 from .catalogue import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
-from .layers import Layer, dense_layers, flattened
+from .layers import Layer, LayerKind, dense_layers, flattened
 from .model import Model
 
 CHANNELS = (32, 64)
 HIDDEN = 64
 EPSILON = 1e-5
+Normalize = Callable[[int, jax.Array], jax.Array]
+"""What becomes of a hidden layer, by its number."""
 
 
 @model_registry.add("mlp-norm")
 def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
     """Fully connected layers with layer normalisation and ReLU between them; `mlp-norm:200,200` has two
     hidden layers (the default is one of 64)."""
-    plain = mlp(*hidden, input_shape=input_shape, outputs=outputs)
-
-    def init(key: jax.Array) -> Params:
-        layers = plain.init(key)
-        return {"dense": layers, "norm": [norm_init(len(layer["b"])) for layer in layers[:-1]]}
-
-    def features(params: Params, x: jax.Array) -> jax.Array:
-        h = flatten(x)
-        for layer, norm in zip(params["dense"], params["norm"], strict=False):
-            h = jax.nn.relu(normalize(norm, dense(layer, h)))
-        return h
-
-    return Model(
-        init,
-        lambda params, x: dense(params["dense"][-1], features(params, x)),
-        features,
-        head=f"dense/{plain.head}",
-        layers=(flattened(input_shape), *dense_layers(max(len(hidden), 1) + 1, "dense/", "norm/")),
-    )
+    return _sample_by_sample(normalized_mlp(hidden, input_shape, outputs), "layer-norm")
 
 
 @model_registry.add("cnn-norm")
@@ -61,6 +48,48 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
     `cnn-norm:4` has four groups of channels (the default is 8)."""
     if groups < 1 or any(channels % groups for channels in CHANNELS):
         raise ConfigError(f"model 'cnn-norm:{groups}' needs a number of groups that divides 32.")
+    return _sample_by_sample(normalized_cnn(input_shape, outputs), "group-norm", groups)
+
+
+@dataclass(frozen=True)
+class NormalizedNetwork:
+    """A network whose normalisation is somebody else's choice: `features(params, x, norm)` asks `norm(i, h)`
+    for what becomes of the i-th hidden layer."""
+
+    init: Callable[[jax.Array], Params]
+    features: Callable[[Params, jax.Array, Normalize], jax.Array]
+    head: str
+    layers: Callable[[LayerKind, int, str], list[Layer]]
+    """The layers with that kind of normalisation and number of groups, below a path."""
+
+    def apply(self, params: Params, x: jax.Array, norm: Normalize) -> jax.Array:
+        """Predictions."""
+        return dense(params["dense"][-1], self.features(params, x, norm))
+
+
+def normalized_mlp(hidden: tuple[int, ...], input_shape: tuple[int, ...], outputs: int) -> NormalizedNetwork:
+    """Fully connected layers, each but the last normalised, then ReLU."""
+    plain = mlp(*hidden, input_shape=input_shape, outputs=outputs)
+
+    def init(key: jax.Array) -> Params:
+        layers = plain.init(key)
+        return {"dense": layers, "norm": [norm_init(len(layer["b"])) for layer in layers[:-1]]}
+
+    def features(params: Params, x: jax.Array, norm: Normalize) -> jax.Array:
+        h = flatten(x)
+        for index, layer in enumerate(params["dense"][:-1]):
+            h = jax.nn.relu(norm(index, dense(layer, h)))
+        return h
+
+    def layers(kind: LayerKind, groups: int, at: str) -> list[Layer]:
+        count = max(len(hidden), 1) + 1
+        return [flattened(input_shape), *dense_layers(count, f"{at}dense/", f"{at}norm/", kind)]
+
+    return NormalizedNetwork(init, features, f"dense/{plain.head}", layers)
+
+
+def normalized_cnn(input_shape: tuple[int, ...], outputs: int) -> NormalizedNetwork:
+    """Two 3x3 convolutions, each normalised, then ReLU and pooling; hidden units that are not normalised."""
     height, width, colors = image_shape(input_shape)
     if min(height, width) < 4:
         raise ConfigError(f"images of {height}x{width} are too small for this model; use mlp-norm or mlp.")
@@ -72,32 +101,42 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
         filters = [{"w": convolution_init(k, 3, a, b)["w"]} for k, a, b in sizes]
         return {"conv": filters, "norm": [norm_init(c) for c in CHANNELS], "dense": top.init(rest)}
 
-    def features(params: Params, x: jax.Array) -> jax.Array:
+    def features(params: Params, x: jax.Array, norm: Normalize) -> jax.Array:
         h = x.reshape(x.shape[0], height, width, colors)
-        for filters, norm in zip(params["conv"], params["norm"], strict=True):
-            h = max_pool(jax.nn.relu(normalize(norm, _convolution(filters, h), groups)))
+        for index, filters in enumerate(params["conv"]):
+            h = max_pool(jax.nn.relu(norm(index, _convolution(filters, h))))
         assert top.features is not None
         return top.features(params["dense"], h)
 
+    def layers(kind: LayerKind, groups: int, at: str) -> list[Layer]:
+        return _layers((height, width, colors), kind, groups, at)
+
+    return NormalizedNetwork(init, features, f"dense/{top.head}", layers)
+
+
+def _sample_by_sample(network: NormalizedNetwork, kind: LayerKind, groups: int = 1) -> Model:
+    def norm(params: Params) -> Normalize:
+        return lambda index, h: normalize(params["norm"][index], h, groups)
+
     return Model(
-        init,
-        lambda params, x: dense(params["dense"][-1], features(params, x)),
-        features,
-        head=f"dense/{top.head}",
-        layers=tuple(_layers((height, width, colors), groups)),
+        network.init,
+        lambda params, x: network.apply(params, x, norm(params)),
+        lambda params, x: network.features(params, x, norm(params)),
+        head=network.head,
+        layers=tuple(network.layers(kind, groups, "")),
     )
 
 
-def _layers(shape: tuple[int, int, int], groups: int) -> list[Layer]:
+def _layers(shape: tuple[int, int, int], kind: LayerKind, groups: int, at: str) -> list[Layer]:
     found = [Layer("image", shape=shape)]
     for index in range(len(CHANNELS)):
         found += [
-            Layer("convolution", f"conv/{index}", f"conv.{index}", same=True),
-            Layer("group-norm", f"norm/{index}", f"norm.{index}", groups=groups),
+            Layer("convolution", f"{at}conv/{index}", f"conv.{index}", same=True),
+            Layer(kind, f"{at}norm/{index}", f"norm.{index}", groups=groups),
             Layer("relu"),
             Layer("max-pool"),
         ]
-    return [*found, Layer("flatten", channels=CHANNELS[-1]), *dense_layers(2, "dense/")]
+    return [*found, Layer("flatten", channels=CHANNELS[-1]), *dense_layers(2, f"{at}dense/")]
 
 
 def norm_init(units: int) -> PyTree:

@@ -98,6 +98,9 @@ def _write_layer(graph: Graph, layer: Layer) -> None:
         graph.add("Conv", *weight, *bias, auto_pad="SAME_UPPER" if layer.same else "VALID")
     elif layer.kind == "layer-norm":
         graph.add("LayerNormalization", *weight, *bias, axis=-1, epsilon=EPSILON)
+    elif layer.kind == "batch-norm":
+        running = [graph.weight(f"{layer.name}.running_{what}")[0] for what in ("mean", "var")]
+        graph.add("BatchNormalization", *weight, *bias, *running, epsilon=EPSILON)
     elif layer.kind == "group-norm":
         _write_group_norm(graph, layer, weight[0], bias[0])
     elif layer.kind == "embedding":

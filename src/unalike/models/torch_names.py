@@ -29,6 +29,8 @@ from .model import Model
 from .task import Task
 
 _RECURRENT = {"wi": "weight_ih", "wh": "weight_hh", "bi": "bias_ih", "bh": "bias_hh"}
+_COUNTER = ".num_batches_tracked"
+"""What PyTorch's batch normalisation counts and does not use."""
 _TRANSPOSED = {"convolution": (3, 2, 0, 1), "wi": (1, 0), "wh": (1, 0)}
 
 
@@ -69,6 +71,7 @@ def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
 def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> Task:
     """The task with a model that starts from these weights: a `state_dict`, or a safetensors file of one."""
     found = _read(Path(weights)) if isinstance(weights, str | Path) else weights
+    found = {name: tensor for name, tensor in found.items() if not name.endswith(_COUNTER)}
     table = {one.name: one for one in renamed(task.model)}
     for name in sorted(set(table) ^ set(found)):
         raise ConfigError(
@@ -106,9 +109,12 @@ def _of_layer(layer: Layer, channels: int) -> Iterator[Renamed]:
     if layer.kind in ("dense", "convolution"):
         yield Renamed(f"{at}w", f"{name}weight", _TRANSPOSED.get(layer.kind), channels)
         yield Renamed(f"{at}b", f"{name}bias")
-    elif layer.kind in ("layer-norm", "group-norm"):
+    elif layer.kind in ("layer-norm", "group-norm", "batch-norm"):
         yield Renamed(f"{at}scale", f"{name}weight")
         yield Renamed(f"{at}shift", f"{name}bias")
+        state = at.replace("weights/", "state/", 1)
+        yield Renamed(f"{state}mean", f"{name}running_mean")
+        yield Renamed(f"{state}variance", f"{name}running_var")
     elif layer.kind == "embedding":
         yield Renamed(layer.at, f"{name}weight")
     elif layer.kind in ("lstm", "gru", "rnn"):

@@ -59,12 +59,14 @@ class Observers:
     def watching(self, about: About) -> Iterator[list[Run]]:
         """Begin and end; the run is put into the list when there is one."""
         made: list[Run] = []
-        for observer in self._observers:
-            if hasattr(observer, "begin"):
-                observer.begin(about)
+        begun: list[Any] = []
         try:
+            for observer in self._observers:
+                if hasattr(observer, "begin"):
+                    observer.begin(about)
+                begun.append(observer)
             yield made
         finally:
-            for observer in self._observers:
+            for observer in begun:
                 if hasattr(observer, "end"):
                     observer.end(made[0] if made else None)

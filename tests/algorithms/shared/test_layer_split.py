@@ -170,7 +170,7 @@ def test_the_server_has_what_is_shared_and_clients_what_is_private(method, model
         (FedRep(), None, r"fedrep keeps the model's last layer .* give private="),
         (FedRep(private="x"), None, r"private has 'x', but the model's parameters are b, w\."),
         (FedPer(private="0,1,2"), DEEP, "fedper would share nothing, for all parameters .* would be private"),
-        (FedBN(), DEEP, "this model has none; choose mlp-norm or cnn-norm"),
+        (FedBN(), DEEP, "this model has none; choose mlp-norm, cnn-norm, mlp-bn or cnn-bn"),
         (FedBN(private="norm"), DEEP, "this model has none"),
     ],
 )

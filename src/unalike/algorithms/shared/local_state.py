@@ -17,7 +17,7 @@ import jax
 
 from ...errors import ConfigError
 from ...models import Stateful, Task
-from ...models.module_state import with_state
+from ...models.module_state import choose_state, with_state
 from ...typing import Int64s, Memory, Message, Predictor, PyTree
 from ..base import Algorithm, Reply
 from .client_data import ClientData
@@ -36,7 +36,8 @@ def keep_state(algorithm: Algorithm, task: Task) -> Algorithm:
             "averages what local training gives, such as fedavg, fedprox, scaffold or fedbn, or a model "
             "without state, such as one with group normalisation."
         )
-    return LocalState(inner=algorithm, work=algorithm.work) if choice == "local" else algorithm
+    chosen = choose_state(choice, "running statistics")
+    return LocalState(inner=algorithm, work=algorithm.work) if chosen == "local" else algorithm
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from ...core.plain_files import check_plain_file, check_unfolded
 from ...errors import DataError
 from ...typing import Array, Float64s, Int64s
 from ..dates import days_of_moments
+from ..foreign import is_index
 from .agreement import Words
 from .table_columns import numbers_of, targets_of, words_of
 
@@ -25,8 +26,8 @@ _WORDS = ("string", "large_string")
 
 
 def parquet_header(path: Path) -> list[str]:
-    """The names of all columns."""
-    return list(_open(path).schema_arrow.names)
+    """The names of all columns but the index that pandas may have written beside them."""
+    return _names(_open(path))
 
 
 def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
@@ -35,7 +36,7 @@ def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[dict[s
     if not file.metadata.num_rows:
         raise DataError(f"client {path.stem!r}: {path.name} needs at least one row.")
     _check_types(path, file.schema_arrow)
-    columns = file.read().columns
+    columns = _read(file)
     x = {header[i]: _feature(column) for i, column in enumerate(columns) if i != target}
     return x, _targets(path, columns[target])
 
@@ -44,13 +45,22 @@ def parquet_columns(path: Path, header: Sequence[str]) -> list[Array | list[str]
     """All columns: numbers as they are, a gap being NaN, and words as text, a gap being empty."""
     file = _open(path)
     _check_types(path, file.schema_arrow)
-    return [_values(column) for column in file.read().columns]
+    return [_values(column) for column in _read(file)]
+
+
+def _names(file: Any) -> list[str]:
+    return [name for name in file.schema_arrow.names if not is_index(name)]
+
+
+def _read(file: Any) -> list[Any]:
+    return list(file.read(columns=_names(file)).columns)
 
 
 def _values(column: Any) -> Array | list[str]:
     coded = _coded(column)
     if coded is None:
-        return _numbers(column)
+        values = np.asarray(column.to_numpy())
+        return values if values.dtype.kind in "iub" else _numbers(column)
     words, codes = coded
     return [words[code] for code in codes]
 
@@ -83,11 +93,11 @@ def _check_types(path: Path, schema: Any) -> None:
 
     allowed = (
         *(types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string),
-        *(types.is_timestamp, types.is_date),
+        *(types.is_timestamp, types.is_date, types.is_decimal),
     )
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if not any(allows(kind) for allows in allowed):
+        if not is_index(field.name) and not any(allows(kind) for allows in allowed):
             raise DataError(
                 f"client {path.stem!r}: column {field.name!r} of {path.name} has type {kind}; give numbers, "
                 "words or dates."

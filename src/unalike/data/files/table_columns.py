@@ -36,7 +36,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def in_short(error: Exception) -> str:
     """The first line of what an error says, or its type where it says nothing."""
-    first = (str(error).splitlines() or [""])[0].rstrip(".")
+    first = (str(error).splitlines() or [""])[0].rstrip(". ")
     return first[:200] or type(error).__name__
 
 

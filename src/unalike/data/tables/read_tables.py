@@ -5,7 +5,7 @@ CSV and Parquet files are read as text and numbers only; nothing in them is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
 from ..files.table_columns import reading
-from ..foreign import is_missing
+from ..foreign import can, is_index, is_missing
+from ..splitting import PARTS
+from .sql import plain_column
 from .table import Table, Tables
 
 
@@ -44,11 +46,21 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
 def tables_in(data: Any) -> Mapping[str, Any]:
     """The tables of a mapping, by client; refused where it is none."""
     if isinstance(data, Mapping) and data and all(is_table(value) for value in data.values()):
+        check_no_parts(data)
         return data
     raise DataError(
         "tables are a mapping of client names to tables, a folder with one file per client, or one table "
         "with a client column (client_column='...')."
     )
+
+
+def check_no_parts(tables: Mapping[str, Any]) -> None:
+    """Raise where what would be clients are parts of one data set."""
+    if "train" in tables and len(tables) > 1 and set(tables) <= set(PARTS):
+        raise DataError(
+            f"{' and '.join(tables)} are parts of a data set, not clients; join them to one table, such as "
+            "datasets.concatenate_datasets(list(data.values())), and each client's rows are cut anew."
+        )
 
 
 def read_table(path: str | Path) -> Table:
@@ -88,6 +100,8 @@ def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, d
         raise DataError(f"there is no column {client_column!r}; the columns are {', '.join(columns)}.")
     given = np.asarray(columns[client_column]).tolist()
     owners = ["" if is_missing(owner) else _name(owner) for owner in given]
+    if not owners:
+        raise DataError("the table has no rows.")
     if "" in owners:
         row = owners.index("") + 1
         raise DataError(f"column {client_column!r} does not say whose row {row} is.")
@@ -99,7 +113,8 @@ def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, d
 
 
 def _name(owner: Any) -> str:
-    return f"{owner:g}" if isinstance(owner, float) else str(owner).strip()
+    """What a client is called; whole numbers are spelled out, for 1e6 may be several clients."""
+    return str(int(owner) if isinstance(owner, float) and owner.is_integer() else owner).strip()
 
 
 def check_tables(tables: Tables) -> Tables:
@@ -142,7 +157,8 @@ def _of_federation(federation: Federation) -> Tables:
 
 def is_table(value: Any) -> bool:
     """Whether it has named columns: a mapping, or a table of another library."""
-    return isinstance(value, Table | Mapping) or hasattr(value, "columns") or hasattr(value, "to_pandas")
+    made = any(can(value, call) for call in ("to_pandas", "fetchnumpy", "collect"))
+    return made or isinstance(value, Table | Mapping) or hasattr(value, "columns")
 
 
 def _one_table(value: Any) -> Table:
@@ -155,8 +171,44 @@ def columns_of(value: Any) -> Mapping[str, Any]:
         return value.columns
     if isinstance(value, Mapping):
         return value
-    if hasattr(value, "to_pandas"):  # what is not pandas itself, such as Polars or Hugging Face data sets
-        value = value.to_pandas()
-    if hasattr(value, "columns"):
-        return {str(name): value[name].to_numpy() for name in value.columns}
-    raise DataError(f"a {type(value).__name__} is not a table; give a data frame or a mapping of columns.")
+    if can(value, "fetchnumpy"):  # a relation of DuckDB
+        return {str(name): plain_column(column) for name, column in value.fetchnumpy().items()}
+    frame = _frame(value)
+    if not hasattr(frame, "columns"):
+        raise DataError(
+            f"a {type(frame).__name__} is not a table; give a data frame or a mapping of columns."
+        )
+    names = [str(name) for name in frame.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"column {name!r} comes twice; give each column a name of its own.")
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns if not is_index(str(name))}
+    return {**columns, **_class_names(value, columns)}
+
+
+def _frame(value: Any) -> Any:
+    """What has columns with names, of what can be made into it: only pandas is asked for nothing else."""
+    if can(value, "collect"):  # a lazy frame of Polars
+        value = value.collect()
+    columns = getattr(value, "columns", ())
+    if not can(value, "to_pandas") or (len(columns) and all(isinstance(name, str) for name in columns)):
+        return value
+    try:
+        return value.to_pandas()  # such as data sets of Hugging Face and tables of Arrow
+    except ImportError as error:
+        raise DataError(f"a {type(value).__name__} is read by pandas: {error}.") from None
+
+
+def _class_names(value: Any, columns: Mapping[str, Any]) -> dict[str, Array]:
+    """The columns that hold numbers of classes whose names are known, as data sets of Hugging Face do."""
+    kinds = getattr(value, "features", None)
+    if not isinstance(kinds, Mapping):
+        return {}
+    known = {name: kind.names for name, kind in kinds.items() if can(kind, "int2str") and name in columns}
+    return {name: _spelled(columns[name], names) for name, names in known.items()}
+
+
+def _spelled(codes: Array, names: Sequence[str]) -> Array:
+    """The names of classes by number; a number below 0 stands for none."""
+    found = [None if is_missing(code) or code < 0 else names[int(code)] for code in codes.tolist()]
+    return np.array(found, dtype=object)

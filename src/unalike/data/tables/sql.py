@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...core.extras import import_extra
 from ...errors import DataError
 
@@ -30,7 +32,7 @@ def read_sql(words: str) -> dict[str, Any]:
             found = opened.execute(query).fetchnumpy()
     except library.Error as error:
         raise DataError(f"the query cannot be answered: {str(error).strip().splitlines()[0]}") from None
-    return {name: _plain(column) for name, column in found.items()}
+    return {name: plain_column(column) for name, column in found.items()}
 
 
 def _database(words: str) -> tuple[str | None, str]:
@@ -56,12 +58,13 @@ def _check_query(library: Any, query: str) -> None:
         raise DataError("rows are asked for by one SELECT; nothing else is run.")
 
 
-def _plain(column: Any) -> Any:
-    """A column as an array of values in which a gap is None."""
+def plain_column(column: Any) -> Any:
+    """A column that DuckDB gives, as an array of values in which a gap is None."""
     masked = getattr(column, "mask", None)
     if masked is None:
         return column
     if column.dtype.kind == "f":
         return column.filled(float("nan"))
-    values = column.astype(object)
-    return values.filled(None) if masked is not False and masked.any() else column.data
+    values = np.array(column.data, dtype=object)
+    values[masked] = None
+    return values if np.any(masked) else column.data

@@ -16,6 +16,7 @@ from ...errors import DataError, unknown
 from ...typing import Array
 from ..dates import days_of_moments
 from ..files.table_columns import is_gap
+from ..foreign import are_truths, is_missing, is_nested
 
 Kind = Literal["numbers", "words", "empty"]
 
@@ -49,7 +50,7 @@ class Table:
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]]) -> Table:
         """From lists, arrays or columns of a data frame."""
-        return cls({str(name): column_of(values) for name, values in columns.items()})
+        return cls({str(name): _named(str(name), values) for name, values in columns.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,19 +89,40 @@ def column_of(values: Iterable[Any]) -> Array:
     """
     given = values if isinstance(values, np.ndarray) else np.array(list(values), dtype=object)
     if given.ndim != 1:
-        raise DataError("a column is a list of values, one for each row.")
+        raise _several()
     if given.dtype.kind in "fiub":
         return given.astype(np.float64)
     if given.dtype.kind == "M":
         return days_of_moments(given)
-    words = ["" if _is_missing(value) else str(value).strip() for value in given.tolist()]
+    if given.dtype.kind == "m":
+        return given / np.timedelta64(1, "D")
+    rows = given.tolist()
+    if are_truths(rows):
+        return np.array([np.nan if is_missing(value) else float(value) for value in rows], np.float64)
+    words = [_word(value) for value in rows]
     try:
         return np.array([float(word) if word else np.nan for word in words], np.float64)
     except ValueError:
         return np.array(words, dtype=str)
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or value != value:  # NaN is the one value that is not itself
-        return True
-    return isinstance(value, str) and is_gap(value)
+def _named(name: str, values: Iterable[Any]) -> Array:
+    try:
+        return column_of(values)
+    except DataError as error:
+        raise DataError(f"column {name!r} {error}") from None
+
+
+def _word(value: Any) -> str:
+    """What a value is as a word, a gap being the empty one."""
+    if is_nested(value):
+        raise _several()
+    word = "" if is_missing(value) else str(value).strip()
+    return "" if is_gap(word) else word
+
+
+def _several() -> DataError:
+    return DataError(
+        "must have one number, word or date for each row, not lists, records or bytes; leave it out "
+        "(drop=COLUMN), or give vectors and images as arrays, Federation.from_clients({name: (x, y)})."
+    )

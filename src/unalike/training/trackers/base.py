@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ...core.catalogue import separate
 from ...core.registry import Registry
+from ...errors import ConfigError
 from ..observers import Observer
 
 tracker_registry: Registry[Observer] = Registry("tracker")
@@ -20,6 +22,23 @@ def make_trackers(words: str | None) -> list[Observer]:
     ['JsonLines']
     """
     return [] if words is None else [tracker_registry.make(name) for name in separate(words)]
+
+
+@contextmanager
+def starting(library: str) -> Iterator[None]:
+    """Whatever a tracker's library has against being started becomes one sentence.
+
+    >>> with starting("MLflow"):
+    ...     raise ValueError("no such store. \\n Read the manual")
+    Traceback (most recent call last):
+    ...
+    unalike.errors.ConfigError: MLflow cannot be started: no such store.
+    """
+    try:
+        yield
+    except Exception as error:  # of a kind of its own in each library
+        said = (str(error).splitlines() or [""])[0].rstrip(". ") or type(error).__name__
+        raise ConfigError(f"{library} cannot be started: {said}.") from None
 
 
 def known_numbers(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -7,23 +7,25 @@ from typing import Any
 from ...core.extras import import_extra
 from ..observers import About
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, tracker_registry
+from .base import given_words, known_numbers, starting, tracker_registry
 
 
 @tracker_registry.add("mlflow")
 class MLflow:
-    """A run of MLflow in `experiment` (unalike unless given), with settings, metrics and the report."""
+    """A run of MLflow in `experiment` (unalike unless given), with settings and metrics."""
 
     def __init__(self, experiment: str = "unalike") -> None:
         self._library = import_extra("mlflow", "mlflow", "track = mlflow")
-        self._experiment = experiment
+        with starting("MLflow"):  # now, so that a store that cannot be opened leaves no run behind
+            self._library.set_experiment(experiment)
 
     def begin(self, about: About) -> None:
-        """Start a run of the same name, with the settings as its parameters."""
-        self._library.set_experiment(self._experiment)
-        self._library.start_run(run_name=about.name)
+        """Start a run of the same name, inside the one that is active if there is one, with the settings as
+        its parameters."""
         words = {name: str(value)[:500] for name, value in given_words(about.words).items()}
-        self._library.log_params(words)
+        with starting("MLflow"):
+            self._library.start_run(run_name=about.name, nested=self._library.active_run() is not None)
+            self._library.log_params(words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         self._library.log_metrics(known_numbers(report.metrics), step=report.round)

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.extras import import_extra
 from ..observers import About
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, tracker_registry
+from .base import given_words, known_numbers, starting, tracker_registry
 
 
 @tracker_registry.add("wandb")
@@ -18,11 +18,14 @@ class WeightsAndBiases:
         self._library = import_extra("wandb", "wandb", "track = wandb")
         self._project = project
         self._run: Any = None
+        with starting("Weights & Biases"):  # now, so that a missing key leaves no run behind
+            self._library.login()
 
     def begin(self, about: About) -> None:
         """Start a run of the same name, with the settings as its configuration."""
         words = given_words(about.words)
-        self._run = self._library.init(project=self._project, name=about.name, config=words)
+        with starting("Weights & Biases"):
+            self._run = self._library.init(project=self._project, name=about.name, config=words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         self._run.log(known_numbers(report.metrics), step=report.round)
