@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
+from .trainings import Trainings
 
 Value = float | str | None
 
@@ -66,7 +67,7 @@ def run_study(name: str, quick: bool = False) -> list[Claim]:
 
 # At the published effort --------------------------------------------------------------------------------
 
-Published = Callable[[int | None], Iterator[Claim]]
+Published = Callable[[int | None, Trainings], Iterator[Claim]]
 """Claims over so many runs; as many as were published when not given."""
 _published_parts: dict[str, dict[str, Published]] = {}
 
@@ -81,9 +82,11 @@ def at_published_effort(study: str, id: str) -> Callable[[Published], Published]
     return add
 
 
-def run_published(name: str, only: str | None = None, runs: int | None = None) -> Iterator[Claim]:
+def run_published(
+    name: str, only: str | None = None, runs: int | None = None, trainings: Trainings | None = None
+) -> Iterator[Claim]:
     """The claims of a study that the plain study scales down, one by one as they are settled; `only` those
-    of one id, over fewer `runs` than were published if given."""
+    of one id, over fewer `runs` than were published if given. Finished `trainings` are not repeated."""
     parts = _published_parts.get(name, {}) if name in study_registry else {}
     if not parts:
         some = ", ".join(sorted(_published_parts))
@@ -93,7 +96,8 @@ def run_published(name: str, only: str | None = None, runs: int | None = None) -
     if runs is not None and runs < 1:
         raise ConfigError(f"runs must be at least 1, but is {runs}.")
     chosen = list(parts.values()) if only is None else [parts[only]]
-    return (claim for part in chosen for claim in part(runs))
+    kept = Trainings() if trainings is None else trainings
+    return (claim for part in chosen for claim in part(runs, kept))
 
 
 def fewer(runs: int | None, published: int) -> tuple[int, str]:

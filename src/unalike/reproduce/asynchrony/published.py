@@ -11,15 +11,19 @@ and CIFAR-10 has logistic regression in the race, too, where the source has a CN
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ...data.sources.files import local
 from ..study import Claim, at_least, at_published_effort, fewer, matches
-from .data import Pair, Problem, digits, pair, small_pictures
+from ..trainings import Trainings
+from .data import Pair, Problem, digits, losses_at, pair, policy, small_pictures
 from .training import COMPARED, Table, best, best_step_claims, order_claims, race
 
 SEEDS, UNTIL, RACE_UNTIL = 5, 2000.0, 200.0
+MOMENTUM = 0.9
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 Make = Callable[[int], Problem]
 CUT = f"T = {UNTIL:g} where 200,000 was published"
@@ -35,26 +39,38 @@ RACED: dict[str, tuple[str, Make]] = {
 }
 
 
+def there(tasks: dict[str, tuple[str, Make]], trainings: Trainings, momentum: float = 0.0) -> dict[str, Make]:
+    """The tasks whose file is there, with trainings that are kept."""
+
+    def kept(make: Make, seed: int) -> Problem:
+        return replace(make(seed), trainings=trainings, momentum=momentum)
+
+    return {words: partial(kept, make) for words, (file, make) in tasks.items() if local(file) is not None}
+
+
 @at_published_effort("async", "AS-19")
-def weight_claims(runs: int | None) -> Iterator[Claim]:
+def weight_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
     """Identical and corrected weights on every task whose file is there, and iid against unlike clients."""
     count, note = fewer(runs, SEEDS)
-    gaps = {}
-    for words, (file, make) in WEIGHED.items():
-        if local(file) is not None:
-            pairs = pairs_of(make, count)
-            yield from order_claims(words, pairs, hard=False, note=f"{note}; {CUT}")
-            gaps[words] = float(np.mean([found.gap for found in pairs]))
+    tasks, gaps = there(WEIGHED, trainings), {}
+    trainings.expect(len(tasks) * (len(RATES) + 2 * count))
+    for words, make in tasks.items():
+        rate, pairs = pairs_of(make, count)
+        yield from order_claims(words, pairs, hard=False, note=f"rate {rate:g}; {note}; {CUT}")
+        gaps[words] = float(np.mean([found.gap for found in pairs]))
     if "MNIST, iid" in gaps:
         yield gap_claim(gaps["MNIST, dirichlet:0.1"], gaps["MNIST, iid"], f"{note}; {CUT}")
 
 
-def pairs_of(make: Make, runs: int, until: float = UNTIL, rates: Sequence[float] = RATES) -> list[Pair]:
+def pairs_of(
+    make: Make, runs: int, until: float = UNTIL, rates: Sequence[float] = RATES
+) -> tuple[float, list[Pair]]:
     """Both kinds of weights at the rate that gives identical ones the lowest true loss on the first seed."""
     first = make(0)
-    tried = {rate: pair(first, rate, until, 0) for rate in rates}
-    chosen = min(tried, key=lambda rate: tried[rate].minimized.losses(tried[rate].identical)[0])
-    return [tried[chosen], *(pair(make(seed), chosen, until, seed) for seed in range(1, runs))]
+    importance, identical = first.federation.importance, policy("async", weights="identical")
+    tried = {rate: float(importance @ losses_at(first, identical, rate, until, 0)) for rate in rates}
+    chosen = min(rates, key=lambda rate: tried[rate])
+    return chosen, [pair(make(seed), chosen, until, seed) for seed in range(runs)]
 
 
 def gap_claim(unlike: float, iid: float, note: str) -> Claim:
@@ -71,14 +87,15 @@ def gap_claim(unlike: float, iid: float, note: str) -> Claim:
 
 
 @at_published_effort("async", "AS-16")
-def policy_claims(runs: int | None) -> Iterator[Claim]:
+def policy_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
     """FedFix, FedBuff, waiting for nobody and for all, each at its best rate."""
     count, note = fewer(runs, SEEDS)
-    for words, (file, make) in RACED.items():
-        if local(file) is not None:
-            table = race([make(seed) for seed in range(count)], COMPARED, RATES, RACE_UNTIL)
-            yield from best_step_claims(table, f"20 clients, {words}", f"{note}; {RACE_CUT}", hard=False)
-            yield buffered_claim(table, words, note)
+    tasks = there(RACED, trainings, MOMENTUM)
+    trainings.expect(len(tasks) * len(COMPARED) * len(RATES) * count)
+    for words, make in tasks.items():
+        table = race([make(seed) for seed in range(count)], COMPARED, RATES, RACE_UNTIL)
+        yield from best_step_claims(table, f"20 clients, {words}", f"{note}; {RACE_CUT}", hard=False)
+        yield buffered_claim(table, words, note)
 
 
 def buffered_claim(table: Table, words: str, note: str) -> Claim:

@@ -10,14 +10,16 @@ rounds roles were trained was not published and is 600, as in the authors' progr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...data.sources.files import local
 from ...typing import Float64s
 from ..study import Claim, at_most, at_published_effort, fewer
+from ..trainings import Trainings
 from .data import Curve, learn, one_class_each, roles
-from .training import one_class_claims
+from .training import ONE_CLASS, one_class_claims
 
 IMAGES, ROUNDS = 50_000, 600
 DIGIT_RUNS, ROLE_RUNS, ROLES = 3, 30, 10
@@ -30,24 +32,30 @@ ORDERS = {
 
 
 @at_published_effort("sampling", "CS-12")
-def digit_claims(runs: int | None) -> Iterator[Claim]:
+def digit_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
     """One digit for each of a hundred clients, at full size; how many runs were published is not known."""
     count = DIGIT_RUNS if runs is None else runs
-    yield from one_class_claims([one_class_each(seed, False, IMAGES, ROUNDS) for seed in range(count)], False)
+    trainings.expect(count * len(ONE_CLASS))
+    lessons = [one_class_each(seed, False, IMAGES, ROUNDS) for seed in range(count)]
+    yield from one_class_claims([replace(lesson, trainings=trainings) for lesson in lessons], False)
 
 
 @at_published_effort("sampling", "CS-15")
-def role_claims(runs: int | None) -> Iterator[Claim]:
+def role_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
     """Ten roles of Shakespeare that count the same, or by what they say; where the file is there."""
     if local("shakespeare_roles.json.gz") is None:
         return
+    count, note = fewer(runs, ROLE_RUNS)
+    trainings.expect(len(ORDERS) * len(SCHEMES) * count)
     for importance in ORDERS:
-        yield from importance_claims(importance, *fewer(runs, ROLE_RUNS))
+        yield from importance_claims(importance, count, note, trainings)
 
 
-def importance_claims(importance: str, runs: int, note: str, rounds: int = ROUNDS) -> Iterator[Claim]:
+def importance_claims(
+    importance: str, runs: int, note: str, trainings: Trainings, rounds: int = ROUNDS
+) -> Iterator[Claim]:
     """The schemes' training losses in the end, run by run."""
-    lessons = [roles(ROLES, importance, seed, rounds) for seed in range(runs)]
+    lessons = [replace(roles(ROLES, importance, seed, rounds), trainings=trainings) for seed in range(runs)]
     ends = {
         name: [learn(lesson, name, ROLES // 2, seed) for seed, lesson in enumerate(lessons)]
         for name in SCHEMES
