@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -67,8 +67,34 @@ def run_study(name: str, quick: bool = False) -> list[Claim]:
 
 # At the published effort --------------------------------------------------------------------------------
 
-Published = Callable[[int | None, Trainings], Iterator[Claim]]
-"""Claims over so many runs; as many as were published when not given."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of what was published is repeated, and where finished trainings are kept."""
+
+    trainings: Trainings = field(default_factory=Trainings)
+    runs: int | None = None
+    """As many as were published when not given."""
+    share: float = 1.0
+    """Of the published rounds, or of the published time."""
+
+    def runs_of(self, published: int) -> tuple[int, str]:
+        """How many runs there are, and a note that says if these are fewer than were published."""
+        return fewer(self.runs, published)
+
+    def length_of(self, published: int, unit: str) -> tuple[int, str]:
+        """How long a training is, at least one `unit`, and a note that says what was published.
+
+        >>> Effort(share=0.01).length_of(200, "rounds"), Effort().length_of(200, "rounds")
+        ((2, '2 rounds where 200 were published'), (200, '200 rounds as published'))
+        """
+        length = max(1, round(self.share * published))
+        if length == published:
+            return length, f"{published:,} {unit} as published"
+        return length, f"{length:,} {unit} where {published:,} were published"
+
+
+Published = Callable[[Effort], Iterator[Claim]]
 _published_parts: dict[str, dict[str, Published]] = {}
 
 
@@ -82,22 +108,21 @@ def at_published_effort(study: str, id: str) -> Callable[[Published], Published]
     return add
 
 
-def run_published(
-    name: str, only: str | None = None, runs: int | None = None, trainings: Trainings | None = None
-) -> Iterator[Claim]:
+def run_published(name: str, only: str | None = None, effort: Effort | None = None) -> Iterator[Claim]:
     """The claims of a study that the plain study scales down, one by one as they are settled; `only` those
-    of one id, over fewer `runs` than were published if given. Finished `trainings` are not repeated."""
-    parts = _published_parts.get(name, {}) if name in study_registry else {}
+    of one id, with less `effort` than was published if given."""
+    parts, effort = _published_parts.get(name, {}) if name in study_registry else {}, effort or Effort()
     if not parts:
         some = ", ".join(sorted(_published_parts))
         raise ConfigError(f"{name} is the same at any effort; studies that scale claims down are {some}.")
     if only is not None and only not in parts:
         raise unknown("claim at the published effort", only, parts)
-    if runs is not None and runs < 1:
-        raise ConfigError(f"runs must be at least 1, but is {runs}.")
+    if effort.runs is not None and effort.runs < 1:
+        raise ConfigError(f"runs must be at least 1, but is {effort.runs}.")
+    if not 0 < effort.share <= 1:
+        raise ConfigError(f"the share must be above 0 and at most 1, but is {effort.share:g}.")
     chosen = list(parts.values()) if only is None else [parts[only]]
-    kept = Trainings() if trainings is None else trainings
-    return (claim for part in chosen for claim in part(runs, kept))
+    return (claim for part in chosen for claim in part(effort))
 
 
 def fewer(runs: int | None, published: int) -> tuple[int, str]:

@@ -26,7 +26,7 @@ def test_the_rate_is_the_best_for_identical_weights(monkeypatch):
     monkeypatch.setattr(published, "pair", pair)
     monkeypatch.setattr(published, "losses_at", losses_at)
     lesson = SimpleNamespace(federation=SimpleNamespace(importance=one))
-    rate, found = published.pairs_of(lambda seed: lesson, 3, rates=tuple(LOSSES))
+    rate, found = published.pairs_of(lambda seed: lesson, 3, 1.0, tuple(LOSSES))
     assert rate == 0.2
     assert [float(one.identical[0]) for one in found] == [1.0, 1.0, 1.0]
     assert [float(one.corrected[0]) for one in found] == [1.5, 2.5, 3.5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,9 @@ def reproduce(
     ),
     only: str | None = typer.Option(None, help="With --full: the claims of one id, such as A15."),
     runs: int | None = typer.Option(None, min=1, help="With --full: fewer runs than were published."),
+    share: float = typer.Option(
+        1.0, help="With --full: this share of the published rounds or time, such as 0.1."
+    ),
     out: Path | None = typer.Option(
         None,
         help="With --full: folder for finished trainings, which are not repeated.",
@@ -52,8 +55,10 @@ def reproduce(
         print_json(listed) if json else show_rows(listed, "studies")
         return
     check_name("studies", name)
-    check_options(quick, full, only, runs, out)
-    claims = published(name, only, runs, out or KEPT) if full else scaled_down(name, quick)
+    check_options(
+        quick, full, {"only": only, "runs": runs, "share": share if share != 1 else None, "out": out}
+    )
+    claims = published(name, only, runs, share, out or KEPT) if full else scaled_down(name, quick)
     if json:
         print_json([claim.as_dict() for claim in claims])
     else:
@@ -64,12 +69,13 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def check_options(quick: bool, full: bool, only: str | None, runs: int | None, out: Path | None) -> None:
-    """Raise where options contradict each other."""
+def check_options(quick: bool, full: bool, given: Mapping[str, object]) -> None:
+    """Raise where options contradict each other; `given` are those of a full study."""
     if quick and full:
         raise ConfigError("a study is --quick or --full, not both.")
-    if not full and not (only is None and runs is None and out is None):
-        raise ConfigError("--only, --runs and --out go with --full.")
+    alone = [f"--{name}" for name, value in given.items() if value is not None]
+    if alone and not full:
+        raise ConfigError(f"{alone[0]} goes with --full.")
 
 
 def scaled_down(name: str, quick: bool) -> list[Claim]:
@@ -80,9 +86,9 @@ def scaled_down(name: str, quick: bool) -> list[Claim]:
         return run_study(name, quick)
 
 
-def published(name: str, only: str | None, runs: int | None, out: Path) -> list[Claim]:
+def published(name: str, only: str | None, runs: int | None, share: float, out: Path) -> list[Claim]:
     """The claims at the published effort; trainings that are finished are in a folder."""
-    from ...reproduce import run_published
+    from ...reproduce import Effort, run_published
     from ...reproduce.trainings import Trainings
 
     with stderr.status(f"studying {name}") as status:
@@ -90,7 +96,7 @@ def published(name: str, only: str | None, runs: int | None, out: Path) -> list[
             out / f"{name}.jsonl",
             lambda done, planned: status.update(f"studying {name}: {done} of {planned} trainings"),
         )
-        claims = run_published(name, only, runs, trainings)
+        claims = run_published(name, only, Effort(trainings, runs, share))
         can_go_on(SAME, out)
         return told(claims, trainings)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...data import Federation, load
-from ...models import Task, linear, mlp
+from ...models import Task, cnn_small, linear, mlp
 from ...theory.asynchrony.objective import (
     Surrogate,
     surrogate,
@@ -136,6 +136,13 @@ def small_pictures(partition: str, seed: int, clients: int = 10, local_steps: in
     federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
     train = replace(federation.train, x=halved(federation.train.x))
     return lesson_of(replace(federation, train=train, test=train), 0, local_steps)
+
+
+def pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
+    """All images of CIFAR-10, three convolutions and a hidden layer."""
+    federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
+    model = cnn_small(input_shape=federation.input_shape, outputs=10)
+    return replace(lesson_of(federation, 0, local_steps), task=Task.classification(model, classes=10))
 
 
 def halved(images: Array) -> Array:

@@ -21,7 +21,7 @@ from ...data import load
 from ...data.sources.files import local
 from ...typing import Float64s
 from ..shared.summaries import mean_of
-from ..study import Claim, Value, at_least, at_published_effort, fewer
+from ..study import Claim, Effort, Value, at_least, at_published_effort
 from ..trainings import Trainings, described
 from .data import Accuracies, Problem, Rates, learn, lesson_of
 
@@ -85,14 +85,14 @@ MNIST = Contest(
 
 
 @at_published_effort("availability", "A15")
-def gain_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
+def gain_claims(effort: Effort) -> Iterator[Claim]:
     """CA-Fed and its rivals on LEAF's synthetic data, and on MNIST where it is there."""
     data = [SYNTHETIC] if local("mnist.npz") is None else [SYNTHETIC, MNIST]
     contests = [replace(one, local=work) for one in data for work in (STEPS, EPOCHS)]
-    count, note = fewer(runs, RUNS)
-    trainings.expect(sum((1 + len(RIVALS)) * (len(one.grid) + count) for one in contests))
+    (runs, few), (rounds, short) = effort.runs_of(RUNS), effort.length_of(ROUNDS, "rounds")
+    effort.trainings.expect(sum((1 + len(RIVALS)) * (len(one.grid) + runs) for one in contests))
     for contest in contests:
-        yield from contest_claims(contest, count, note, trainings)
+        yield from contest_claims(contest, runs, f"{few}, {short}", effort.trainings, rounds)
 
 
 def contest_claims(

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...data.sources.files import local
 from ...typing import Float64s
-from ..study import Claim, at_most, at_published_effort, fewer
+from ..study import Claim, Effort, at_most, at_published_effort
 from ..trainings import Trainings
 from .data import Curve, learn, one_class_each, roles
 from .training import ONE_CLASS, one_class_claims
@@ -32,27 +32,27 @@ ORDERS = {
 
 
 @at_published_effort("sampling", "CS-12")
-def digit_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
+def digit_claims(effort: Effort) -> Iterator[Claim]:
     """One digit for each of a hundred clients, at full size; how many runs were published is not known."""
-    count = DIGIT_RUNS if runs is None else runs
-    trainings.expect(count * len(ONE_CLASS))
-    lessons = [one_class_each(seed, False, IMAGES, ROUNDS) for seed in range(count)]
-    yield from one_class_claims([replace(lesson, trainings=trainings) for lesson in lessons], False)
+    count, rounds = effort.runs or DIGIT_RUNS, effort.length_of(ROUNDS, "rounds")[0]
+    effort.trainings.expect(count * len(ONE_CLASS))
+    lessons = [one_class_each(seed, False, IMAGES, rounds) for seed in range(count)]
+    yield from one_class_claims([replace(lesson, trainings=effort.trainings) for lesson in lessons], False)
 
 
 @at_published_effort("sampling", "CS-15")
-def role_claims(runs: int | None, trainings: Trainings) -> Iterator[Claim]:
+def role_claims(effort: Effort) -> Iterator[Claim]:
     """Ten roles of Shakespeare that count the same, or by what they say; where the file is there."""
     if local("shakespeare_roles.json.gz") is None:
         return
-    count, note = fewer(runs, ROLE_RUNS)
-    trainings.expect(len(ORDERS) * len(SCHEMES) * count)
+    (runs, few), (rounds, short) = effort.runs_of(ROLE_RUNS), effort.length_of(ROUNDS, "rounds")
+    effort.trainings.expect(len(ORDERS) * len(SCHEMES) * runs)
     for importance in ORDERS:
-        yield from importance_claims(importance, count, note, trainings)
+        yield from importance_claims(importance, runs, rounds, f"{few}, {short}", effort.trainings)
 
 
 def importance_claims(
-    importance: str, runs: int, note: str, trainings: Trainings, rounds: int = ROUNDS
+    importance: str, runs: int, rounds: int, note: str, trainings: Trainings
 ) -> Iterator[Claim]:
     """The schemes' training losses in the end, run by run."""
     lessons = [replace(roles(ROLES, importance, seed, rounds), trainings=trainings) for seed in range(runs)]
@@ -70,7 +70,7 @@ def importance_claims(
             1.0,
             hard=False,
             published="below 1",
-            note=f"below 1 in {int((ratios < 1).sum())} runs; {note}; {rounds} rounds",
+            note=f"below 1 in {int((ratios < 1).sum())} runs; {note}",
         )
 
 
