@@ -173,10 +173,11 @@ def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
     return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
 
 
-def roles(clients: int, importance: str, seed: int, rounds: int) -> Problem:
-    """Speaking roles of Shakespeare with all they say, and a character LSTM; evaluated every tenth round."""
+def roles(clients: int, importance: str, seed: int, rounds: int, characters: int = 80) -> Problem:
+    """Speaking roles of Shakespeare with all they say, and an LSTM that sees some characters before the next
+    one; evaluated every tenth round."""
     federation = load(
-        f"shakespeare:80,{STRIDE},{EVERY_WINDOW}", clients=clients, seed=seed, test_fraction=0.0
+        f"shakespeare:{characters},{STRIDE},{EVERY_WINDOW}", clients=clients, seed=seed, test_fraction=0.0
     ).with_importance(importance)
     task = Task.classification(lstm(outputs=federation.classes or 1), federation.classes or 1)
     labels, work = np.zeros(clients, np.int64), LocalWork(steps=50, batch_size=64)

@@ -22,7 +22,7 @@ from .data import Curve, learn, one_class_each, roles
 from .training import ONE_CLASS, one_class_claims
 
 IMAGES, ROUNDS = 50_000, 600
-DIGIT_RUNS, ROLE_RUNS, ROLES = 3, 30, 10
+DIGIT_RUNS, ROLE_RUNS, ROLES, CHARACTERS = 3, 30, 10, 80
 SCHEMES = ("md", "uniform", "clustered-size")
 ORDERS = {
     "equal": (("uniform", "md"), ("clustered-size", "md")),
@@ -52,10 +52,14 @@ def role_claims(effort: Effort) -> Iterator[Claim]:
 
 
 def importance_claims(
-    importance: str, runs: int, rounds: int, note: str, trainings: Trainings
+    importance: str, runs: int, rounds: int, note: str, trainings: Trainings, characters: int = CHARACTERS
 ) -> Iterator[Claim]:
     """The schemes' training losses in the end, run by run."""
-    lessons = [replace(roles(ROLES, importance, seed, rounds), trainings=trainings) for seed in range(runs)]
+    lessons = [
+        replace(roles(ROLES, importance, seed, rounds, characters), trainings=trainings)
+        for seed in range(runs)
+    ]
+    cut = "" if characters == CHARACTERS else f", windows of {characters} characters, not {CHARACTERS}"
     ends = {
         name: [learn(lesson, name, ROLES // 2, seed) for seed, lesson in enumerate(lessons)]
         for name in SCHEMES
@@ -70,7 +74,7 @@ def importance_claims(
             1.0,
             hard=False,
             published="below 1",
-            note=f"below 1 in {int((ratios < 1).sum())} runs; {note}",
+            note=f"below 1 in {int((ratios < 1).sum())} runs; {note}{cut}",
         )
 
 
