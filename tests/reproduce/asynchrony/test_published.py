@@ -37,6 +37,8 @@ def test_squares_of_pixels_become_their_mean():
     assert halved(image)[0, :, :, 0].tolist() == [[2, 4], [10, 12]]
 
 
-@pytest.mark.parametrize(("unlike", "holds"), [(0.02, True), (0.005, False)])
-def test_a_gain_that_is_not_twice_as_large_is_printed_as_such(unlike, holds):
-    assert published.gap_claim(unlike, 0.01, "").holds == holds
+@pytest.mark.parametrize(
+    ("unlike", "iid", "holds"), [(0.02, 0.01, True), (0.005, 0.01, False), (-0.02, -0.01, False)]
+)
+def test_a_gain_that_is_not_twice_as_large_is_printed_as_such(unlike, iid, holds):
+    assert published.gap_claim(unlike, iid, "").holds == holds
