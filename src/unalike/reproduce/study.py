@@ -128,12 +128,12 @@ def run_published(name: str, only: str | None = None, effort: Effort | None = No
 def fewer(runs: int | None, published: int) -> tuple[int, str]:
     """How many runs there are, and a note that says if these are fewer than were published.
 
-    >>> fewer(None, 10), fewer(2, 10)
-    ((10, '10 runs as published'), (2, '2 runs where 10 were published'))
+    >>> fewer(None, 10), fewer(2, 10), fewer(1, 10)[1]
+    ((10, '10 runs as published'), (2, '2 runs where 10 were published'), '1 run where 10 were published')
     """
     if runs is None or runs == published:
         return published, f"{published} runs as published"
-    return runs, f"{runs} runs where {published} were published"
+    return runs, f"{runs} run{'s' * (runs > 1)} where {published} were published"
 
 
 # Kinds of claims ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
 
+from ...core.pixels import as_floats
 from ...theory.asynchrony.objective import surrogate
 from ...timing import Clients
 from ...typing import Float64s
@@ -44,7 +45,7 @@ def kept_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s
 def minimal_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s:
     """Every client's loss at the model that L-BFGS finds for their weighted sum."""
     train, task = lesson.federation.train, lesson.task
-    x, y, owners = jnp.asarray(train.x), jnp.asarray(train.y), jnp.asarray(train.owners)
+    x, y, owners = jnp.asarray(as_floats(train.x)), jnp.asarray(train.y), jnp.asarray(train.owners)
     start, unflatten = ravel_pytree(task.init(jax.random.key(0)))
 
     @jax.jit
