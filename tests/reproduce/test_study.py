@@ -5,6 +5,7 @@ import json
 import pkgutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,7 +13,7 @@ import unalike.reproduce
 from unalike.cli import app
 from unalike.errors import ConfigError
 from unalike.reproduce import Claim, at_least, at_most, run_published, run_study, study_registry
-from unalike.reproduce.study import _published_parts, at_published_effort, average, fewer, in_order
+from unalike.reproduce.study import _published_parts, at_published_effort, average, in_order
 
 FIELDS = {"id", "claim", "published", "expected", "measured", "spread", "hard", "holds"}
 
@@ -125,8 +126,8 @@ def test_a_study_is_told_to_be_quick():
 def long_study(study):
     """A study with two claims at the published effort."""
     study(HOLDS)
-    at_published_effort("fake", "X-1")(lambda runs: iter([HOLDS]))
-    at_published_effort("fake", "X-2")(lambda runs: iter([replace(HARD, note=fewer(runs, 10)[1])]))
+    at_published_effort("fake", "X-1")(lambda effort: iter([HOLDS]))
+    at_published_effort("fake", "X-2")(lambda effort: iter([replace(HARD, note=effort.runs_of(10)[1])]))
     yield
     _published_parts.pop("fake")
 
@@ -145,10 +146,41 @@ def test_fewer_runs_than_published_are_said_as_soon_as_a_claim_is_settled(long_s
     assert "X-2 it is large (2 runs where 10 were published): 0.1" in answer.stderr
 
 
+def test_a_full_study_goes_on_after_ctrl_c(study, tmp_path):
+    trained, stop_at = [], [2]
+
+    def claims(effort):
+        effort.trainings.expect(3)
+        for seed in range(3):
+            effort.trainings.numbers({"seed": seed}, lambda seed=seed: train(seed))
+        yield HOLDS
+
+    def train(seed):
+        if len(trained) == stop_at[0]:
+            raise KeyboardInterrupt
+        trained.append(seed)
+        return np.ones(1)
+
+    study(HOLDS)
+    try:
+        at_published_effort("fake", "X-1")(claims)
+        assert reproduce("fake", "--full", "--out", str(tmp_path)).exit_code != 0
+        stop_at[0] = -1
+        answer = reproduce("fake", "--full", "--out", str(tmp_path))
+    finally:
+        _published_parts.pop("fake")
+    assert trained == [0, 1, 2]
+    assert answer.exit_code == 0
+    assert "3 of 3 trainings: X-1 it is small" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--only", "X-1"], "--only and --runs go with --full"),
+        (["--out", "here"], "--out goes with --full"),
+        (["--share", "0.5"], "--share goes with --full"),
+        (["--full", "--share", "2"], "at most 1"),
+        (["--only", "X-1"], "--only goes with --full"),
         (["--quick", "--full"], "not both"),
         (["--full", "--only", "X-9"], "X-1"),
     ],

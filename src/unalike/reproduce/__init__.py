@@ -17,8 +17,8 @@ from .perturbed_gradient import study as _perturbed_gradient  # noqa: F401
 from .privacy import study as _privacy  # noqa: F401
 from .sampling import study as _sampling  # noqa: F401
 from .streams import study as _streams  # noqa: F401
-from .study import Claim, at_least, at_most, run_published, run_study, study_registry
+from .study import Claim, Effort, at_least, at_most, run_published, run_study, study_registry
 from .topology import study as _topology  # noqa: F401
 from .unlearning import study as _unlearning  # noqa: F401
 
-__all__ = ["Claim", "at_least", "at_most", "run_published", "run_study", "study_registry"]
+__all__ = ["Claim", "Effort", "at_least", "at_most", "run_published", "run_study", "study_registry"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
+from .trainings import Trainings
 
 Value = float | str | None
 
@@ -66,8 +67,34 @@ def run_study(name: str, quick: bool = False) -> list[Claim]:
 
 # At the published effort --------------------------------------------------------------------------------
 
-Published = Callable[[int | None], Iterator[Claim]]
-"""Claims over so many runs; as many as were published when not given."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of what was published is repeated, and where finished trainings are kept."""
+
+    trainings: Trainings = field(default_factory=Trainings)
+    runs: int | None = None
+    """As many as were published when not given."""
+    share: float = 1.0
+    """Of the published rounds, or of the published time."""
+
+    def runs_of(self, published: int) -> tuple[int, str]:
+        """How many runs there are, and a note that says if these are fewer than were published."""
+        return fewer(self.runs, published)
+
+    def length_of(self, published: int, unit: str) -> tuple[int, str]:
+        """How long a training is, at least one `unit`, and a note that says what was published.
+
+        >>> Effort(share=0.01).length_of(200, "rounds"), Effort().length_of(200, "rounds")
+        ((2, '2 rounds where 200 were published'), (200, '200 rounds as published'))
+        """
+        length = max(1, round(self.share * published))
+        if length == published:
+            return length, f"{published:,} {unit} as published"
+        return length, f"{length:,} {unit} where {published:,} were published"
+
+
+Published = Callable[[Effort], Iterator[Claim]]
 _published_parts: dict[str, dict[str, Published]] = {}
 
 
@@ -81,30 +108,32 @@ def at_published_effort(study: str, id: str) -> Callable[[Published], Published]
     return add
 
 
-def run_published(name: str, only: str | None = None, runs: int | None = None) -> Iterator[Claim]:
+def run_published(name: str, only: str | None = None, effort: Effort | None = None) -> Iterator[Claim]:
     """The claims of a study that the plain study scales down, one by one as they are settled; `only` those
-    of one id, over fewer `runs` than were published if given."""
-    parts = _published_parts.get(name, {}) if name in study_registry else {}
+    of one id, with less `effort` than was published if given."""
+    parts, effort = _published_parts.get(name, {}) if name in study_registry else {}, effort or Effort()
     if not parts:
         some = ", ".join(sorted(_published_parts))
         raise ConfigError(f"{name} is the same at any effort; studies that scale claims down are {some}.")
     if only is not None and only not in parts:
         raise unknown("claim at the published effort", only, parts)
-    if runs is not None and runs < 1:
-        raise ConfigError(f"runs must be at least 1, but is {runs}.")
+    if effort.runs is not None and effort.runs < 1:
+        raise ConfigError(f"runs must be at least 1, but is {effort.runs}.")
+    if not 0 < effort.share <= 1:
+        raise ConfigError(f"the share must be above 0 and at most 1, but is {effort.share:g}.")
     chosen = list(parts.values()) if only is None else [parts[only]]
-    return (claim for part in chosen for claim in part(runs))
+    return (claim for part in chosen for claim in part(effort))
 
 
 def fewer(runs: int | None, published: int) -> tuple[int, str]:
     """How many runs there are, and a note that says if these are fewer than were published.
 
-    >>> fewer(None, 10), fewer(2, 10)
-    ((10, '10 runs as published'), (2, '2 runs where 10 were published'))
+    >>> fewer(None, 10), fewer(2, 10), fewer(1, 10)[1]
+    ((10, '10 runs as published'), (2, '2 runs where 10 were published'), '1 run where 10 were published')
     """
     if runs is None or runs == published:
         return published, f"{published} runs as published"
-    return runs, f"{runs} runs where {published} were published"
+    return runs, f"{runs} run{'s' * (runs > 1)} where {published} were published"
 
 
 # Kinds of claims ------------------------------------------------------------------------------------------

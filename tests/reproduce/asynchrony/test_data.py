@@ -1,9 +1,12 @@
 """Are policies and pairs of runs what their names in tables say?"""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unalike.reproduce.asynchrony import data
+from unalike.reproduce.trainings import Trainings
 from unalike.theory.asynchrony.objective import Surrogate
 from unalike.timing import Asynchronous, FedBuff, FedFix, WaitForAll
 
@@ -20,3 +23,32 @@ def test_a_pair_is_compared_on_both_objectives():
     assert pair.gap == pytest.approx(0.1)
     assert pair.orders == (True, True, True)
     assert data.Pair(pair.corrected, pair.identical, minimized).orders == (False, False, False)
+
+
+def test_losses_that_are_kept_are_not_trained_again(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("trained again")
+
+    def lesson():
+        tiny = data.clouds("iid", 2, 20, 0)
+        return replace(tiny, trainings=Trainings(tmp_path / "async.jsonl"))
+
+    found = data.losses_at(lesson(), data.policy("async"), 0.1, 1, 0)
+    monkeypatch.setattr(data, "train", refuse)
+    np.testing.assert_array_equal(data.losses_at(lesson(), data.policy("async"), 0.1, 1, 0), found)
+    for other in (data.policy("async", weights="identical"), data.policy("FedFix-0.5")):
+        with pytest.raises(RuntimeError, match="trained again"):
+            data.losses_at(lesson(), other, 0.1, 1, 0)
+
+
+def test_momentum_that_begins_anew_is_none_in_a_job_of_one_step():
+    one, several = (data.clouds("iid", 2, 20, 0, local_steps=steps) for steps in (1, 3))
+    plain, pushed = (
+        [
+            data.losses_at(replace(lesson, momentum=momentum), data.policy("async"), 0.1, 1, 0)
+            for lesson in (one, several)
+        ]
+        for momentum in (0.0, 0.9)
+    )
+    np.testing.assert_allclose(plain[0], pushed[0], rtol=1e-6)
+    assert (plain[1] != pushed[1]).all()

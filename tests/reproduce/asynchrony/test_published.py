@@ -1,5 +1,7 @@
 """Is the rate chosen for identical weights, and are pictures halved?"""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -12,13 +14,20 @@ LOSSES = {0.1: (2.0, 0.5), 0.2: (1.0, 1.5)}
 
 
 def test_the_rate_is_the_best_for_identical_weights(monkeypatch):
+    one = np.ones(1)
+
     def pair(lesson, rate, until, seed):
         identical, corrected = LOSSES[rate]
-        one = np.ones(1)
         return Pair(identical * one, (corrected + seed) * one, Surrogate(one, one))
 
+    def losses_at(lesson, timing, rate, until, seed):
+        return LOSSES[rate][timing.weights != "identical"] * one
+
     monkeypatch.setattr(published, "pair", pair)
-    found = published.pairs_of(lambda seed: None, 3, rates=tuple(LOSSES))
+    monkeypatch.setattr(published, "losses_at", losses_at)
+    lesson = SimpleNamespace(federation=SimpleNamespace(importance=one))
+    rate, found = published.pairs_of(lambda seed: lesson, 3, 1.0, tuple(LOSSES))
+    assert rate == 0.2
     assert [float(one.identical[0]) for one in found] == [1.0, 1.0, 1.0]
     assert [float(one.corrected[0]) for one in found] == [1.5, 2.5, 3.5]
 
@@ -28,6 +37,8 @@ def test_squares_of_pixels_become_their_mean():
     assert halved(image)[0, :, :, 0].tolist() == [[2, 4], [10, 12]]
 
 
-@pytest.mark.parametrize(("unlike", "holds"), [(0.02, True), (0.005, False)])
-def test_a_gain_that_is_not_twice_as_large_is_printed_as_such(unlike, holds):
-    assert published.gap_claim(unlike, 0.01, "").holds == holds
+@pytest.mark.parametrize(
+    ("unlike", "iid", "holds"), [(0.02, 0.01, True), (0.005, 0.01, False), (-0.02, -0.01, False)]
+)
+def test_a_gain_that_is_not_twice_as_large_is_printed_as_such(unlike, iid, holds):
+    assert published.gap_claim(unlike, iid, "").holds == holds

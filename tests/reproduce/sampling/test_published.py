@@ -1,9 +1,14 @@
 """Are schemes compared run by run, and orders those that were published?"""
 
-import numpy as np
+from dataclasses import replace
 
-from unalike.reproduce.sampling.data import Curve
+import numpy as np
+import pytest
+
+from unalike.reproduce.sampling import data
+from unalike.reproduce.sampling.data import Curve, clouds, learn
 from unalike.reproduce.sampling.published import ORDERS, SCHEMES, end_ratios
+from unalike.reproduce.trainings import Trainings
 
 
 def curve(end):
@@ -18,3 +23,15 @@ def test_uniform_and_md_change_places_with_importance():
     assert ("uniform", "md") in ORDERS["equal"]
     assert ("md", "uniform") in ORDERS["data"]
     assert {name for pairs in ORDERS.values() for pair in pairs for name in pair} == set(SCHEMES)
+
+
+def test_a_curve_that_is_kept_is_not_trained_again(tmp_path, monkeypatch):
+    def lesson():
+        return replace(clouds(3, None, 0, 2), trainings=Trainings(tmp_path / "sampling.jsonl"))
+
+    found = learn(lesson(), "md", 2, 0)
+    monkeypatch.setattr(data, "train", pytest.fail)
+    again = learn(lesson(), "md", 2, 0)
+    np.testing.assert_array_equal(again.losses, found.losses)
+    np.testing.assert_array_equal(again.classes, found.classes)
+    assert (len(found.losses), len(found.classes)) == (2, 2)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...data import Federation, load
-from ...models import Task, linear, mlp
+from ...models import Task, cnn_small, linear, mlp
 from ...theory.asynchrony.objective import (
     Surrogate,
     surrogate,
@@ -32,6 +32,7 @@ from ...timing import (
 from ...training.run import Run
 from ...training.train import train
 from ...typing import Array, Float64s
+from ..trainings import Trainings, described
 
 F80 = "spread:80"
 
@@ -64,12 +65,18 @@ class Problem:
     federation: Federation
     task: Task
     local_steps: int = 1
+    momentum: float = 0.0
+    """Of clients; it begins anew with every job."""
+    trainings: Trainings | None = None
+    """Where finished ones are kept."""
 
     def algorithm(self, learning_rate: float, server_learning_rate: float = 1.0) -> FedAvg:
         """Plain federated averaging."""
         return FedAvg(
             work=LocalWork(steps=self.local_steps, batch_size=BATCH),
-            optimizer=Optimizer("sgd", learning_rate),
+            optimizer=Optimizer.of(
+                "sgd", learning_rate, {"momentum": self.momentum} if self.momentum else None
+            ),
             server_optimizer=Optimizer("sgd", server_learning_rate),
         )
 
@@ -131,6 +138,13 @@ def small_pictures(partition: str, seed: int, clients: int = 10, local_steps: in
     return lesson_of(replace(federation, train=train, test=train), 0, local_steps)
 
 
+def pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
+    """All images of CIFAR-10, three convolutions and a hidden layer."""
+    federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
+    model = cnn_small(input_shape=federation.input_shape, outputs=10)
+    return replace(lesson_of(federation, 0, local_steps), task=Task.classification(model, classes=10))
+
+
 def halved(images: Array) -> Array:
     """The means of all squares of two by two pixels.
 
@@ -164,9 +178,18 @@ def losses_of(run: Run) -> Float64s:
     return np.where(np.isfinite(losses) & (losses < HOPELESS), losses, np.inf)
 
 
+def losses_at(lesson: Problem, timing: Policy, learning_rate: float, until: float, seed: int) -> Float64s:
+    """Every client's loss at a time; what is finished is not trained again."""
+    algorithm, kept = lesson.algorithm(learning_rate), lesson.trainings or Trainings()
+    decides = {
+        **described(lesson.federation, lesson.task),
+        **{"algorithm": repr(algorithm), "timing": repr(timing), "until": until, "seed": seed},
+    }
+    return kept.numbers(decides, lambda: losses_of(learn(lesson, timing, algorithm, until, seed)))
+
+
 def pair(lesson: Problem, learning_rate: float, until: float, seed: int) -> Pair:
     """Asynchronous training with both kinds of weights, the same batches and the same learning rate."""
-    weights = ("identical", "corrected")
-    policies = [Asynchronous(hardware=F80, weights=kind) for kind in weights]
-    ends = [losses_of(learn(lesson, p, lesson.algorithm(learning_rate), until, seed)) for p in policies]
+    policies = [policy("async", weights=kind) for kind in ("identical", "corrected")]
+    ends = [losses_at(lesson, each, learning_rate, until, seed) for each in policies]
     return Pair(ends[0], ends[1], surrogate(policies[0], Clients(lesson.federation.importance)))

@@ -16,7 +16,7 @@ from ...timing import Synchronous
 from ...training.run import Run
 from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
-from .data import Pair, Problem, clouds, digits, learn, losses_of, pair, policy
+from .data import Pair, Problem, clouds, digits, learn, losses_at, losses_of, pair, policy
 
 COMPARED = ("wait-for-all", "FedFix-0.5", "FedBuff-10", "async")
 CUT = "Gaussian classes, T = 20; images: --full"
@@ -89,10 +89,7 @@ def race(
     return {
         name: np.array(
             [
-                [
-                    losses_of(learn(lesson, policy(name), lesson.algorithm(rate), until, seed)).mean()
-                    for rate in rates
-                ]
+                [losses_at(lesson, policy(name), rate, until, seed).mean() for rate in rates]
                 for seed, lesson in enumerate(lessons)
             ]
         )

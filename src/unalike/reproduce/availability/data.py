@@ -9,6 +9,7 @@ of ten in long runs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,11 +40,15 @@ FULL_BATCHES = LocalWork(epochs=2, batch_size=0)
 
 @dataclass(frozen=True)
 class Problem:
-    """A federation, its linear model, and what each client could reach alone."""
+    """A federation and its linear model."""
 
     federation: Federation
     task: Task
-    minima: Float64s
+
+    @cached_property
+    def minima(self) -> Float64s:
+        """The loss that each client could reach alone."""
+        return local_minima(self.federation, self.task)
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,10 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """The accuracy after every round, and the run behind it."""
+class Accuracies:
+    """The accuracy at every evaluation."""
 
     accuracy: Float64s
-    run: Run
 
     @property
     def end(self) -> float:
@@ -75,6 +79,22 @@ class Curve:
     def deviation(self) -> float:
         """Standard deviation over the second half, in percentage points."""
         return 100 * float(self.accuracy[len(self.accuracy) // 2 :].std())
+
+
+@dataclass(frozen=True)
+class Curve(Accuracies):
+    """The accuracy of all test rows together at every evaluation, and the run behind it."""
+
+    run: Run
+
+    @property
+    def client_accuracy(self) -> Float64s:
+        """The mean over clients of each one's accuracy, at every evaluation."""
+        rounds = self.run.metrics()
+        evaluated = rounds["round"][np.isfinite(rounds["test_accuracy"])][1:]
+        return np.array(
+            [np.nanmean(self.run.record.client_metrics(int(t))["test_accuracy"]) for t in evaluated]
+        )
 
     def excluded(self, groups: Int64s) -> Float64s:
         """The mean number of excluded clients a round, by group."""
@@ -101,7 +121,7 @@ def lesson_of(federation: Federation) -> Problem:
     """A federation with a ridge-regularised linear softmax model."""
     model = linear(input_shape=federation.input_shape, outputs=federation.classes or 1)
     task = Task.classification(model, federation.classes or 1, RIDGE)
-    return Problem(federation, task, local_minima(federation, task))
+    return Problem(federation, task)
 
 
 def population(correlation: float = 0.9, clients: int = CLIENTS, seed: int = 0) -> Availability:
@@ -123,8 +143,10 @@ def learn(
     availability: Availability | None = None,
     evaluate_every: int = 1,
     work: LocalWork = FULL_BATCHES,
+    momentum: float = 0.0,
 ) -> Curve:
-    """Train with a strategy that knows the true availability; the same seed gives the same trace."""
+    """Train with a strategy that knows the true availability; the same seed gives the same trace. Clients'
+    momentum begins anew in every round."""
     chains = availability or population(clients=len(lesson.federation), seed=seed)
     known = Known(chains.active, chains.correlation)
     run = train(
@@ -132,7 +154,7 @@ def learn(
         lesson.task,
         FedAvg(
             work=work,
-            optimizer=Optimizer("sgd", rates.client),
+            optimizer=Optimizer.of("sgd", rates.client, {"momentum": momentum} if momentum else None),
             server_optimizer=Optimizer("sgd", rates.server),
         ),
         rounds=rounds,

@@ -18,6 +18,7 @@ from ...models.recurrent import lstm
 from ...participation import sampler_registry
 from ...training.train import train
 from ...typing import Float64s, Int64s
+from ..trainings import Trainings, described
 
 TAIL = 1 / 3
 """The last part of a curve, over which its end is averaged."""
@@ -39,6 +40,8 @@ class Problem:
     labels: Int64s
     """The most frequent class of each client."""
     evaluate_every: int = 1
+    trainings: Trainings | None = None
+    """Where finished ones are kept."""
 
     @property
     def algorithm(self) -> FedAvg:
@@ -81,7 +84,22 @@ class Curve:
 def learn(
     lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
 ) -> Curve:
-    """Train with clients drawn by a scheme."""
+    """Train with clients drawn by a scheme; what is finished is not trained again."""
+    chosen, kept = algorithm or lesson.algorithm, lesson.trainings or Trainings()
+    decides = {
+        **described(lesson.federation, lesson.task),
+        **{"algorithm": repr(chosen), "sampling": sampling, "per_round": per_round},
+        **{"rounds": lesson.rounds, "every": lesson.evaluate_every, "seed": seed},
+    }
+    both = kept.numbers(decides, lambda: np.concatenate(_curve(lesson, sampling, per_round, seed, chosen)))
+    losses, classes = np.split(both, [lesson.rounds // lesson.evaluate_every])
+    return Curve(losses, classes)
+
+
+def _curve(
+    lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm
+) -> tuple[Float64s, Float64s]:
+    """Losses at evaluations, and classes in every round's cohort."""
     sampler = sampler_registry.make(
         sampling,
         per_round=per_round,
@@ -92,14 +110,14 @@ def learn(
     run = train(
         replace(lesson.federation, test=lesson.federation.train),
         lesson.task,
-        algorithm or lesson.algorithm,
+        algorithm,
         rounds=lesson.rounds,
         seed=seed,
         participation=sampler,
         evaluate_every=lesson.evaluate_every,
     )
     classes = [len(np.unique(lesson.labels[clients])) for clients in run.record.groups("used").values()]
-    return Curve(_objective(run.record, lesson), np.array(classes, float))
+    return _objective(run.record, lesson), np.array(classes, float)
 
 
 def _objective(record: object, lesson: Problem) -> Float64s:
@@ -155,10 +173,11 @@ def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
     return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
 
 
-def roles(clients: int, importance: str, seed: int, rounds: int) -> Problem:
-    """Speaking roles of Shakespeare with all they say, and a character LSTM; evaluated every tenth round."""
+def roles(clients: int, importance: str, seed: int, rounds: int, characters: int = 80) -> Problem:
+    """Speaking roles of Shakespeare with all they say, and an LSTM that sees some characters before the next
+    one; evaluated every tenth round."""
     federation = load(
-        f"shakespeare:80,{STRIDE},{EVERY_WINDOW}", clients=clients, seed=seed, test_fraction=0.0
+        f"shakespeare:{characters},{STRIDE},{EVERY_WINDOW}", clients=clients, seed=seed, test_fraction=0.0
     ).with_importance(importance)
     task = Task.classification(lstm(outputs=federation.classes or 1), federation.classes or 1)
     labels, work = np.zeros(clients, np.int64), LocalWork(steps=50, batch_size=64)
