@@ -106,7 +106,7 @@ def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
             f"a {kind} deals the rows itself; leave out client_column (drop={client_column!r} leaves the "
             "column out of the features)."
         )
-    if not hasattr(data, "num_partitions"):
+    if not any(hasattr(where, "num_partitions") for where in (type(data), data)):
         raise DataError(
             f"a {kind} does not say how many partitions it has; give its partitioner, "
             "data.partitioners['train'], after data.load_partition(0)."
