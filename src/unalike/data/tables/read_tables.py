@@ -48,8 +48,8 @@ def tables_in(data: Any) -> Mapping[str, Any]:
     if isinstance(data, Mapping) and data and all(is_table(value) for value in data.values()):
         if are_parts(data):
             raise DataError(
-                f"{' and '.join(data)} are parts of a data set, not clients; say which column names the client "
-                "of every row (client_column='...')."
+                f"{' and '.join(data)} are parts of a data set, not clients; say which column names the "
+                "client of every row (client_column='...')."
             )
         return data
     raise DataError(
