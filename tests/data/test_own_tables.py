@@ -277,10 +277,20 @@ def test_partitions_have_the_names_that_rows_had_and_say_what_is_missing(frame):
         load(dealt, label="ill")
 
 
-@pytest.mark.parametrize("how", [{"client_column": "site"}, {}])
-def test_parts_of_a_data_set_are_no_clients(frame, how):
+def test_parts_of_a_data_set_stay_parts_and_are_no_clients(frame):
+    odd, even = frame.iloc[1::2], frame.iloc[::2]
+    given = {"train": odd, "test": even[[*reversed(frame.columns)]]}
+    made = load(given, label="ill", client_column="site", gaps="drop")
+    whole = [len(part.dropna(subset="age").query("sex != ''")) for part in (odd, even)]
+    assert [len(made.train.y), len(made.validation.y), len(made.test.y)] == [whole[0], 0, whole[1]]
+    assert (
+        made.preparation
+        == load(odd, label="ill", client_column="site", gaps="drop", test_fraction=0).preparation
+    )
     with pytest.raises(DataError, match="train and test are parts of a data set"):
-        load({"train": frame, "test": frame}, label="ill", **how)
+        load(given, label="ill")
+    with pytest.raises(DataError, match="test has other columns"):
+        load({**given, "test": even.drop(columns="age")}, label="ill", client_column="site")
 
 
 def test_tables_without_rows_and_with_a_column_twice_are_refused(frame):

@@ -38,9 +38,8 @@ def test_a_folder_cannot_be_written_to(folder, tmp_path):
         export_folder(folder, folder / "model.safetensors", "safetensors")
 
 
-@pytest.mark.parametrize("state", ["average", "local"])
-def test_running_statistics_resume_predict_and_leave_with_the_model(state, tmp_path):
-    words = {"data": "digits", "clients": 2, "samples": 60, "steps": 1, "model": "mlp-bn:4", "state": state}
+def test_running_statistics_resume_predict_and_leave_with_the_model(tmp_path):
+    words = {"data": "digits", "clients": 2, "samples": 60, "steps": 1, "model": "mlp-bn:4", "state": "local"}
     for name, rounds in (("whole", 2), ("half", 1)):
         made = Experiment(**words, rounds=rounds)
         run_experiment(made, RunFolder.create(tmp_path / name, made.model_dump())).folder.close()
@@ -54,5 +53,5 @@ def test_running_statistics_resume_predict_and_leave_with_the_model(state, tmp_p
     shared = load_file(leave(tmp_path / "shared.safetensors", "safetensors"))
     own = load_file(leave(tmp_path / "own.safetensors", "safetensors", "1"))
     assert np.array_equal(shared["norm.0.running_var"], load_file(whole)["state/norm/0/variance"])
-    assert np.array_equal(shared["norm.0.running_mean"], own["norm.0.running_mean"]) == (state == "average")
+    assert not np.array_equal(shared["norm.0.running_mean"], own["norm.0.running_mean"])
     assert np.array_equal(shared["dense.0.weight"], own["dense.0.weight"])

@@ -91,6 +91,12 @@ def test_a_prediction_is_of_its_row_alone_and_of_the_head_on_the_features(model)
     assert np.allclose(together, model.features(params, X) @ w.T + b, atol=1e-5)
 
 
+def test_a_variance_that_noise_made_negative_predicts_numbers():
+    task, params = chosen(MODELS[0])
+    below = {"norm": [{**layer, "variance": layer["variance"] - 1.5} for layer in params.state["norm"]]}
+    assert np.isfinite(task.apply(params._replace(state=below), X)).all()
+
+
 def test_what_becomes_of_statistics_must_be_chosen():
     federation = load("digits", clients=2, samples=40)
     assert Task.of(federation, "mlp-bn:3", state="local").model.state == "local"

@@ -22,8 +22,9 @@ from .files.agreement import Words, same_kind, spell
 from .files.client_files import Rows, likely_target, read_folder
 from .files.table_columns import in_short, targets_of
 from .foreign import are_truths, is_missing, is_nested
-from .table_clients import ClientTable, federation_of, how_to_prepare
-from .tables.read_tables import check_no_parts, columns_of, is_table, read_columns, split_columns, tables_in
+from .splitting import PARTS
+from .table_clients import PART, ClientTable, federation_of, how_to_prepare
+from .tables.read_tables import are_parts, columns_of, is_table, read_columns, split_columns, tables_in
 from .tables.sql import read_sql
 from .tables.table import Table
 
@@ -93,9 +94,21 @@ def _by_client(data: Any, client_column: str | None) -> Mapping[str, Columns]:
     one = read_columns(Path(data)) if isinstance(data, str | Path) else data
     if client_column is None:
         return {str(name): columns_of(table) for name, table in tables_in(one).items()}
-    if isinstance(one, Mapping) and one and all(is_table(table) for table in one.values()):
-        check_no_parts(one)
-    return split_columns(columns_of(one), client_column)
+    return split_columns(_joined(one) if are_parts(one) else columns_of(one), client_column)
+
+
+def _joined(tables: Mapping[str, Any]) -> Columns:
+    """The parts of a data set as one table, whose first column says of which part a row is."""
+    read = {part: columns_of(table) for part, table in tables.items()}
+    names = list(read["train"])
+    for part, columns in read.items():
+        if set(columns) != set(names):
+            raise DataError(
+                f"{part} has other columns ({', '.join(columns)}) than train ({', '.join(names)})."
+            )
+    sizes = [len(columns[names[0]]) for columns in read.values()]
+    owners = np.repeat([PARTS.index(part) for part in read], sizes)
+    return {PART: owners, **{name: np.concatenate([mine[name] for mine in read.values()]) for name in names}}
 
 
 def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
@@ -106,7 +119,7 @@ def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
             f"a {kind} deals the rows itself; leave out client_column (drop={client_column!r} leaves the "
             "column out of the features)."
         )
-    if not hasattr(data, "num_partitions"):
+    if not any(hasattr(where, "num_partitions") for where in (type(data), data)):
         raise DataError(
             f"a {kind} does not say how many partitions it has; give its partitioner, "
             "data.partitioners['train'], after data.load_partition(0)."

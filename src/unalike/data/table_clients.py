@@ -25,6 +25,8 @@ from .tables.table import Table
 
 Gaps = Literal["fill", "drop", "refuse"]
 WAYS = ("auto", "always", "never")
+PART = "__part__"
+"""The column, if there is one, that says of which part every row is, by number."""
 
 
 class ClientTable(NamedTuple):
@@ -58,7 +60,9 @@ def federation_of(
     """The federation of these tables, prepared as asked; its description says what was done."""
     tables = _without(_in_one_order(clients), how.drop)
     tables, said = _without_gaps(tables, how.gaps)
-    parts = _cut(tables, test_fraction, validation_fraction, seed)
+    parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
+    tables = _without(tables, [PART]) if parts else tables
+    parts = parts or _cut(tables, test_fraction, validation_fraction, seed)
     facts = {name: _facts(name, table, parts[name]) for name, (table, _) in tables.items()}
     preparation = _preparation(facts, how.prepare)
     features = {name: _features(name, table, preparation) for name, (table, _) in tables.items()}

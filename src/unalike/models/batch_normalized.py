@@ -115,4 +115,5 @@ def move_statistics(old: PyTree, mean: jax.Array, variance: jax.Array, count: ja
 
 
 def _normalize(norm: PyTree, h: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:
-    return norm["scale"] * (h - mean) * lax.rsqrt(variance + EPSILON) + norm["shift"]
+    # Noise for privacy and liars can bring an averaged variance below zero.
+    return norm["scale"] * (h - mean) * lax.rsqrt(jnp.maximum(variance, 0.0) + EPSILON) + norm["shift"]

@@ -22,7 +22,8 @@ class Model:
 
     A model with state, such as running statistics, has parameters that are :class:`Stateful`. Then
     `apply_training(parameters, x, weight, key)` gives predictions during training and the state after them,
-    for which rows of weight zero do not count; `state` says whose state it is.
+    for which rows of weight zero do not count; `state` says whose state it is ("refuse" where nobody has
+    chosen yet).
     """
 
     init: Callable[[jax.Array], Params]

@@ -46,7 +46,11 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
 def tables_in(data: Any) -> Mapping[str, Any]:
     """The tables of a mapping, by client; refused where it is none."""
     if isinstance(data, Mapping) and data and all(is_table(value) for value in data.values()):
-        check_no_parts(data)
+        if are_parts(data):
+            raise DataError(
+                f"{' and '.join(data)} are parts of a data set, not clients; say which column names the "
+                "client of every row (client_column='...')."
+            )
         return data
     raise DataError(
         "tables are a mapping of client names to tables, a folder with one file per client, or one table "
@@ -54,13 +58,15 @@ def tables_in(data: Any) -> Mapping[str, Any]:
     )
 
 
-def check_no_parts(tables: Mapping[str, Any]) -> None:
-    """Raise where what would be clients are parts of one data set."""
-    if "train" in tables and len(tables) > 1 and set(tables) <= set(PARTS):
-        raise DataError(
-            f"{' and '.join(tables)} are parts of a data set, not clients; join them to one table, such as "
-            "datasets.concatenate_datasets(list(data.values())), and each client's rows are cut anew."
-        )
+def are_parts(tables: Any) -> bool:
+    """Whether what looks like clients are parts of one data set, as Hugging Face has them.
+
+    >>> are_parts({"train": {"x": [1]}, "test": {"x": [2]}}), are_parts({"train": {"x": [1]}, "basel": {}})
+    (True, False)
+    """
+    if not isinstance(tables, Mapping) or not all(map(is_table, tables.values())):
+        return False
+    return "train" in tables and len(tables) > 1 and set(tables) <= set(PARTS)
 
 
 def read_table(path: str | Path) -> Table:
