@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.data import load
+from unalike.errors import RunError
 from unalike.models import Task, linear, mlp
 from unalike.reproduce import trainings as module
 from unalike.reproduce.trainings import Trainings, described
@@ -55,6 +56,14 @@ def test_lines_that_say_something_else_are_passed_over(file, text):
     file.parent.mkdir()
     file.write_text(text + "\n")
     assert Trainings(file).numbers(SEED, lambda: np.ones(1)).tolist() == [1.0]
+
+
+def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_trained(tmp_path):
+    (tmp_path / "taken").touch()
+    with pytest.raises(RunError, match="taken is a file"):
+        Trainings(tmp_path / "taken" / "kept.jsonl")
+    with pytest.raises(RunError, match="cannot be read"):
+        Trainings(tmp_path)
 
 
 def test_another_version_of_the_package_trains_again(file, monkeypatch):

@@ -83,6 +83,8 @@ def _key(decides: Mapping[str, Any]) -> str:
 
 def _read(file: Path) -> dict[str, list[float]]:
     """The whole lines of a file, if it is there."""
+    if file.parent.exists() and not file.parent.is_dir():
+        raise RunError(f"{file.parent} is a file; finished trainings need a folder.")
     if not file.exists():
         return {}
     try:

@@ -24,7 +24,7 @@ TAIL = 1 / 3
 """The last part of a curve, over which its end is averaged."""
 UNBALANCED = np.repeat([100, 250, 500, 750, 1000], [10, 30, 30, 20, 10])
 """Rows of the hundred clients of the CIFAR-10 study."""
-STRIDE, EVERY_WINDOW = 20, 1_000_000
+STRIDE, EVERY_WINDOW = 5, 1_000_000
 """Characters between two windows of a role, and more windows than any has."""
 
 

@@ -5,7 +5,7 @@ digit each and 600 rounds; "A General Theory for Client Sampling in Federated Le
 Shakespeare, five a round, an LSTM, 50 steps of 1.5 on batches of 64, and thirty first models of the same
 ten roles. Clients have 449 to 561 digits here, because all of a class are dealt. Which roles were trained was
 not published, nor for how many rounds: these are drawn once, and have 600 as in the authors' programs; their
-windows begin every 20 characters.
+windows begin every five characters.
 """
 
 from __future__ import annotations
