@@ -41,7 +41,7 @@ collect_ignore_glob = [
 ]
 
 
-ROOM, MOST_ROOM = 1_300, 1_500
+ROOM, MOST_ROOM = 1_450, 1_500
 """Megabytes that a test process may take before it forgets what it has compiled: after a file, and within
 one."""
 

@@ -73,15 +73,10 @@ def test_algorithms_give_the_same_bytes_for_the_same_seed_as_users_compile_them(
 
 ON_EVERY_ENGINE = (
     *AS_USERS_COMPILE,
-    "fedprox",
-    "fedopt",
-    "pfedme",
     "apfl",
     "fedrep",
-    "ifca",
     "perfedavg",
     "push-sum",
-    "werm",
 )
 """One method for each way of working; the engine that does not compile is slow."""
 

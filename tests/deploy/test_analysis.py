@@ -29,6 +29,8 @@ from unalike.deploy.transport.messages import MessageError, WireMessage
 from unalike.errors import ConfigError, UnalikeError
 from unalike.runs import RunFolder
 
+from .in_process_nodes import Village
+
 
 def made():
     rng, tables = np.random.default_rng(2), {}
@@ -45,13 +47,14 @@ def made():
 TABLES = made()
 
 
+def workers(folder):
+    return {name: TableWorker(table, folder / name, 5) for name, table in TABLES.items()}
+
+
 @pytest.fixture(scope="module")
 def post(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tables")
-    workers = [TableWorker(t, folder / f"place-{i}", 5) for i, t in enumerate(TABLES.values())]
-    with deployed_workers(workers, folder) as link, link.open() as opened:
-        introductions(opened, len(TABLES), 60.0, lambda line: None)
-        yield opened
+    """Nodes in this process, which answer by the messages of real ones."""
+    return Village.of(workers(tmp_path_factory.mktemp("tables")))
 
 
 @pytest.mark.parametrize(
@@ -139,9 +142,19 @@ def test_gaussian_processes_of_nodes_need_a_known_range(post, tmp_path):
     folder.close()
 
 
-def test_statistics_of_nodes_are_those_of_a_rehearsal(post):
-    there, here = describe(RemoteNodes(post, list(TABLES))), describe(LocalNodes(TABLES, 5))
-    assert there.as_dict() == here.as_dict()
+def test_over_a_network_nodes_give_the_same(tmp_path):
+    """Once through a real SuperLink: statistics, and a model."""
+    nodes = list(workers(tmp_path).values())
+    with deployed_workers(nodes, tmp_path) as link, link.open() as opened:
+        introductions(opened, len(TABLES), 60.0, lambda line: None)
+        there, here = describe(RemoteNodes(opened, list(TABLES))), describe(LocalNodes(TABLES, 5))
+        assert there.as_dict() == here.as_dict()
+        folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
+        fitted = analyse_nodes("linear: y ~ age + sex", opened, list(TABLES), folder)
+        folder.close()
+    np.testing.assert_allclose(
+        fitted.params, LinearRegression().fit(TABLES, "y ~ age + sex").params, rtol=1e-9
+    )
 
 
 def test_methods_travel_as_words_and_nothing_else_does():

@@ -19,7 +19,6 @@ pytest.importorskip("flwr")
 from unalike.deploy.local_deployment import local_deployment, train_deployed  # noqa: E402
 
 METHODS = {
-    "fedavg": {},
     "scaffold": {"per_round": 2},
     "fedem": {"options": {"components": 2}},
 }

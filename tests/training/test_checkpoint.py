@@ -147,7 +147,6 @@ def stopped(stopped_once, tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"algorithm": "fedavg"},
         {"algorithm": "scaffold"},
         {"stream": "poisson:0.2,0.25", "memory": "reservoir:30", "stream_weights": "fixed:0.5"},
     ],
