@@ -11,11 +11,12 @@ CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if 
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-# What a user needs; the demo needs no more.
+# What a user needs who goes on with the commands of README.md: extra `all` has tune, analyse, serve, --engine ray,
+# exports and drift detectors. The demo itself would need no extra.
 $(BIN)/.plain: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) pip hatchling editables
-	$(PIP) --no-build-isolation --editable .
+	$(PIP) --no-build-isolation --editable '.[all]'
 	@touch $@
 
 # And what tests, checks and benchmarks need.

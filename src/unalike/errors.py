@@ -14,6 +14,10 @@ class UnalikeError(Exception):
     """Something a user can correct; the message is one sentence meant for them."""
 
 
+class DivergenceWarning(UserWarning):
+    """A training that diverged; the command line says it in its own words."""
+
+
 class DataError(UnalikeError):
     """Clients' data that cannot be trained on; the message names the client."""
 

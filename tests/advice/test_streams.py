@@ -156,6 +156,18 @@ def test_optimal_weights_without_a_ratio_are_those_of_the_estimated_one(digits):
     assert fitted.facts()["tradeoff_ratio"] == ratio
 
 
+def test_the_rows_of_the_estimate_are_those_that_arrive_in_the_run(digits):
+    federation, task = digits
+    stream = fit_stream(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task, seed=0, steps=5)
+    sizes = federation.train.sizes
+    kept = np.arange(len(sizes) // 2)
+    rows = int(sizes[kept].sum() + np.minimum(sizes[len(kept) :], 20).sum())
+    assert rows < sizes.sum()
+    measured = measure_constants(federation, task, kept, rows=rows)
+    assert measured.rows == rows
+    assert stream.weights.ratio == measured.ratio(len(sizes) - len(kept))
+
+
 def test_a_given_ratio_and_other_weights_are_left_alone(digits):
     for words in ("optimal:0.15", "uniform"):
         stream = MemoryStream("constant:4", 10, words)

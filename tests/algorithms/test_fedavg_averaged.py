@@ -36,13 +36,20 @@ def train(federation, task, algorithm, words=STREAM, rounds=6, **options):
     )
 
 
-@pytest.mark.parametrize("words", [STREAM, None])
+@pytest.mark.parametrize("words", [STREAM, None, ("poisson:3", None, "memory-size")])
 def test_the_average_is_the_mean_of_the_models_before_each_round(federation, task, words):
+    """By q(t) = W(t) / sum_s W(s), with W(t) counted here row by row."""
     plain = train(federation, task, FedAvg(**WORK), words, keep_history=True)
     averaged = train(federation, task, FedAvgAveraged(**WORK), words)
     assert largest_difference(plain.state["params"], averaged.state["params"]) < 1e-6
     models = [plain.history.state(t)["params"] for t in range(6)]
-    mean = jax.tree.map(lambda *leaves: np.mean(leaves, axis=0), *models)
+    stream, q = MemoryStream(*words) if words else None, np.ones(6)
+    if stream is not None:
+        stream.begin(federation, 1, 6)
+        q = np.array([stream.totals(t).sum() for t in range(6)])
+        if words[2] == "memory-size":
+            q = np.array([len(stream.select(t, np.arange(8)).rows) for t in range(6)], float)
+    mean = jax.tree.map(lambda *leaves: np.tensordot(q / q.sum(), np.stack(leaves), 1), *models)
     assert largest_difference(mean, averaged.state["average"]) < 1e-6
 
 
@@ -74,9 +81,24 @@ def test_a_radius_that_is_none_is_refused(radius):
 
 
 def test_a_round_in_which_nobody_counts_adds_nothing_to_the_average(federation, task):
-    words = ("constant:0.5", "replace", "uniform")  # a row in every other round
+    words = ("constant:0.5", "replace", "memory-size")  # a row in every other round
     run = train(federation, task, FedAvgAveraged(**WORK), words, rounds=6)
-    assert float(run.state["counted"]) == pytest.approx(3.0)
+    assert float(run.state["counted"]) == pytest.approx(3.0 * 8)
+
+
+def test_rounds_of_a_growing_memory_count_by_their_rows():
+    """Two clients that learn the mean of 1 and 2 from rows that keep arriving: W(t) = 8, 16, ..., 40."""
+    data = {str(c): {"train": (np.ones((40, 1)), np.full(40, 1.0 + c))} for c in range(2)}
+    federation = unalike.Federation.from_clients(data, classes=None)
+    task = unalike.Task.regression(linear(input_shape=(1,), outputs=1))
+    method = FedAvgAveraged(work=LocalWork(steps=1, batch_size=0), optimizer=Optimizer("sgd", 0.1))
+    run = train(
+        *(federation, task, method, ("constant:4", None, "memory-size"), 5), seed=0, keep_history=True
+    )
+    before = [float(run.history.state(t)["params"]["w"].sum()) for t in range(5)]
+    wanted = np.dot([8, 16, 24, 32, 40], before) / 120
+    assert float(run.state["average"]["w"].sum()) == pytest.approx(wanted, abs=1e-6)
+    assert wanted != pytest.approx(np.mean(before), abs=1e-2)
 
 
 # Other methods on streams ---------------------------------------------------------------------------------
@@ -86,7 +108,8 @@ def test_a_round_in_which_nobody_counts_adds_nothing_to_the_average(federation, 
 def test_a_full_memory_of_what_is_there_is_no_stream(federation, task, method):
     without = train(federation, task, method(**WORK), None)
     streamed = train(federation, task, method(**WORK), ("historical", None, "memory-size"))
-    assert largest_difference(without.state, streamed.state) == 0
+    learned = ("params", "average") if method is FedAvgAveraged else tuple(without.state)
+    assert largest_difference(*([run.state[part] for part in learned] for run in (without, streamed))) == 0
 
 
 @pytest.mark.parametrize("method", [FedProx, Scaffold, FedAvgAveraged])

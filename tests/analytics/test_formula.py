@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("formulaic")
+import formulaic
 import pandas
 import statsmodels.formula.api as smf
 
 from unalike.analytics.formula import parse_formula
+from unalike.analytics.formula_size import _terms
 from unalike.analytics.model_matrix import Plan, design_by_formula, matrix_of
 from unalike.data.tables import Table, tables_of
 from unalike.errors import ConfigError, DataError, UnalikeError
@@ -130,12 +132,46 @@ def test_a_plan_survives_being_written():
         ("y ~ poly(age, 2)", "cannot be used"),
         ("y ~ scale(age + 1)", "name of a column"),
         ("y ~ " + "age + " * 1000, "at most"),
+        ("y ~ I(...)", "cannot be used"),
+        ("y ~ I(b'x')", "cannot be used"),
+        ("y ~ I('x'*3)", "cannot be used"),
+        ("y ~ I([x, x])", "cannot be used"),
+        ("y ~ I(True)", "cannot be used"),
+        ("y ~ I('a'*3500000000)", "cannot be used"),
+        ("y ~ C(x, levels=[0]*400000000)", "cannot be used"),
+        ("y ~ C(x, contrasts='..')", "cannot be used"),
+        ("y ~ log(x, out=x)", "cannot be used"),
+        ("C(y) ~ x", "write the name of its column alone"),
+        ("y ~ " + "*".join(f"I(x+{i})" for i in range(22)), "more than 2,000 terms"),
+        ("y ~ (x+y)**100000000", "more than 2,000 terms"),
+        ("y ~ x^100000000", "more than 2,000 terms"),
+        ("y ~ (a+b)**12*(c+d)", "more than 2,000 terms"),
+        ("y ~ 1 + (" + "*".join(f"I(x+{i})" for i in range(22)) + " | client)", "more than 2,000 terms"),
     ],
 )
 def test_mistakes_and_code_are_refused_in_one_sentence_before_anything_is_computed(text, words):
     with pytest.raises(ConfigError, match=words) as error:
         parse_formula(text)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["y ~ I()", "y ~ log(age, age, age, age)", "y ~ I(age, age)"])
+def test_functions_of_too_much_or_too_little_are_refused(text):
+    with pytest.raises(ConfigError, match="cannot be computed"):
+        design_by_formula(tables_of(made(), "site"), text)
+
+
+@pytest.mark.parametrize(
+    "text", ["y ~ (a + b + c) ** 3", "y ~ a * b * c * d / e", "y ~ a:b - 1", "y ~ a ** 2"]
+)
+def test_the_count_of_terms_is_never_below_their_number(text):
+    tree = formulaic.parser.DefaultFormulaParser().get_ast(text)
+    assert _terms(tree.args[1]) >= len(formulaic.Formula(text).rhs)
+    parse_formula(text)
+
+
+def test_levels_are_the_words_that_a_term_may_have():
+    assert parse_formula("y ~ C(sex, levels=['f', 'm'])").factors == {"sex"}
 
 
 def test_columns_that_are_not_there_or_of_two_kinds_are_refused():

@@ -43,7 +43,7 @@ IMPOSSIBLE = [
     (("--set", "mu=0.1"), "unknown option of fedavg 'mu'"),
     (("--algorithm", "fedprox", "--set", "muu=0.1"), "did you mean 'mu'?"),
     (("--algorithm", "fedprox", "--set", "mu=nan"), "options = nan is not possible"),
-    (("--algorithm", "fedprox", "--set", "mu=abc"), "fedprox does not take these options"),
+    (("--algorithm", "fedprox", "--set", "mu=abc"), "mu must be a number, but is 'abc'"),
     (("--set", "mu"), "--set 'mu' is not of the form name=value"),
     (("--set", "mu="), "--set 'mu=' is not of the form name=value"),
     (("--set", "mu=,"), "--set 'mu=,' is not of the form name=value"),

@@ -79,4 +79,4 @@ def test_a_library_that_is_there_but_broken_says_why(monkeypatch, tmp_path):
 
 def test_every_extra_has_a_name_that_people_know():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(LIBRARIES) == set(extras) - {"dev"}
+    assert set(LIBRARIES) == set(extras) - {"all", "dev"}

@@ -42,7 +42,7 @@ Frame.__module__ = "pandas.core.frame"
     [
         ([(X, Y)], r"a list has no names of clients; give a dictionary, such as \{str\(i\): pair for"),
         (Dataset(), r"a TensorDataset of torch is not clients; draw all rows at once"),
-        (Own(), r"a Patients of torch is not clients"),
+        (Own(), r"a Patients of torch is not clients.*\(height, width, channels\).*x.permute\(0, 2, 3, 1\)"),
         (Loader(), r"a DataLoader of torch is not clients"),
         (Hugging(), r"a Dataset of datasets is not clients; use Federation.from_tables"),
         (X, r"a ndarray is not clients; give a dictionary of pairs"),

@@ -17,6 +17,11 @@ def test_the_same_call_is_the_same_federation():
 def test_without_a_partition_own_clients_or_iid():
     assert load("synthetic", clients=7).description.endswith("natural")
     assert load("digits", clients=7).description.endswith("iid")
+    assert load("digits", clients=7).description.count("rows") == 0
+    assert load("digits", clients=7, samples=60).description.endswith(", 60 of 1,797 rows; iid")
+    rows = {"a": list(range(20)), "y": [0, 1] * 10}
+    dealt = load(rows, label="y", partition="iid", clients=2, samples=8)
+    assert dealt.description.endswith("8 of 20 rows; iid")
     assert len(load("digits")) == 100
 
 

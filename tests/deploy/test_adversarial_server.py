@@ -534,12 +534,24 @@ def test_a_sampler_that_watches_updates_survives_nodes_that_hide_theirs(village,
 
 
 def test_a_sampler_that_watches_updates_survives_a_round_in_which_all_are_rejected(village, tmp_path):
+    def spoil_first_round(request, answer):
+        if request.kind != "train" or request.numbers["round"] != 0:
+            return answer
+        return replace(answer, arrays={k: np.full_like(v, np.nan) for k, v in answer.arrays.items()})
+
+    village.mischief = dict.fromkeys(village.workers, spoil_first_round)
+    run = served(village, tmp_path / "run", sampling="clustered-similarity", per_round=2, rounds=2)
+    assert run.metrics()["rejected"][1] > 0
+
+
+def test_a_training_whose_uploads_are_all_rejected_has_no_model(village, tmp_path):
     for node in village.workers:
         village.mischief[node] = training(
             lambda a: replace(a, arrays={k: np.full_like(v, np.nan) for k, v in a.arrays.items()})
         )
-    run = served(village, tmp_path / "run", sampling="clustered-similarity", per_round=2, rounds=2)
-    assert run.metrics()["rejected"][1] > 0
+    with pytest.raises(unalike.UnalikeError, match=r"no node has trained, so there is no model \(node-0: "):
+        served(village, tmp_path / "run", rounds=2)
+    assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
 @pytest.mark.exact

@@ -225,11 +225,11 @@ def test_data_that_cannot_be_found_or_are_others_are_refused(tmp_path):
         make_experiment({"data": str(data), **WORDS, "rounds": 2}), tmp_path / "run"
     ).folder.close()
     np.savez(data / "here.npz", x=np.ones((ROWS, FEATURES), np.float32), y=np.zeros(ROWS, int))
-    with pytest.raises(DataError, match="not those that"):
+    with pytest.raises(DataError, match="its training rows are not those"):
         audit(tmp_path / "run", references=4)
     for path in data.iterdir():
         path.unlink()
-    with pytest.raises(DataError, match="cannot be found again"):
+    with pytest.raises(DataError, match="cannot be opened with its data again"):
         audit(tmp_path / "run", references=4)
 
 

@@ -164,6 +164,42 @@ def test_the_fairest_of_those_that_are_nearly_best_is_chosen():
     assert sorted(t.settings["number"] for t in fairest_first(found, 2.0, True)) == [0, 1, 2]
 
 
+def test_fairness_is_compared_with_the_mean_of_fedavg(monkeypatch):
+    """Of a method that raises the mean, a fairer trial may be chosen that is as good as FedAvg only."""
+    numbers = {"fedavg": [(0.80, 0.30), (0.70, 0.10)], "q-ffl": [(0.95, 0.25), (0.80, 0.05), (0.5, 0.0)]}
+    trained = []
+
+    def judged(experiment, federation, task, prune, observer, trial, method, first):
+        count = trained.count(method)
+        trained.append(method)
+        return Trial(method, trial.settings, *(numbers[method][count][k] for k in (0, 0, 1)))
+
+    monkeypatch.setattr("unalike.experiments.tune._train", judged)
+    budget, both = 2, {"fedavg": described(), "q-ffl": described("q-ffl")}
+    found = tune(both, budget=budget, choose="fairest:1")
+    assert {name: trials[0].mean for name, trials in found.items()} == {"fedavg": 0.80, "q-ffl": 0.80}
+    trained.clear()
+    alone = tune({"q-ffl": described("q-ffl")}, budget=budget, choose="fairest:1")
+    assert list(alone) == ["q-ffl"]
+    assert (alone["q-ffl"][0].mean, trained.count("fedavg")) == (0.80, budget)
+    trained.clear()
+    assert tune({"q-ffl": described("q-ffl")}, budget=budget)["q-ffl"][0].mean == 0.95
+    assert "fedavg" not in trained
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "values"),
+    [
+        ("ditto", "lam", (0.01, 0.05, 0.1, 0.5, 1, 2, 5)),
+        ("q-ffl", "q", (0, 0.001, 0.01, 0.1, 1, 2, 5, 10)),
+        ("term", "t", (1, 2, 5)),
+    ],
+)
+def test_values_that_are_tried_are_the_published_ones(name, option, values):
+    """Yue, Nouiehed and Kontar (GIFAIR-FL, 2023): what rivals were tuned over."""
+    assert unalike.algorithms.algorithm_registry[name].grid[option] == values
+
+
 def test_spreads_of_trials_are_over_validation_rows_of_clients():
     (trials,) = tune({"gifair": described("gifair")}, budget=2, choose="fairest:100").values()
     assert trials[0].spread == min(trial.spread for trial in trials)

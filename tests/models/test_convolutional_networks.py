@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.models import Batch, Task, cnn_small, convolutional
+from unalike import ConfigError
+from unalike.models import Batch, Task, cnn_small, convolutional, model_registry
 from unalike.models.convolutional_networks import Convolution, max_pool
 from unalike.models.losses import squared_error
 
@@ -134,3 +135,19 @@ def test_a_layer_knows_the_size_of_what_comes_out(size):
         out = naive_convolution(x, np.zeros((layer.kernel, layer.kernel, 1, 1)), 0.0, layer.padding)
         out = naive_pool(out) if layer.pool else out
         assert layer.output(size, size + 1) == out.shape[1:3]
+
+
+@pytest.mark.parametrize("name", ["cnn", "cnn-small", "cnn-wide", "cnn-femnist", "cnn-norm", "cnn-bn"])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 40, 32), (4, 32, 32)])
+def test_images_with_channels_first_are_refused_with_the_transposition(name, shape):
+    with pytest.raises(
+        ConfigError, match=r"images are \(height, width, channels\).*x\.transpose\(0, 2, 3, 1\)"
+    ):
+        model_registry.make(name, input_shape=shape, outputs=10)
+    model_registry.make(name, input_shape=(*shape[1:], shape[0]), outputs=10)
+
+
+def test_few_rows_of_pixels_with_many_channels_are_images():
+    model_registry.make("cnn", input_shape=(4, 9, 32), outputs=10)
+    with pytest.raises(ConfigError, match="too small"):
+        model_registry.make("cnn", input_shape=(3, 3, 1), outputs=10)

@@ -1,6 +1,8 @@
 """Do weights keep their meaning under PyTorch's names?"""
 
+import pickle
 import re
+import zipfile
 from pathlib import Path
 
 import jax
@@ -121,12 +123,17 @@ def test_the_modules_of_the_page_give_the_same_logits_in_pytorch(name):
 def test_what_does_not_fit_is_refused(tmp_path):
     task = task_of("linear", (4,))
     good = {"weight": np.zeros((10, 4)), "bias": np.zeros(10)}
-    (tmp_path / "model.pt").write_bytes(b"pickled")
+    (tmp_path / "model.pt").write_bytes(b"neither")
+    (tmp_path / "old.pt").write_bytes(pickle.dumps(good))
+    with zipfile.ZipFile(tmp_path / "new.pt", "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps(good))
     for weights, words in [
         ({"weight": good["weight"]}, "'bias' is missing; its state_dict has weight, bias"),
         ({**good, "gamma": np.ones(1)}, "'gamma' is no tensor of this model"),
         ({**good, "weight": np.zeros((10, 5))}, r"w has shape \(10, 5\), but the model has \(10, 4\)"),
         (tmp_path / "model.pt", "cannot be read as a safetensors file"),
+        (tmp_path / "old.pt", r"pickled and not read; write the weights with safetensors"),
+        (tmp_path / "new.pt", r"pickled and not read; write the weights with safetensors"),
         (tmp_path, "it is a folder"),
     ]:
         with pytest.raises(ConfigError, match=words):

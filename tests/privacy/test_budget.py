@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 import unalike
 from unalike.experiments.build_privacy import central_words, check_privacy, make_local_privacy
@@ -10,21 +12,25 @@ from unalike.experiments.run import run_experiment
 from unalike.privacy.accounting import Ledger, gaussian_epsilon
 from unalike.privacy.noise_calibration import release_noise, smallest_noise
 
-accounting = pytest.importorskip("dp_accounting")
+pytest.importorskip("dp_accounting")
 
 SMALL = {"clients": 4, "samples": 120, "model": "linear", "evaluate_every": 0}
 
 
 def direct_epsilon(noise, delta, releases=1):
-    """What the package says of that many Gaussian releases, asked without anything of ours."""
-    accountant = accounting.rdp.RdpAccountant()
-    accountant.compose(accounting.GaussianDpEvent(noise), releases)
-    return accountant.get_epsilon(delta)
+    """The root of the exact curve of one Gaussian release with mu = sqrt(releases) / noise."""
+    mu = np.sqrt(releases) / noise
+
+    def excess(epsilon):
+        near, far = norm.cdf(mu / 2 - epsilon / mu), norm.logcdf(-mu / 2 - epsilon / mu)
+        return near - np.exp(epsilon + far) - delta
+
+    return brentq(excess, 0, mu**2 + 10 * mu, xtol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.6, 1.0, 3.0, 20.0])
 @pytest.mark.parametrize("releases", [1, 7, 50])
-def test_the_account_is_that_of_the_package_used_directly(noise, releases):
+def test_the_account_is_the_exact_curve(noise, releases):
     ledger = Ledger(2, 1e-6)
     for _ in range(releases):
         ledger.charge(np.array([0]), np.array([1 / noise]))
@@ -157,3 +163,36 @@ def test_a_server_keeps_the_words_it_was_given_and_chooses_noise_that_it_was_not
     assert direct_epsilon(noise, delta, 10) <= 3.0
     with pytest.raises(unalike.ConfigError, match="say its clipping norm"):
         Protection.of(Experiment(epsilon=3.0), False, None)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.5, 1.0, 4.0, 30.0])
+def test_gaussian_releases_cost_what_the_exact_curve_says(noise):
+    """Delta by integrating what one density has above exp(epsilon) times the other (Balle and Wang, 2018)."""
+    epsilon = gaussian_epsilon(noise, 1e-5)
+    x = np.linspace(-12 * noise, 1 + 12 * noise, 400_001)
+
+    def delta(epsilon):
+        shifted, plain = (-((x - mean) ** 2) / (2 * noise**2) for mean in (1.0, 0.0))
+        above = np.exp(shifted) - np.exp(np.minimum(epsilon + plain, 700))
+        return np.maximum(above, 0).sum() * (x[1] - x[0]) / (noise * np.sqrt(2 * np.pi))
+
+    assert delta(epsilon) == pytest.approx(1e-5, rel=1e-3)
+    releases = Ledger(1)
+    for _ in range(9):
+        releases.charge(np.array([0]), np.array([1 / (3 * noise)]))
+    assert releases.epsilon() == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_gaussian_releases_cost_less_than_by_their_moments():
+    accounting = pytest.importorskip("dp_accounting")
+    for noise in (0.3, 1.0, 5.0):
+        moments = accounting.rdp.RdpAccountant()
+        moments.compose(accounting.GaussianDpEvent(noise))
+        assert gaussian_epsilon(noise, 1e-5) < moments.get_epsilon(1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 10.0, 50.0])
+def test_a_local_budget_of_any_size_chooses_noise_that_keeps_it(epsilon):
+    experiment = make_experiment({**SMALL, "local_dp": "1", "epsilon": epsilon, "rounds": 1})
+    spent = run_experiment(experiment).metrics()["local_epsilon"][-1]
+    assert 0.999 * epsilon < spent <= epsilon

@@ -46,6 +46,10 @@ def test_the_frontier_joins_what_nothing_beats():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(points)
 
 
+def test_a_single_point_that_beats_all_others_is_joined_to_nothing():
+    assert not frontier_plot({"fedavg": [(0.1, 0.9)], "gifair": [(0.2, 0.8)]}).axes[0].lines
+
+
 def test_errors_are_drawn_downwards():
     low, high = frontier_plot({"a": [(0.1, 2.0)], "b": [(0.2, 1.0)]}, higher=False).axes[0].get_ylim()
     assert low > high

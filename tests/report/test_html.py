@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unalike.report import client_distribution, traffic, write_report
+from unalike.report.fairness_plots import frontier_plot
 
 EVIL = "<script>alert('x')</script>\"><img src=x onerror=alert(1)> & $x_"
 VOID = {"meta", "img", "br", "link"}
@@ -150,3 +151,26 @@ def test_figures_are_moved_sideways_before_their_words_are_too_small(page):
     assert widths
     assert min(widths) > 200
     assert ".figure { overflow-x: auto; }" in text
+
+
+def test_a_narrow_page_shows_figures_whole_and_names_their_lines_below(page):
+    """On a phone, words at the end of lines would be out of sight, or too small to read."""
+    text = page.read_text()
+    narrow = re.search(r"@media \(max-width: 560px\) \{(.*?)\n\}", text, re.DOTALL)[1]
+    assert ".figure > * { min-width: 0 !important; }" in narrow
+    assert ".legend { display: block; }" in narrow
+    assert ".legend { display: none;" in text
+    legends = re.findall(r'<div class="legend">(.*?)</div>', text, re.DOTALL)
+    traffic_words = next(words for words in legends if "Bytes sent so far" in words)
+    assert re.findall(r'<span style="color: (.*?)">([a-z ]+)\n', traffic_words) == [
+        ("var(--c0)", "to clients"),
+        ("var(--c1)", "from clients"),
+    ]
+
+
+def test_the_legend_of_a_figure_is_named_below_too(tmp_path):
+    drawn = frontier_plot({"fedavg": [(0.1, 0.8)], EVIL: [(0.2, 0.9)]})
+    path = write_report(tmp_path / "r", title="t", summary={}, figures={"F": drawn}, config={}, events=[])
+    below = path.read_text().partition('<div class="legend">')[2]
+    assert '<span style="color: var(--c0)">fedavg</span>' in below
+    assert "<script>" not in below

@@ -144,3 +144,13 @@ def test_a_method_that_fails_hides_nothing():
             "bad": [{"round": [0, 1], "test_accuracy": [0.1, 0.1]}]}  # fmt: skip
     runs = {k: [{m: np.asarray(x) for m, x in seed.items()} for seed in v] for k, v in runs.items()}
     assert comparison_curves(runs, "test_accuracy").axes[0].get_ylim()[0] <= 0.1
+
+
+@pytest.mark.parametrize("metric", ["test_accuracy", "test_loss"])
+def test_bands_of_shares_stay_within_zero_and_one(metric):
+    """Two seeds that differ much have intervals beyond what an accuracy can be; a loss has no such ends."""
+    seeds = [{"round": np.arange(2), metric: np.array([start, 1 - start])} for start in (0.05, 0.95)]
+    figure = comparison_curves({"fedavg": seeds}, metric)
+    heights = np.concatenate([path.vertices[:, 1] for path in figure.axes[0].collections[0].get_paths()])
+    within = heights.min() >= 0 and heights.max() <= 1
+    assert within == (metric == "test_accuracy")

@@ -151,6 +151,21 @@ def test_every_figure_has_a_caption(tmp_path, monkeypatch):
     assert ".</b> </figcaption>" not in text
 
 
+@pytest.mark.parametrize("spreads", [(0.1, 0.2), (0.2, 0.1)])
+def test_the_frontier_speaks_of_a_line_only_where_there_is_one(tmp_path, spreads):
+    """A method that is better in both mean and spread is alone on the frontier."""
+    clients = {
+        name: np.array([mean - spread, mean + spread])
+        for name, mean, spread in zip(("a", "b"), (0.7, 0.5), spreads, strict=True)
+    }
+    answer = compare({name: [{"test_accuracy": 0.5}] for name in clients}, "test_accuracy", clients=clients)
+    for row, spread in zip(answer.rows, spreads, strict=True):
+        row |= {"spread": spread, "clients_mean": clients[row["method"]].mean()}
+    text = report_comparison(tmp_path / "report.html", answer).read_text()
+    assert "up and to the left is better and fairer" in text
+    assert ("The line joins" in text) == (spreads == (0.2, 0.1))
+
+
 def test_a_comparison_says_which_seed_and_what_intervals_are(tmp_path):
     seeds = [{"test_accuracy": 0.5}, {"test_accuracy": 0.6}]
     clients = dict.fromkeys(("local", "fedavg"), np.ones(2))

@@ -66,7 +66,7 @@ def study():
     study_registry._makers.pop("fake", None)
 
 
-HOLDS = at_most("X-1", "it is small", [0.1, 0.3], 0.5, published=0.2)
+HOLDS = at_most("X-1", "it is small", [0.1, 0.3], 0.5, published=0.2, place="Table 1")
 HARD = at_least("X-2", "it is large", [0.1, 0.3], 0.5)
 SOFT = at_least("X-3", "it would be nice", [0.1], 0.5, hard=False)
 

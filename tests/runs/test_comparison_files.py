@@ -30,11 +30,35 @@ def test_the_files_hold_the_same_rows(answer, tmp_path):
         assert "rounds to target" in files[kind]
 
 
-def test_the_best_is_bold_and_marks_are_escaped_for_a_paper(answer, tmp_path):
+def seeds(*values):
+    return [{"seed": float(seed), "test_accuracy": value} for seed, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("ditto", "bold"),
+    [
+        (seeds(0.9, 0.92, 0.94), True),
+        (seeds(0.9, 0.7, 0.94), False),  # a better mean, and an interval with zero in it
+        (seeds(0.7, 0.8, 0.75), False),  # the same
+        (seeds(0.9), False),
+    ],
+)
+def test_only_what_is_better_for_sure_is_bold_and_best(ditto, bold, tmp_path):
+    answer = compare({"fed_avg": seeds(0.7, 0.71, 0.75), "ditto": ditto}, "test_accuracy")
     text = next(p for p in write_comparison(tmp_path, answer) if p.suffix == ".tex").read_text()
     assert r"fed\_avg" in text
-    assert text.count(r"\textbf") == 1
-    assert r"\textbf{0.9250" in text
+    assert text.count(r"\textbf") == bold
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert found["best"] == ("ditto" if bold else None)
+    assert found["best_mean"] == "ditto"
+
+
+def test_methods_on_different_data_are_neither_tested_nor_ranked():
+    results = {"a": seeds(0.7, 0.71, 0.72), "b": seeds(0.9, 0.92, 0.95)}
+    answer = compare(results, "test_accuracy", paired=False)
+    assert answer.leader is None
+    assert answer.rows[1]["p_t"] is None
+    assert compare(results, "test_accuracy").leader == "b"
 
 
 def test_a_mean_over_the_seeds_that_were_lucky_is_not_shown(answer):

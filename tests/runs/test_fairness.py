@@ -59,3 +59,9 @@ def test_the_fairest_is_as_good_as_was_asked():
         assert spreads[chosen] == spreads[near].min()
     assert fairest_within([2.0, 2.1, 9.0], [0.5, 0.1, 0.0], 10, higher=False) == 1
     assert fairest_within([np.nan, 0.5], [0.0, 0.4], 1) == 1
+
+
+def test_the_fairest_of_those_as_good_as_a_reference():
+    means, spreads = [0.95, 0.90, 0.80, 0.60], [0.4, 0.3, 0.2, 0.1]
+    chosen = [fairest_within(means, spreads, 1.0, reference=r) for r in (None, 0.91, 0.80, 0.5, 0.99)]
+    assert chosen == [0, 1, 2, 3, 0]  # none is as good as 0.99: then the best mean

@@ -6,7 +6,9 @@ import pytest
 import unalike
 from unalike.core.run_files import BEST
 from unalike.errors import RunError
+from unalike.report.run_report import selection_cards
 from unalike.runs import RunFolder, load_tensors
+from unalike.runs.selection import best_in_words
 from unalike.training.best_model import judging_metric
 from unalike.training.run import Run
 
@@ -61,3 +63,17 @@ def test_patience_ends_so_many_rounds_after_the_best(patience):
     curve = run.metrics()["validation_accuracy"]
     best = int(np.argmax(curve))  # the first of equal ones
     assert run.rounds == min(best + patience, 40)
+
+
+@pytest.mark.parametrize(("fraction", "said"), [(0.0, True), (0.2, False)])
+def test_a_run_says_when_test_rows_decided(tmp_path, fraction, said):
+    federation = unalike.load("digits", clients=4, samples=120, validation_fraction=fraction, seed=1)
+    task = unalike.Task.of(federation, "linear")
+    run = unalike.train(
+        federation, task, unalike.FedAvg(), rounds=4, patience=2, evaluate_every=1, out=tmp_path / "r"
+    )
+    assert ("patience on test rows" in {event["kind"] for event in run.events()}) == said
+    assert best_in_words(run.record.meta()).endswith("(chosen on test rows)") == said
+    cards = selection_cards(run.record.meta(), run.events())
+    assert ("Early stopping" in cards) == said
+    run.folder.close()

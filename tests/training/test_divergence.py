@@ -8,6 +8,7 @@ import pytest
 
 import unalike
 from unalike import FedAvg, Federation, LocalWork, Optimizer, Task
+from unalike.errors import DivergenceWarning
 from unalike.report.run_report import headline
 from unalike.runs import Record, RunFolder
 from unalike.training.divergence import Divergence
@@ -44,6 +45,7 @@ def test_a_training_that_does_not_diverge_says_nothing(federation):
 def test_divergence_is_said_once_and_without_warnings_of_numpy(federation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DivergenceWarning)
         run = trained(federation, 30.0)
         run.client_metrics()
     (event,) = diverged(run)

@@ -105,6 +105,7 @@ def test_a_run_shows_itself(runs):
     run = runs["fedavg"]
     assert "<table>" in run._repr_html_()
     assert len(run.plot().axes) == 2
+    assert run.plot()._repr_png_().startswith(b"\x89PNG")
     assert list(run.to_pandas().index) == [0, 1, 2]
     assert list(run.to_pandas("clients").index) == ["0", "1", "2"]
     with pytest.raises(ConfigError, match="unknown metric"):

@@ -36,7 +36,7 @@ def test_a_loss_is_good_when_it_is_small_and_training_rows_can_be_asked():
 
 
 def test_what_is_never_reached_does_not_stop():
-    assert train(5, stop_at="test_accuracy:2").rounds == 5
+    assert train(5, stop_at="test_loss:0").rounds == 5
 
 
 def test_a_resumed_run_stops_at_the_same_round_and_a_finished_one_stays(tmp_path):

@@ -67,13 +67,20 @@ def test_one_step_of_descent_on_each_rounds_memory_by_hand(engine):
     theta, sizes = np.zeros(3), federation.train.sizes
     fresh = np.minimum(sizes[1:], 10)
     p = np.array([0.4, *(0.6 * fresh / fresh.sum())])
-    for round in range(5):
-        last = np.minimum(2 * (round + 1), sizes)
-        held = [(0, sizes[0]), *((max(n - 3, 0), n) for n in last[1:])]
-        change = 0
-        for i, (a, b) in enumerate(held):
+    lasts = [np.minimum(2 * (round + 1), sizes) for round in range(5)]
+    held = [[(0, sizes[0]), *((max(n - 3, 0), n) for n in last[1:])] for last in lasts]
+    tau = [np.zeros(n) for n in sizes]  # rounds in which each row is in memory
+    for spans in held:
+        for own, (a, b) in zip(tau, spans, strict=True):
+            own[a:b] += 1
+    for spans in held:
+        weights = [
+            share / np.count_nonzero(own) / own[a:b] for share, own, (a, b) in zip(p, tau, spans, strict=True)
+        ]
+        change, whole = 0, sum(own.sum() for own in weights)
+        for i, (a, b) in enumerate(spans):
             x, y = (part[a:b] for part in federation.train.client(i))
-            change = change - p[i] * 0.05 * (x @ theta - y) @ x / len(x)
+            change = change - 0.05 * (weights[i] / whole * (x @ theta - y)) @ x
         theta = theta + change
     np.testing.assert_allclose(np.asarray(run.state["params"]["w"])[0], theta, atol=1e-5)
 

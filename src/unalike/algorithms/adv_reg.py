@@ -3,12 +3,14 @@ Houmansadr, Machine Learning with Membership Privacy using Adversarial Regulariz
 
 attacker:   h <- ascend on   mean of log h over training rows  +  mean of log(1 - h) over reference rows
 client:     descend on       mean over training rows of  loss + lam * log h
+AdvReg-RT:  descend on       mean over training rows of  loss + lam * log h
+                             +  lam * mean over reference rows of  log(1 - h)
 
 h is the probability that a row is one of training. Each client has an attacker, which it keeps; it is a small
 network of five numbers of a prediction (the logarithm of the label's probability, the three largest
-probabilities, and the entropy), where the paper's sees the whole vector. AdvReg-RT also learns from reference
-rows, with the weights of WERM. It is experimental: its authors name it (Kaplan et al., A Cautionary Tale: On
-the Role of Reference Data in Empirical Privacy Defenses, 2024), and the rule here is one reading of it.
+probabilities, and the entropy), where the paper's sees the whole vector. AdvReg-RT (with a reference term;
+Kaplan et al., A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses, 2024) makes the
+attacker wrong of both sets: reference rows are to look like training rows, without their labels being learnt.
 """
 
 from __future__ import annotations
@@ -45,21 +47,18 @@ class AdvReg(FedAvg):
     reference_fraction: float = 0.5
 
     name: ClassVar[str] = "adv-reg"
+    reference_term: ClassVar[bool] = False
+    """Whether the attacker is to be wrong of reference rows, too."""
     takes_state: ClassVar[bool] = False
     grid: ClassVar = {"lam": (0.3, 1.0, 3.0, 10.0)}
 
     def __post_init__(self) -> None:
-        check_weight(self.of_training, self.reference_fraction)
+        check_weight(1.0, self.reference_fraction)
         if not self.reference_fraction > 0:
             raise ConfigError("an attacker learns from reference rows; reference_fraction must be above 0.")
         for name, value in (("lam", self.lam), ("attacker_rate", self.attacker_rate)):
             if not 0 <= value < float("inf"):
                 raise ConfigError(f"{name} must not be negative, but is {value:g}.")
-
-    @property
-    def of_training(self) -> float:
-        """The weight of training rows in what is learnt; reference rows have the rest."""
-        return 1.0
 
     @property
     def equals_local_training(self) -> bool:
@@ -86,28 +85,25 @@ class AdvReg(FedAvg):
         return Reply(end.params, {**memory, "attacker": attacker})
 
     def _loss(self, params: Params, task: Task, attacker: Params, batch: Batch) -> jax.Array:
-        """What the client lowers: losses of both sets, and how sure the attacker is of training rows."""
+        """What the client lowers: losses of training rows, and how sure the attacker is of them; with a
+        reference term, also how sure it is of reference rows."""
         outputs = task.apply(params, batch.x)
-        sure = -jax.nn.softplus(-suspicion(attacker, clues(outputs, batch.y)))  # log h
-        losses = task.sample_loss(outputs, batch.y)
+        odds = suspicion(attacker, clues(outputs, batch.y))
         training, reference = batch.weight[:, 0], batch.weight[:, 1]
-        rows = self.of_training * training * (losses + self.lam * sure)
-        rows += (1 - self.of_training) * reference * losses
+        rows = training * (task.sample_loss(outputs, batch.y) - self.lam * jax.nn.softplus(-odds))  # log h
+        if self.reference_term:
+            rows -= reference * self.lam * jax.nn.softplus(odds)  # log(1 - h)
         return jnp.sum(rows) / jnp.maximum(batch.size, 1.0)
 
 
 @algorithm_registry.add("adv-reg-rt")
 @dataclass(frozen=True, kw_only=True)
 class AdvRegRT(AdvReg):
-    """Experimental: AdvReg that also learns from reference rows, which weigh 1 - `weight` as in WERM."""
-
-    weight: float = 0.5
+    """AdvReg whose attacker is to be wrong of reference rows, too, with the same weight `lam` (Kaplan et al.,
+    2024)."""
 
     name: ClassVar[str] = "adv-reg-rt"
-
-    @property
-    def of_training(self) -> float:
-        return self.weight
+    reference_term: ClassVar[bool] = True
 
 
 def clues(outputs: jax.Array, y: jax.Array) -> jax.Array:

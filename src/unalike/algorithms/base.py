@@ -102,6 +102,8 @@ class Algorithm:
     name: ClassVar[str] = ""
     grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """Values that are worth trying for the method's own settings, beside the learning rate."""
+    usual_importance: ClassVar[str] = "data"
+    """How much clients count where nobody says it: by their rows, or as the method was published."""
     personalized: ClassVar[bool] = False
     """Whether clients predict with something of their own, so that evaluation must visit each of them."""
     keeps_uploads: ClassVar[bool] = False
@@ -111,6 +113,8 @@ class Algorithm:
     needs_rounds: ClassVar[bool] = False
     """Whether all clients of a step must start from the same model, because rounds follow each other in
     phases."""
+    weighs_rounds: ClassVar[bool] = False
+    """Whether rounds of a stream count by the weight of their rows (:meth:`weigh_round`)."""
     decentralized: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
@@ -130,6 +134,11 @@ class Algorithm:
     def has_server(self) -> bool:
         """Whether there is one model for all, which a server mixes."""
         return not self.decentralized
+
+    @property
+    def rounds_per_step(self) -> int:
+        """Rounds that one time step of a stream takes; all of them see the same rows."""
+        return 1
 
     @property
     def dishonest(self) -> tuple[int, ...]:
@@ -203,6 +212,11 @@ class Algorithm:
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         """The server's state after the uploads are mixed."""
         raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
+
+    def weigh_round(self, state: State, weight: float) -> State:
+        """The state before a round of a stream whose rows weigh so much together; for methods with
+        `weighs_rounds`."""
+        return state
 
     def finished(self, task: Task, state: State) -> bool:
         """Whether nothing is left to do, so that training ends early; asked of methods that converge."""

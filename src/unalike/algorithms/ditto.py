@@ -37,7 +37,7 @@ class Ditto(TrainsNewcomers, FedAvg):
     """The rate of the personal model's steps; the global model's when not given."""
 
     name: ClassVar[str] = "ditto"
-    grid: ClassVar = {"lam": (10.0, 1.0, 0.1, 0.01)}
+    grid: ClassVar = {"lam": (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,8 +4,8 @@ mirror map; after Mitra, Hassani, Pappas, Online Federated Learning, 2021).
     client:   plays w_t;  receives its rows of the step;  w_c <- K times  w - rate * sum_i gradient(w; i)
     server:   w_{t+1}  <-  sum_c importance_c w_c
 
-The rival of FEM-OMD. As printed, the rate multiplies the sum over rows; with FedAvg and FEM-OMD, whose losses
-are means, it is the number of rows times as large.
+The rival of FEM-OMD. The rate multiplies the sum over rows, as in FEM-OMD; with FedAvg, whose loss is a mean,
+it is the number of rows times as large.
 """
 
 from __future__ import annotations

@@ -3,10 +3,14 @@
     w(t+1) = Pi(w(t) + sum_i weight_i (w_i - v_i)),        handed out:  sum_t q(t) w(t)  /  sum_t q(t)
 
 (Marfoq, Neglia, Kameni and Vidal, "Federated Learning for Data Streams", 2023, algorithm 1): w(t) is the
-model before round t, Pi the projection on the ball of some radius around zero, and q(t) the sum of the
-round's weights. That sum is 1 in every round where all clients, or those that hold rows, take part, so that
-rounds count the same, as in the paper's strategies of constant importance. Rounds in which nothing was
-accepted count nothing. The mean is a running one, so that nothing grows with the number of rounds.
+model before round t, Pi the projection on the ball of some radius around zero, and
+
+    q(t) = W(t) / sum_s W(s),      W(t) = sum_m sum_{j in I_m(t)} lambda_m(t, j)
+
+what the rows of the round weigh among those of all rounds. Without a stream, or with one that does not weigh
+rows, all rounds count alike. Where the weights of a round's cohort do not sum to one, q(t) is multiplied by
+their sum. Rounds in which nothing was accepted count nothing. The mean is a running one, so that nothing
+grows with the number of rounds.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ class FedAvgAveraged(FedAvg):
 
     name: ClassVar[str] = "fedavg-averaged"
     takes_state: ClassVar[bool] = False
+    weighs_rounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.radius >= 0:
@@ -50,7 +55,16 @@ class FedAvgAveraged(FedAvg):
     def init(self, task: Task, key: jax.Array) -> State:
         state = super().init(task, key)
         params = project(state["params"], self.radius)
-        return {**state, "params": params, "average": params, "counted": jnp.zeros(())}
+        return {
+            **state,
+            "params": params,
+            "average": params,
+            "counted": jnp.zeros(()),
+            "rows_weigh": jnp.ones(()),
+        }
+
+    def weigh_round(self, state: State, weight: float) -> State:
+        return {**state, "rows_weigh": jnp.full_like(state["rows_weigh"], weight)}
 
     def broadcast(self, task: Task, state: State) -> Message:
         return {"params": state["params"], "average": state["average"]}
@@ -65,8 +79,9 @@ class FedAvgAveraged(FedAvg):
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total, mixed.start["params"], mixed.round)
-        counted = state["counted"] + mixed.weight
-        part = mixed.weight / jnp.where(counted > 0, counted, 1.0)
+        weight = mixed.weight * state["rows_weigh"]
+        counted = state["counted"] + weight
+        part = weight / jnp.where(counted > 0, counted, 1.0)
         average = add_scaled(state["average"], part, subtract(state["params"], state["average"]))
         params = project(stepped["params"], self.radius)
         return {**stepped, "params": params, "average": average, "counted": counted}

@@ -6,9 +6,13 @@ the mixture weights. The components are learned together, by K exchanges of expe
 everybody's rows of the step; the weights are played by each client alone:
 
     client c:   plays  sum_j pi_tcj P(. ; w_tj)  before it sees the step's rows
-    together:   wt_j  <-  sum_c pt_cj wt_cj / sum_c pt_cj,    K times;      w_{t+1,j}  <-  mean over time
+    together:   wt_j  <-  sum_c p_c pt_cj wt_cj / sum_c p_c pt_cj,  K times;  w_{t+1,j}  <-  mean over time
     client c:   g_j   =  -mean_i P(z_i; w_{t+1,j}) / sum_l pi_tcl P(z_i; w_{t+1,l})
                 pi_{t+1,cj}  =  pi_tcj exp(-rate g_j) / sum_l ...
+
+The importances p_c are those of the round, by default the clients' rows: then the average over clients is
+that of expectation and maximization on all rows together. As printed (algorithm 14, line 10), all clients
+count alike, p_c = 1 / C, which is the same where all have equally many rows, and here `--importance equal`.
 
 A step of time is K + 1 rounds (:mod:`.shared.online_mixture`). There are two families of components: any
 task's models, P proportional to exp(-loss), and Gaussians of unit covariance in closed form.
@@ -43,7 +47,11 @@ GRADIENTS = ("model", "data")
 @dataclass(frozen=True, kw_only=True)
 class FemOMD(OnlineMixture):
     """Shared components, and mixture weights that follow a changing world by mirror descent (Marfoq,
-    2023)."""
+    2023).
+
+    The learning rate multiplies the sum over rows, w_c <- w - rate * sum_i r[i, j] gradient(w; i), as printed
+    and as in FedOMD; a mini-batch stands for all rows of the client.
+    """
 
     optimizer: Optimizer = field(default_factory=Optimizer)
 
@@ -61,7 +69,8 @@ class FemOMD(OnlineMixture):
     def estimates(self, task: Task, inner: Components, chances: jax.Array, rows: Rows) -> list[PyTree]:
         """Local descent on rows weighted by their chances, times the share of each component."""
         joint = mixture_task(task, self.components)
-        trained = local_sgd(joint, inner, rows.data.weighted(chances), per_component(self.optimizer)).params
+        summed = rows.data.weighted(chances * rows.data.size)
+        trained = local_sgd(joint, inner, summed, per_component(self.optimizer)).params
         total = jnp.sum(rows.weights)
         share = jnp.sum(chances, axis=0) / jnp.where(total > 0, total, 1.0)
         return [jax.tree.map(lambda leaf, s=share[j]: s * leaf, one) for j, one in enumerate(trained)]

@@ -4,6 +4,10 @@
     client:   w_i <- w_i - rate * gradient_i( beta w_i + (1 - beta) u_i ),    from w;     sends  w_i
     server:   w   <- as FedAvg,        u_i <- sum_j P_ij w_j      with P_ij the similarity of i and j
 
+Clients count by their part of all similarities, p_i = sum_j A_ij / sum_kj A_kj, so that sum_i p_i u_i is the
+model of all (algorithm 2): that is what `unalike run` does with `perturbed` and `perturbed-permuted` unless
+`--importance` says something else; in Python, give the federation these importances.
+
 With beta = 1 this is FedAvg. Three choices of u_i tell what helps: the mean over similar clients
 (`perturbed`), the model that everyone starts from (`perturbed-anchor`, which sends nothing more than FedAvg),
 and the mean that was made for somebody else (`perturbed-permuted`). With beta at or below 1/2, stiff
@@ -83,6 +87,7 @@ class PerturbedGradient(AnchoredGradient):
     """How similar clients are; found from their rows when training starts, where it is not given."""
 
     name: ClassVar[str] = "perturbed"
+    usual_importance: ClassVar[str] = "similarity"
     keeps_uploads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

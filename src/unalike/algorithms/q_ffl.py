@@ -53,7 +53,7 @@ class QFFL(FedAvg):
 
     name: ClassVar[str] = "q-ffl"
     takes_state: ClassVar[bool] = False
-    grid: ClassVar = {"q": (0.001, 0.01, 0.1, 1.0, 2.0, 5.0, 10.0)}
+    grid: ClassVar = {"q": (0.0, 0.001, 0.01, 0.1, 1.0, 2.0, 5.0, 10.0)}
 
     def __post_init__(self) -> None:
         require_not_negative(q=self.q)

@@ -43,6 +43,7 @@ def choose_analysis(text: str, name: str | None = None) -> tuple[str, str]:
         return ("mixed" if varying is not None else "linear"), formula
     if named not in analysis_registry:
         analysis_registry[named]  # says which there are
+    analysis_registry.make(named).check_formula(formula)
     return named, formula
 
 

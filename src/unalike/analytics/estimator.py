@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 from ..core.registry import Registry
-from ..errors import unknown
+from ..errors import ConfigError, unknown
+from .formula import parse_formula
 from .model_matrix import Gaps
 from .summary import Summary
 
@@ -26,12 +27,31 @@ class Estimator:
         takes beside."""
         raise NotImplementedError
 
+    random_effects: ClassVar[bool] = False
+    """Whether coefficients in bars, such as `(1 | client)`, are part of the model."""
+
+    def check_formula(self, formula: str | None) -> None:
+        """Raise where the formula asks for effects of clients that this model does not have."""
+        if self.random_effects or formula is None or parse_formula(formula).varying is None:
+            return
+        name = type(self).__name__
+        raise ConfigError(
+            f"{formula!r} has random effects of clients, which {name} does not have; only the linear mixed "
+            "model does (`mixed:`). Leave out the part in bars."
+        )
+
     def check_elsewhere(self) -> None:
         """Raise where clients that keep their rows would have to tell single ones."""
 
     def summary(self, level: float = 0.95) -> Summary:
         """What was found, to print; `level` is that of intervals, where there are any."""
         raise NotImplementedError
+
+    def full_summary(self, level: float = 0.95) -> Summary:
+        """The summary, with what is to be known of who takes part, for screens, files and pages."""
+        summary, given = self.summary(level), getattr(self, "given", None)
+        more = [] if given is None else [note for note in given.remarks() if note not in summary.notes]
+        return replace(summary, notes=(*summary.notes, *more))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""

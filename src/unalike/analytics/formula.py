@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core.extras import import_extra
 from ..errors import ConfigError
+from .formula_size import check_size
 
 CLIENT = "client"
 """What clients are called in a formula."""
@@ -73,6 +74,11 @@ def parse_formula(text: str) -> Formula:
     response = list(_expressions(parsed.lhs))
     if len(response) != 1:
         raise ConfigError(f"the formula {text!r} must have one response before the ~.")
+    if (tree := trees[response[0]]) is not None and "C" in map(_name, _calls(tree)):
+        raise ConfigError(
+            f"{response[0]!r} cannot be the response of {text!r}; C() is for terms. A response is a number "
+            "or one of two words: write the name of its column alone."
+        )
     calls = [call for tree in trees.values() if tree is not None for call in _calls(tree)]
     factors = {_argument(call, text) for call in calls if _name(call) == "C"}
     agreed = {_argument(call, text) for call in calls if _name(call) in AGREED}
@@ -124,6 +130,7 @@ def _unmatched(text: str, opening: str, closing: str) -> int | None:
 def _parse(text: str) -> Any:
     formulaic = import_extra("formulaic", "analytics", "reading formulas", ConfigError)
     try:
+        check_size(formulaic.parser.DefaultFormulaParser().get_ast(text), text)
         parsed = formulaic.Formula(text)
     except formulaic.errors.FormulaicError as error:
         raise ConfigError(_with_position(text, str(error))) from None
@@ -159,9 +166,10 @@ def _checked(expression: str, text: str) -> ast.Expression | None:
         return None  # a name in backticks
     if isinstance(tree.body, ast.Name):
         return None
+    words = {id(word) for call in _calls(tree) for word in _words_of(call)}
     for node in ast.walk(tree):
         known = not isinstance(node, ast.Call) or _name(node) in FUNCTIONS
-        if not isinstance(node, _NODES) or not known or _is_endless(node):
+        if not isinstance(node, _NODES) or not known or _is_endless(node) or _is_no_number(node, words):
             raise ConfigError(
                 f"position {place} of {text!r}: {expression!r} cannot be used; a term is made of columns, "
                 f"numbers, + - * / ** and {', '.join(FUNCTIONS)}."
@@ -175,6 +183,28 @@ def _is_endless(node: ast.AST) -> bool:
         return False
     of_column = any(isinstance(inner, ast.Name) for inner in ast.walk(node.left))
     return not (of_column and isinstance(node.right, ast.Constant))
+
+
+def _words_of(call: ast.Call) -> list[ast.AST]:
+    """The words in C(column, levels=["a", "b"]), and their list: the only place where a term has any."""
+    lists = [option.value for option in call.keywords if _name(call) == "C" and option.arg == "levels"]
+    plain = [one for one in lists if isinstance(one, ast.List) and all(map(_is_constant, one.elts))]
+    return [node for one in plain for node in (one, *one.elts)]
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
+
+
+def _is_no_number(node: ast.AST, words: set[int]) -> bool:
+    """Whether a list or a constant that is not a number stands where a number belongs, or an option does that
+    no function here has."""
+    if id(node) in words:
+        return False
+    if isinstance(node, ast.keyword):
+        return id(node.value) not in words
+    number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    return isinstance(node, ast.List) or (isinstance(node, ast.Constant) and not number)
 
 
 def _calls(tree: ast.Expression) -> list[ast.Call]:

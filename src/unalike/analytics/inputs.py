@@ -13,7 +13,7 @@ from ..data.tables import Table, tables_of
 from ..errors import ConfigError, DataError
 from ..typing import Float64s
 from .design import Design
-from .model_matrix import GAPS, Gaps, Plan, design_by_formula, matrix_of
+from .model_matrix import GAPS, Gaps, Plan, design_by_formula, predictors_of, why_no_rows
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,38 @@ class Given:
     design: Design
     plan: Plan | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Clients that do not take part, and why."""
+
+    def remarks(self) -> list[str]:
+        """What a summary should say of the clients and rows that are not in it."""
+        said = []
+        if self.dropped:
+            total = sum(self.dropped.values())
+            said.append(
+                f"{total} rows with missing values were dropped, at {len(self.dropped)} of "
+                f"{len(self.design) + len(self.absent)} clients."
+            )
+        if self.absent:
+            federation = self.design.federation
+            there = ", ".join(federation.name(i) for i in range(len(federation)))
+            away = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in self.absent.items())
+            said.append(f"Taking part: {there}. NOT taking part: {away}.")
+        return said
+
+    @property
+    def event(self) -> str:
+        """Which value of the response is the 1 of a yes or no, such as `ill = yes`."""
+        response = self.design.response
+        words = () if self.plan is None else self.plan.words.get(response, ())
+        return f"{response} = {words[1] if len(words) == 2 else 1}"
 
     def rows(self, new: Any) -> Float64s:
-        """New rows as columns of the design: an array of these, or a table where there is a formula."""
+        """New rows as columns of the design: an array of these, or a table where there is a formula; NaN in a
+        row with a missing value or with a word that no row had."""
         if (self.plan is not None and isinstance(new, Table | Mapping)) or hasattr(new, "columns"):
             table = new if isinstance(new, Table) else next(iter(tables_of({"new": new}).values()))
-            return matrix_of(_with_response(table, self.design.response), _required(self.plan)).x
+            return predictors_of(table, _required(self.plan))
         x = np.asarray(new, np.float64)
         if x.ndim != 2 or x.shape[1] != len(self.design.terms):
             raise DataError(
@@ -49,7 +75,12 @@ def as_given(data: Any, formula: str | None = None, gaps: Gaps = "drop", interce
         return Given(design)
     if formula is None:
         raise ConfigError("tables need a formula, such as 'y ~ age + C(sex)'.")
-    return Given(*design_by_formula(tables_of(data), formula, gaps))
+    tables = tables_of(data)
+    planned = design_by_formula(tables, formula, gaps)
+    there = set(planned.design.federation.names or ())
+    absent = {name: why_no_rows(table, planned.plan) for name, table in tables.items() if name not in there}
+    dropped = {name: count for name, count in planned.dropped.items() if name in there}
+    return Given(planned.design, planned.plan, dropped, absent)
 
 
 def check_finite(design: Design) -> None:
@@ -65,8 +96,3 @@ def _required(plan: Plan | None) -> Plan:
     if plan is None:
         raise DataError("tables can be predicted only where a formula made the columns; give an array.")
     return plan
-
-
-def _with_response(table: Table, response: str) -> Table:
-    """New rows need no response; any number stands for it."""
-    return table if response in table else Table({**table.columns, response: np.zeros(len(table))})

@@ -7,7 +7,7 @@ all clients' rows. A :class:`Plan` is what is agreed; a node needs nothing else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -19,13 +19,14 @@ from ..data.tables import Table, Tables
 from ..errors import ConfigError, DataError
 from ..typing import Array, Float64s
 from .design import Design
-from .formula import Formula, parse_formula
+from .formula import parse_formula
 from .statistics import LocalNodes, Nodes, agree_on_columns, ask_moments
 from .statistics.answers import words_in
 
 Gaps = Literal["drop", "refuse"]
 GAPS = ("drop", "refuse")
 MOST_COLUMNS = 10_000
+_NO_RESPONSE = "no_response_of_new_rows"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
     for name in sorted(formula.columns):
         if name not in table:
             raise DataError(f"there is no column {name!r}.")
-    columns, missing = _coded(table, formula, plan)
+    columns, missing = _coded(table, formula.columns, plan)
     if missing.any() and plan.gaps == "refuse":
         raise DataError(f"{int(missing.sum())} rows have gaps in {', '.join(sorted(formula.columns))}.")
     kept = {name: column[~missing] for name, column in columns.items()}
@@ -111,6 +112,37 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DataError(f"{plan.formula!r} gives numbers that are not finite, such as the log of 0.")
     return Matrix(x, y, int(missing.sum()))
+
+
+def predictors_of(table: Table, plan: Plan) -> Float64s:
+    """The columns of new rows, which need no response; NaN in a row with a missing value, with a word that
+    was not agreed on, or whose numbers are not finite.
+
+    >>> plan = Plan("log(y) ~ sex", {"sex": ("f", "m")}, {}, ("Intercept", "sex[T.m]"))
+    >>> predictors_of(Table.of({"sex": ["m", "x", "f"]}), plan).tolist()
+    [[1.0, 1.0], [nan, nan], [1.0, 0.0]]
+    """
+    right = parse_formula(plan.formula).fixed.split("~")[1].strip()
+    needed = parse_formula(f"{_NO_RESPONSE} ~ {right}").columns - {_NO_RESPONSE}
+    for name in sorted(needed):
+        if name not in table:
+            raise DataError(f"the new rows have no column {name!r}, which {plan.formula!r} needs.")
+    columns, missing = _coded(table, needed, plan)
+    kept = {name: column[~missing] for name, column in columns.items()}
+    response = {_NO_RESPONSE: np.zeros(int((~missing).sum()))}
+    x = np.full((len(table), len(plan.terms)), np.nan)
+    x[~missing] = _evaluate({**kept, **response}, plan, f"{_NO_RESPONSE} ~ {right}")[0]
+    x[~np.isfinite(x).all(axis=1)] = np.nan
+    return x
+
+
+def why_no_rows(table: Table, plan: Plan) -> str:
+    """Why a table has no row for a plan: a column without any value, or no row with all of them."""
+    names = sorted(parse_formula(plan.formula).columns)
+    empty = [name for name in names if _coded(table, [name], plan)[1].all()]
+    if empty:
+        return f"column {', '.join(map(repr, empty))} has no value in any row"
+    return f"no row has a value in all of {', '.join(map(repr, names))}"
 
 
 class Planned(NamedTuple):
@@ -156,10 +188,10 @@ def as_design(matrices: Mapping[str, Matrix], plan: Plan) -> Design:
     return Design(rows.with_importance("equal"), plan.terms, response, plan.varying)
 
 
-def _coded(table: Table, formula: Formula, plan: Plan) -> tuple[dict[str, Array], Array]:
-    """The columns of the formula, words that were not agreed on being gaps; and which rows have gaps."""
+def _coded(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, Array], Array]:
+    """Columns of a table, words that were not agreed on being missing; and which rows miss something."""
     columns, missing = dict[str, Array](), np.zeros(len(table), bool)
-    for name in sorted(formula.columns):
+    for name in sorted(names):
         if name in plan.words:
             column = words_in(table, name)
             missing |= ~np.isin(column, plan.words[name])
@@ -194,7 +226,7 @@ def _evaluate(
             for name, column in columns.items()
         }
     )
-    response = parse_formula(plan.formula).response
+    response = text.split("~")[0].strip()
     try:
         with np.errstate(all="ignore"):
             made = formulaic.Formula(text).get_model_matrix(
@@ -203,12 +235,19 @@ def _evaluate(
     except formulaic.errors.FormulaicError as error:
         said = str(error).splitlines()[0]
         raise ConfigError(f"{text!r} cannot be computed ({said}).") from None
+    except (
+        TypeError,
+        ValueError,
+        IndexError,
+        OverflowError,
+    ):  # of functions given too much or too little
+        raise ConfigError(f"{text!r} cannot be computed; is every function given one column?") from None
     y = np.asarray(made.lhs, np.float64)
     if response in plan.words:
         if len(plan.words[response]) != 2:
             raise DataError(f"the response {response!r} must be a number or one of two words.")
         y = y[:, -1:]
-    x = np.asarray(made.rhs, np.float64).reshape(len(frame), -1)
+    x = np.asarray(made.rhs, np.float64).reshape(len(frame), len(made.rhs.columns))
     return x, y.reshape(len(frame)), tuple(str(name) for name in made.rhs.columns)
 
 

@@ -82,8 +82,9 @@ class Summary:
         return f"<section><h3>{escape(self.title)}</h3><table>{facts}</table>{tables}{notes}</section>"
 
     def as_latex(self) -> str:
-        """For a paper: one `tabular` per table."""
-        return "\n\n".join(_latex_table(table) for table in self.tables)
+        """For a paper: one `tabular` per table, and the notes below."""
+        notes = [rf"\noindent {escape_latex(note)}" for note in self.notes]
+        return "\n\n".join([*(_latex_table(table) for table in self.tables), *notes])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

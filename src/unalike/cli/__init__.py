@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from .. import __version__
 from ..core.plugins import load_inherited, take_plugins
-from ..errors import UnalikeError
+from ..errors import DivergenceWarning, UnalikeError
 from .commands import advise_availability as _advise_availability  # noqa: F401 - adds itself to `advise`
 from .commands import advise_constants as _advise_constants  # noqa: F401 - adds itself to `advise`
 from .commands import advise_free_riders as _advise_free_riders  # noqa: F401 - adds itself to `advise`
@@ -103,6 +103,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2, Ctrl-C is exit code 130."""
     warnings.showwarning = say_warning
+    warnings.simplefilter("ignore", DivergenceWarning)
     try:
         load_inherited()
         sys.argv[1:] = take_plugins(sys.argv[1:])

@@ -27,7 +27,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("partition", "clients", "sizes", "samples", "skew"),
         *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
     ),
-    "Stream": ("stream", "memory", "stream_weights", "drift", "drift_detector"),
+    "Stream": ("stream", "memory", "stream_weights", "stream_period", "drift", "drift_detector"),
     "Model": ("model", "state", "l2", "metrics"),
     "Method": (
         *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),

@@ -35,6 +35,7 @@ def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
     from ..models.metrics import judged_metric
     from ..runs import summarize_clients
+    from ..runs.selection import best_in_words
 
     metrics = run.metrics()
     # Every run ends with an evaluation; an older one would hide that it has diverged.
@@ -46,7 +47,7 @@ def summary(run: Run) -> dict[str, Any]:
     asked = run.folder.config if run.folder else {}
     answer: dict[str, Any] = {
         "algorithm": asked.get("algorithm", run.setting.algorithm.name),
-        "clients": len(run.setting.federation),
+        "clients": len(run.setting.federation) - int(run.record.meta().get("forgotten", 0)),
         "rounds": int(last.pop("round")),
         **{name: last[name] for name in _ended(run.setting.task.metrics) if name in last},
     }
@@ -57,9 +58,9 @@ def summary(run: Run) -> dict[str, Any]:
         answer[f"clients_{judged.name}"] = {k: spread[k] for k in ("mean", "bottom_decile", "worst", "std")}
         if run.setting.federation.groups is not None:
             answer[f"groups_{judged.name}"] = _of_groups(run, clients, f"test_{judged.name}", judged)
-    best = run.record.meta().get("best")
-    if best is not None and not best.endswith(f" {answer['rounds']}"):
-        answer["best_model"] = best.replace("_", " ", 1)
+    best = best_in_words(run.record.meta())
+    if best is not None and f"in round {answer['rounds']}" not in best:
+        answer["best_model"] = best
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
         answer["rounds_without_clients"] = empty
@@ -73,6 +74,8 @@ def summary(run: Run) -> dict[str, Any]:
     if astray:
         answer["diverged_in_round"] = astray[0]
     answer["events"] = len(events)
+    if run.folder and run.folder.protection:
+        answer["protection"] = dict(run.folder.protection)
     if run.folder:
         answer["folder"] = str(run.folder.path)
     return answer

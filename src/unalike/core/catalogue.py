@@ -179,7 +179,7 @@ def _is_number(word: str) -> bool:
 def check_no_folder(stream: str) -> None:
     """Raise if simulated rows should arrive in a folder: only a node of a deployment has one that grows."""
     name = Spec.parse(stream).name
-    if name != "folder" and os.sep not in name and (":" in stream or not Path(name).is_dir()):
+    if name != "folder" and os.sep not in name and (":" in stream or not os.path.isdir(name)):
         return
     if name not in explain("arrivals"):
         raise ConfigError(
@@ -198,17 +198,17 @@ def check_data(name: str) -> None:
     """Raise if this is neither a data set, a folder, a table nor a query."""
     if name.startswith(SQL):
         return
-    if Path(name).suffix.lower() in TABLES and not Path(name).is_dir():
-        if not Path(name).is_file():
+    if Path(name).suffix.lower() in TABLES and not os.path.isdir(name):
+        if not os.path.isfile(name):
             raise DataError(f"there is no file {name!r}.")
         return
     path = name.removeprefix("folder:")
     if os.sep in name or path != name or name == "folder":
-        if not Path(path).is_dir():
+        if not os.path.isdir(path):
             raise DataError(
                 f"there is no folder {path!r}; give a saved federation or a folder of client files."
             )
-    elif not Path(name).is_dir():
+    elif not os.path.isdir(name):
         check_name("data", name)
 
 

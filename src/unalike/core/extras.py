@@ -15,7 +15,7 @@ from ..errors import ConfigError, UnalikeError
 LIBRARIES = {
     "ray": "Ray",
     "flower": "Flower",
-    "privacy": "Flower's privacy accountant",
+    "privacy": "dp-accounting",
     "faiss": "FAISS",
     "parquet": "PyArrow",
     "flax": "Flax",

@@ -78,13 +78,19 @@ class Registry(Generic[T]):
 
 
 def check_numbers(kind: str, spec: Spec, maker: Callable[..., Any]) -> None:
-    """No word follows the colon where the maker's annotation says that a number belongs."""
+    """No word follows the colon where the maker's annotation says that a number belongs, and no fraction or
+    1e308 where a whole number does."""
     wanted = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     repeated = (
         [wanted[-1]] * len(spec.arguments) if wanted and wanted[-1].kind is wanted[-1].VAR_POSITIONAL else []
     )
     for argument, parameter in zip(spec.arguments, wanted + repeated, strict=False):
-        if isinstance(argument, str) and parameter.annotation in ("int", "float"):
+        if isinstance(argument, float) and parameter.annotation in ("int", int):
+            raise ConfigError(
+                f"{kind} {spec.text!r} has {argument:g} where a whole number belongs: "
+                f"{usage(spec.name, maker)}."
+            )
+        if isinstance(argument, str) and parameter.annotation in ("int", "float", int, float):
             raise ConfigError(
                 f"{kind} {spec.text!r} has {argument!r} where a number belongs: {usage(spec.name, maker)}."
             )

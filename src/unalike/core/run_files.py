@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ..errors import RunError
 
+BESIDE = ("versions", "protection")
+"""Tables of a configuration that are no settings: what a run ran on, and what its clients were promised."""
 CONFIG, RECORD, MODEL, CHECKPOINTS = "config.toml", "metrics.sqlite", "model.safetensors", "checkpoints"
 BEST = "best.safetensors"
 """The best model, beside the last one."""
@@ -28,6 +30,8 @@ OURS = (
     FACTS,
     ROUNDS,
     "report.html",
+    "similarity.json",
+    "similarity.html",
     ".*.tmp",
     f"{CHECKPOINTS}/round-*.safetensors",
     f"{CHECKPOINTS}/.*.tmp",

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError
 from ..typing import Array, Float64s, Int64s
 from .arrays import clean_targets, gather_features, infer_classes
+from .digests import digest_arrays
 from .groups import Groups, check_groups, groups_of
 from .importance import SIMILARITY, importance_of
 from .preview import show_federation
@@ -47,6 +48,11 @@ class Split:
     def owners(self) -> NDArray[np.int32]:
         """The client of every row."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.sizes)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all rows and of whose they are."""
+        return digest_arrays(self.offsets, self.x, self.y)
 
     def client(self, i: int) -> tuple[Array, Array]:
         """The rows of client i, as views."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.catalogue import SQL, TABLES
 from ..core.random import generator
 from ..core.spec import Spec
 from ..errors import ConfigError, DataError
@@ -52,6 +53,7 @@ def load(
     drop: str | Sequence[str] | None = None,
     prepare: str | None = None,
     gaps: str | None = None,
+    without: Sequence[str] | None = None,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
 
@@ -69,6 +71,7 @@ def load(
     client_column: the column that names the client of every row, for one table; without one, its rows are
         dealt by the partition.
     drop, prepare, gaps: how columns of tables become features; see :meth:`Federation.from_tables`.
+    without: clients, by name, whose tables do not count when it is fitted how columns become features.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
     >>> len(federation), federation.classes, federation.input_shape
@@ -77,6 +80,7 @@ def load(
     cut: dict[str, Any] = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
     wanted: dict[str, Any] = {"sizes": sizes, "samples": samples}
     columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
+    columns["without"] = without or None
     table = table_of(name)
     if table is not None:
         federation = _load_table(table, partition, clients, seed, columns, cut, wanted)
@@ -110,6 +114,7 @@ def deal(
     """The rows of a source dealt to clients by a partition."""
     x, y = source.pooled()
     rows = some_rows(len(y), samples, seed)
+    part = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else ""
     spec = partition or ("iid" if source.owners is None else "natural")
     names: list[str] | None = None
     if spec == "natural":
@@ -130,7 +135,7 @@ def deal(
         classes=source.classes,
         names=names,
         label_names=source.label_names,
-        description=f"{source.description}; {spec}" if source.description else spec,
+        description="; ".join(filter(None, (", ".join(filter(None, (source.description, part))), spec))),
         seed=seed,
     )
 
@@ -208,6 +213,32 @@ def _as_name(given: Any) -> str:
     raise refuse(given, "load takes the name of a data set or the path of a folder:")
 
 
+def is_own_data(name: str) -> bool:
+    """Whether a name stands for rows that somebody brings, and not for a data set that everybody knows.
+
+    >>> is_own_data("digits"), is_own_data("rows.csv"), is_own_data("folder:sites")
+    (False, True, True)
+    """
+    return _is_table(name) or _folder(name, None) is not None
+
+
+def fits_columns(name: str, client_column: str | None) -> bool:
+    """Whether columns are prepared here, from the tables of clients, so that some of them can be left out of
+    it; rows that are dealt from one table, or that were saved, are prepared before they have clients.
+
+    >>> fits_columns("rows.csv", "site"), fits_columns("rows.csv", None), fits_columns("digits", None)
+    (True, False, False)
+    """
+    if _is_table(name):
+        return client_column is not None
+    folder = _folder(name, None)
+    return folder is not None and not (folder / MANIFEST).exists()
+
+
+def _is_table(name: str) -> bool:
+    return name.startswith(SQL) or Path(name).suffix.lower() in TABLES
+
+
 def _folder(name: str, path: str | Path | None) -> Path | None:
     """The folder that a name stands for, or None when it is the name of a data set."""
     if name == "folder" and path is not None:
@@ -255,7 +286,7 @@ def _load_table(
     whole = Federation.from_tables({"all": table}, **given, test_fraction=0.0)
     source = Source(whole.train.x, whole.train.y, whole.classes, label_names=whole.label_names)
     dealt = deal(source, partition, clients, seed, **cut, **wanted)
-    said = "; ".join(part for part in (whole.description, partition) if part)
+    said = "; ".join(part for part in (whole.description, dealt.description) if part)
     facts: dict[str, Any] = {name: getattr(whole, name) for name in ("columns", "target", "preparation")}
     return replace(dealt, **facts, description=said)
 

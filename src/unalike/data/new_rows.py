@@ -34,8 +34,29 @@ def read_features(about: Federation, rows: Any, double: bool = False) -> Array:
         raise DataError(f"rows have the shape {x.shape[1:]}, but the model takes {shape}.")
     if x.dtype.kind not in "biuf":
         raise DataError(f"rows are made of {x.dtype}, not of numbers.")
+    if about.train.x.dtype == np.uint8 and len(shape) > 1:
+        x = as_bytes(x)
     kept = double or (x.dtype == np.uint8 and len(shape) > 1)
     return x if kept else x.astype(np.float32)
+
+
+def as_bytes(x: Array) -> Array:
+    """Images for a model that was trained on bytes: whole numbers from 0 to 255 become bytes, and so do
+    floats of that range, which are divided by 255; floats up to 1 are as the model sees them.
+
+    >>> as_bytes(np.array([[[0, 51]]])), as_bytes(np.array([[[0.0, 51.0]]])), as_bytes(np.array([[[0.2]]]))
+    (array([[[ 0, 51]]], dtype=uint8), array([[[0. , 0.2]]]), array([[[0.2]]]))
+    """
+    if x.dtype == np.uint8 or not x.size:
+        return x
+    low, high = float(x.min()), float(x.max())
+    if low < 0 or high > 255:
+        raise DataError(
+            f"the model was trained on images from 0 to 255, but these go from {low:g} to {high:g}."
+        )
+    if x.dtype.kind in "biu":
+        return x.astype(np.uint8)
+    return x / 255 if high > 1 else x
 
 
 def read_labels(about: Federation, values: Any) -> Array:

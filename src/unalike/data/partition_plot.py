@@ -28,7 +28,7 @@ _MOST_BUBBLE_CLIENTS, _MOST_BUBBLE_CLASSES = 40, 20
 
 def draw_partition(federation: Federation, path: str | Path | None = None) -> Figure:
     """A picture of who has what, written to `path` when one is given."""
-    from matplotlib.figure import Figure
+    from ..core.figures import Figure
 
     shown = clients_shown(federation)
     figure = Figure(figsize=(11, 5.6), layout="constrained", facecolor="white")

@@ -6,6 +6,7 @@ clients tell without showing rows, and all rows are prepared in that one way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +19,17 @@ from ..typing import Array
 from .federation import Federation
 from .files.agreement import Words, agree_columns, spell
 from .files.client_files import stack_numbers
+from .missing_values import say_missing_words
 from .preparation import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
 from .preparation.read_preparation import read_preparation
 from .splitting import PARTS, assign_parts
+from .tables.column_hints import column_hints
 from .tables.table import Table
 
 Gaps = Literal["fill", "drop", "refuse"]
 WAYS = ("auto", "always", "never")
+MOST_SAID = 10
+"""Columns that are named in a line."""
 PART = "__part__"
 """The column, if there is one, that says of which part every row is, by number."""
 
@@ -46,6 +51,8 @@ class HowToPrepare(NamedTuple):
     numbers; or a .json file that says how."""
     gaps: Gaps = "fill"
     """Rows with gaps are filled in (and marked), dropped, or refused."""
+    without: tuple[str, ...] = ()
+    """Clients whose rows do not count when the preparation is fitted, as if they had never been there."""
 
 
 def federation_of(
@@ -58,18 +65,22 @@ def federation_of(
     seed: int = 0,
 ) -> Federation:
     """The federation of these tables, prepared as asked; its description says what was done."""
-    tables = _without(_in_one_order(clients), how.drop)
+    tables = _without(_in_one_order(clients, how.without), how.drop)
+    missing = _say_missing(tables)
     tables, said = _without_gaps(tables, how.gaps)
+    said = missing + said
     parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
     tables = _without(tables, [PART]) if parts else tables
     parts = parts or _cut(tables, test_fraction, validation_fraction, seed)
     facts = {name: _facts(name, table, parts[name]) for name, (table, _) in tables.items()}
+    facts = {name: told for name, told in facts.items() if name not in how.without}
     preparation = _preparation(facts, how.prepare)
     features = {name: _features(name, table, preparation) for name, (table, _) in tables.items()}
     given = {name: _parts(features[name], y, parts[name]) for name, (_, y) in tables.items()}
     federation = Federation.from_clients(given, classes=classes, seed=seed)
     names = preparation.names if preparation else next(iter(tables.values())).features.names
     said += [] if preparation is None else [_say(facts, preparation)]
+    said += [f"{name}: {words}" for name, (t, _) in tables.items() for words in _remarks(t, preparation)]
     return replace(federation, columns=tuple(names), preparation=preparation, description="; ".join(said))
 
 
@@ -77,7 +88,7 @@ def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
     """What a person says of preparation, checked.
 
     >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
-    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop')
+    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', without=())
     """
     for name in given:
         if name not in HowToPrepare._fields:
@@ -89,11 +100,14 @@ def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
         raise unknown("way with gaps", str(gaps), get_args(Gaps))
     drop = given.get("drop") or ()
     names = drop.split(",") if isinstance(drop, str) else drop
-    return HowToPrepare(**{**given, "drop": tuple(spell(str(name)) for name in names)})
+    left = tuple(str(name) for name in given.get("without") or ())
+    return HowToPrepare(**{**given, "drop": tuple(spell(str(name)) for name in names), "without": left})
 
 
-def _in_one_order(clients: Mapping[str, ClientTable]) -> dict[str, ClientTable]:
-    columns = agree_columns({name: client.features.names for name, client in clients.items()}) or ()
+def _in_one_order(clients: Mapping[str, ClientTable], last: Sequence[str] = ()) -> dict[str, ClientTable]:
+    """The tables with their columns in the order of the first that counts."""
+    order = sorted(clients, key=lambda name: name in last)
+    columns = agree_columns({name: clients[name].features.names for name in order}) or ()
     return {name: ClientTable(c.features.only(columns), c.y) for name, c in clients.items()}
 
 
@@ -170,11 +184,26 @@ def _features(client: str, table: Table, preparation: Preparation | None) -> Arr
     return stack_numbers(client, table.columns) if preparation is None else preparation.apply(table)
 
 
+def _say_missing(clients: Mapping[str, ClientTable]) -> list[str]:
+    """In which columns values are missing, how many, and which words are read so."""
+    counts = Counter[str]()
+    for table, _ in clients.values():
+        counts.update({name: int(table.missing(name).sum()) for name in table.names})
+    some = [f"{name} {n:,}" for name, n in counts.items() if n]
+    if not some:
+        return []
+    more = f" and {len(some) - MOST_SAID} more columns" if len(some) > MOST_SAID else ""
+    return [f"missing values: {', '.join(some[:MOST_SAID])}{more} ({say_missing_words()} are read so)"]
+
+
+def _remarks(table: Table, preparation: Preparation | None) -> list[str]:
+    """What is strange in one client's columns."""
+    return [*column_hints(table), *([] if preparation is None else preparation.remarks(table))]
+
+
 def _say(facts: Mapping[str, Mapping[str, ColumnFacts]], preparation: Preparation) -> str:
     kinds = [column.kind for column in next(iter(facts.values())).values()]
-    gaps = sum(column.gaps for client in facts.values() for column in client.values())
     words = [column.name for column in preparation.columns if hasattr(column, "words")]
     said = [f"{len(kinds)} columns became {len(preparation.names)} features"]
     said += [f"words: {', '.join(words[:5])}"] if words else []
-    said += [f"{gaps:,} gaps filled in"] if gaps else []
     return ", ".join(said)

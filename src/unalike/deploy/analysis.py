@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class RemoteNodes:
     names: Sequence[str]
     patience: float = 600.0
     log: Log = lambda line: None
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Why nodes did not answer, by name; the first reason of each."""
 
     def ask(self, question: Question) -> dict[str, Answer]:
         """What each node tells; who refuses or is away is said and left out."""
@@ -65,8 +67,19 @@ class RemoteNodes:
         requests = {i: dict(words) for i in range(len(self.names))}
         found, _ = mailbox.ask(kind, requests, arrays or {}, kind, self.patience)
         for event in mailbox.events():
-            self.log(f"node {event['name']} does not answer: {event.get('reason', event['kind'])}")
+            reason = str(event.get("reason", event["kind"]))
+            self.refusals.setdefault(str(event["name"]), reason)
+            self.log(f"node {event['name']} does not answer: {reason}")
         return {self.names[i]: found[i] for i in sorted(found) if found[i].kind == "answer"}
+
+    def check_all(self) -> None:
+        """Raise where a node has not answered, with its reason."""
+        if self.refusals:
+            reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in self.refusals.items())
+            raise RunError(
+                f"{len(self.refusals)} of {len(self.names)} nodes do not take part ({reasons}), and all are "
+                "required (--require-all)."
+            )
 
 
 def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[Given, Plan]:
@@ -75,13 +88,15 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     found = nodes.request("rows", {"plan": json.dumps(plan.write())})
     sizes = {name: _count(name, answer, "rows") for name, answer in found.items()}
     if not sizes:
-        raise RunError(f"no node takes part in {formula!r}.")
+        reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in nodes.refusals.items())
+        raise RunError(f"no node takes part in {formula!r} ({reasons or 'nobody answered'}).")
     dropped = {name: _count(name, answer, "dropped") for name, answer in found.items()}
     width = len(plan.terms)
     rows = [NodeRows(n, 0, 0, 0, (width,), (), ("float64", "float64")) for n in sizes.values()]
     far = far_federation(rows, names=tuple(sizes)).with_importance("equal")
     design = Design(far, plan.terms, parse_formula(formula).response, plan.varying)
-    return Given(design, plan, {name: n for name, n in dropped.items() if n}), plan
+    absent = {name: nodes.refusals.get(name, "no answer") for name in nodes.names if name not in sizes}
+    return Given(design, plan, {name: n for name, n in dropped.items() if n}, absent), plan
 
 
 def estimator_for_nodes(text: str, settings: Mapping[str, Any] | None = None) -> tuple[Estimator, str]:
@@ -104,12 +119,19 @@ def analyse_nodes(
     resume: bool = False,
     observer: Observer | None = None,
     log: Log = lambda line: None,
+    agreed: tuple[Given, Plan] | None = None,
 ) -> Estimator:
-    """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes."""
+    """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes; they are asked whether they
+    take part unless that is `agreed` already."""
     made, formula = estimator_for_nodes(text, settings)
-    given, plan = agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
+    given, plan = agreed or agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
     taking_part = list(given.design.federation.names or ())
     check_same_nodes(folder, taking_part)
+    if given.absent and not resume:
+        away = [
+            {"kind": "not taking part", "name": name, "reason": why} for name, why in given.absent.items()
+        ]
+        folder.record.write_round(0, {}, events=away)
     mailbox = Mailbox(post, taking_part)
     engines: list[FlowerEngine] = []
 

@@ -53,10 +53,14 @@ class AnalysisConfig:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
-    def read(cls, words: str) -> AnalysisConfig:
-        """From what :meth:`write` wrote; anything else is refused."""
+    def read(cls, words: str, of_training: str = "the request is not of an analysis.") -> AnalysisConfig:
+        """From what :meth:`write` wrote; anything else is refused, what a training sends with its own
+        words."""
         try:
-            made = cls(**json.loads(words))
+            found = json.loads(words)
+            if isinstance(found, dict) and "experiment" in found:
+                raise MessageError(of_training)
+            made = cls(**found)
             places = (made.number, made.clients, made.largest, made.seed)
             fits = all(type(n) is int and n >= 0 for n in places) and made.kind == "analysis"
             fits = fits and made.number < made.clients <= MOST_CLIENTS and 0 < made.largest < MOST_ROWS

@@ -28,7 +28,7 @@ from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
 from .client.app import NEVER, below, prefixed
 from .jobs import RemoteJobs
 from .streaming_weights import read_weight, with_same_sum
-from .transport.mailbox import Answer, Mailbox
+from .transport.mailbox import Answer, Mailbox, plain_text
 from .transport.messages import MessageError, WireMessage, arrays_to_tree
 
 ROOM = 1 << 16
@@ -107,6 +107,13 @@ class FlowerEngine(Distributed):
         """Clients whose rows come and go, and who say how many they hold."""
         self.happened: list[dict[str, Any]] = []
         """What the record should say beside what happened to single clients."""
+        self.asked = False
+        """Whether anybody was asked to train."""
+        self.faults: dict[int, str] = {}
+        """Why clients' last jobs came to nothing."""
+        self.trouble = "nobody answered"
+        """Why the last round came to nothing, where no single client is to blame."""
+        self._refused: set[int] = set()
         self._uploads: dict[int, Arrived] = {}
         self._early: list[Answer] = []
         message = message_template(setting)
@@ -148,6 +155,7 @@ class FlowerEngine(Distributed):
     def send_jobs(self, clients: ClientIds, version: int, message: Message) -> list[int]:
         """Let clients train on a version; returns who is away."""
         self.mailbox.wait_for_anyone()
+        self.asked = True
         requests, group = self._jobs(clients, version), str(version + 1)
         if not has_own_messages(self.setting.algorithm):
             return self.mailbox.send("train", requests, _packed(message), group, self.patience)
@@ -160,11 +168,24 @@ class FlowerEngine(Distributed):
     def finished_jobs(self) -> list[tuple[int, bool]]:
         """Clients whose jobs ended, and whether with a result."""
         early, self._early = self._early, []
-        return [
-            (answer.client, self._kept(answer))
-            for answer in (*early, *self.mailbox.collect())
-            if answer.request == "train"
-        ]
+        answers = [one for one in (*early, *self.mailbox.collect()) if one.request == "train"]
+        ended = [(answer.client, self._kept(answer)) for answer in answers]
+        for answer in answers:
+            self.faults[answer.client] = answer.fault or ""
+            self._refused = self._refused - {answer.client} | ({answer.client} if answer.refused else set())
+        if len(self._refused) == len(self.mailbox.names):
+            self.check_trained()  # it will not become better by itself
+        return ended
+
+    def check_trained(self) -> None:
+        """Raise where nobody's upload was ever accepted, with what the nodes answered."""
+        if (self._memories.last != NEVER).any() or not self.asked:
+            return
+        known = {self.mailbox.names[client]: reason for client, reason in self.faults.items() if reason}
+        reasons = [f"{name}: {plain_text(reason).rstrip('.')}" for name, reason in known.items()]
+        raise RunError(
+            f"no node has trained, so there is no model ({'; '.join(reasons) or self.trouble.rstrip('.')})."
+        )
 
     def abandon(self, clients: ClientIds) -> None:
         """Nobody waits for these clients any more."""
@@ -180,6 +201,7 @@ class FlowerEngine(Distributed):
         accepted = np.array([reason is None for reason in reasons])
         for client, reason in zip(step.clients.tolist(), reasons, strict=True):
             if reason:
+                self.faults[client] = reason
                 self.mailbox.note("bad upload", client, reason=reason)
         jobs = step.versions if step.jobs is None else step.jobs
         self._memories.last[step.clients[accepted]] = jobs[accepted]

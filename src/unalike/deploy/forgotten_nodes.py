@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..algorithms.shared.local_state import keep_state
 from ..core.run_files import UNLEARNING
+from ..engine import root_key
 from ..errors import RunError
-from ..experiments.forget import remaining_clients
+from ..experiments.build import make_algorithm, make_task
+from ..experiments.forget import remaining_clients, start_afresh
 from ..experiments.forget_plan import ForgettingRun, open_run
 from ..participation import Remaining
 from ..trust.unlearning.history import BranchHistory
 from ..trust.unlearning.requests import FILE, Request
 from .client_config import NodeRows
+from .node_agreement import gathered
 from .transport.mailbox import Arrival, MessageGrid
 from .transport.messages import WireMessage
 
@@ -37,6 +41,11 @@ class RemainingNodes:
 
     def __init__(self, post: MessageGrid, gone: Sequence[str]) -> None:
         self._post, self._gone = post, frozenset(gone)
+
+    @property
+    def grid(self) -> Any:
+        """Flower's own grid of the whole network, which secure aggregation sends to chosen nodes by."""
+        return self._post.grid  # type: ignore[attr-defined]
 
     def nodes(self) -> Mapping[str, int]:
         """The nodes that are there and remain, by name."""
@@ -74,6 +83,20 @@ class ForgottenNodes(NamedTuple):
         if missing:
             raise RunError(f"{self.run.path} goes on with all who remain; {', '.join(missing)} is missing.")
         return {name: nobody if name in self.names else told[name] for name in self.run.names}
+
+    def fitted(self, told: Mapping[str, NodeRows]) -> ForgottenNodes:
+        """The same request; it starts with a new model where the rows of those that remain have other classes
+        than the model that was kept."""
+        experiment, request = self.run.experiment, self.request
+        federation = gathered(dict(told), experiment)
+        task = make_task(experiment, federation)
+        ready = keep_state(make_algorithm(experiment), task).prepare(task, federation)
+        first = ready.init(task, root_key(experiment.seed, "init"))
+        try:
+            self.run.branch(request.number).state(0, first)
+        except RunError:
+            return self._replace(request=start_afresh(self.run, request, first))
+        return self
 
     def retraining(self) -> Retraining:
         """What is done differently."""

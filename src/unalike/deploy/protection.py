@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..engine import Setting
 from ..errors import ConfigError
-from ..experiments.build import make_algorithm
+from ..experiments.build import make_aggregator, make_algorithm
 from ..experiments.build_privacy import central_words, check_privacy
+from ..experiments.build_unlearning import measured
 from ..experiments.config import Experiment
 from ..participation import Full, Participation
 from ..privacy.central import CentralPrivacy, central_privacy, check_private
@@ -46,6 +47,7 @@ class Protection(NamedTuple):
     def check(self, experiment: Experiment, clients: int, who: Participation | None = None) -> None:
         """Raise where an experiment cannot be run like this, as far as that is known without its clients."""
         algorithm, participation = make_algorithm(experiment), who or Full()
+        self._check_aggregator(experiment, clients)
         if self.central is not None:
             central_privacy(self.central, clients, lambda words: None)
             check_private(CENTRAL, experiment.algorithm, algorithm, participation)
@@ -54,6 +56,24 @@ class Protection(NamedTuple):
 
             each = clients if experiment.per_round is None else min(experiment.per_round, clients)
             check_secure(experiment.algorithm, algorithm, participation, experiment.timing, each)
+
+    def _check_aggregator(self, experiment: Experiment, clients: int) -> None:
+        """Raise where what the experiment does with uploads does not go with their protection."""
+        if experiment.aggregator is not None and self.central is not None:
+            raise ConfigError("--central-dp is an aggregator; leave out the other one.")
+        if experiment.monitor is not None and self.central is not None:
+            raise ConfigError(
+                "--monitor looks at uploads that --central-dp is to hide; leave out one of them."
+            )
+        if experiment.unlearning is not None and self.central is not None:
+            raise ConfigError("unlearning measures plain means; leave out --central-dp.")
+        rule = measured(experiment, make_aggregator(experiment, clients))
+        if self.secure and rule.hidden is not None:
+            asked = [name for name in ("unlearning", "monitor", "aggregator") if getattr(experiment, name)]
+            raise ConfigError(
+                f"--secure-aggregation hides single uploads, but {asked[0]} needs them ({rule.hidden}); "
+                "leave out one of the two."
+            )
 
     def engine(
         self,
@@ -93,6 +113,20 @@ class Protection(NamedTuple):
         if known is not None and known != self:
             raise ConfigError(f"this run was begun with {known}; go on with the same, not with {self}.")
         record.set_meta("protection", json.dumps(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For people who read a run's configuration.
+
+        >>> Protection(True, "1,0.8").as_dict()["noise"]
+        0.8
+        """
+        promised: dict[str, Any] = {"secure_aggregation": self.secure}
+        if self.central is None:
+            return promised
+        privacy = central_privacy(self.central, 1, lambda words: None)
+        promised |= {"clip": privacy.clip, "noise": privacy.noise, "delta": privacy.ledger.delta}
+        promised |= {} if self.budget is None else {"epsilon": self.budget}
+        return {**promised, "protects": "every client (node), towards everybody but the server"}
 
     def __str__(self) -> str:
         """As options of the command line."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..experiments.build_unlearning import make_history, measured
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
-from ..training.observers import Observer
+from ..training.observers import Watching
 from ..training.run import Run
 from ..training.train import train, watched_by
 from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
@@ -44,8 +44,11 @@ Doorman = Callable[[], list[str]]
 """Says who was refused since last asked."""
 PATIENCE = 30.0
 """Seconds for a node to introduce itself, before it is asked again."""
-SIMULATED = ("hardware", "bandwidth", "dropout", "timeout", "availability", "participation", "until")
-"""What real clients have of their own."""
+SIMULATED = (
+    *("hardware", "bandwidth", "dropout", "timeout", "availability", "participation", "until", "beliefs"),
+    *("underlay", "access", "core", "workload", "reference_sensitivity"),
+)
+"""What real clients have of their own, or only a simulation can use."""
 
 
 def check_servable(experiment: Experiment, clients: int | None = None) -> None:
@@ -60,9 +63,11 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
             f"{experiment.algorithm} draws its noise from the seed, which real clients know; simulate it, or "
             "protect uploads with --central-dp or `unalike join --local-dp`."
         )
-    streams = [(f, None) for f in ("stream", "memory", "stream_weights", "drift", "drift_detector")]
+    streams = [
+        (f, None) for f in ("stream", "memory", "stream_weights", "stream_period", "drift", "drift_detector")
+    ]
     rehearsed = (("behaviour", None), ("dishonest", None))
-    others = (("unseen", 0.0), ("restarts", 1), ("importance", ("data", "equal")))
+    others = (("unseen", 0.0), ("restarts", 1), ("importance", (None, "data", "equal")))
     for name, idle in (*others, *rehearsed, *streams):
         value = getattr(experiment, name)
         if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
@@ -97,7 +102,8 @@ def _check_count(experiment: Experiment, clients: int) -> None:
 
 def ignored(experiment: Experiment) -> list[str]:
     """Settings that only a simulation has."""
-    return [name for name in SIMULATED if getattr(experiment, name)]
+    usual = {name: Experiment.model_fields[name].default for name in SIMULATED}
+    return [name for name in SIMULATED if getattr(experiment, name) != usual[name]]
 
 
 def real_timing(experiment: Experiment) -> Timing:
@@ -111,9 +117,15 @@ def real_timing(experiment: Experiment) -> Timing:
 
 
 def introductions(
-    post: MessageGrid, clients: int, patience: float, log: Log, refused_nodes: Doorman = list
+    post: MessageGrid,
+    clients: int,
+    patience: float,
+    log: Log,
+    refused_nodes: Doorman = list,
+    on_tables: bool | None = None,
 ) -> dict[str, NodeRows]:
-    """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for."""
+    """Meet so many nodes, and what each tells of its rows; one that goes away again is waited for. Where
+    `on_tables` says what they are for, a node that joined for the other is refused by name."""
     deadline, left, complaint = time.monotonic() + patience, patience, ""
     while True:
         names = meet(post, clients, left, log, refused_nodes)
@@ -121,6 +133,7 @@ def introductions(
         everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
         found, _ = mailbox.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
         if len(found) == clients:
+            check_joined_for({name: found[i] for i, name in enumerate(names)}, on_tables)
             return in_order({name: _introduced(name, found[i]) for i, name in enumerate(names)})
         for event in mailbox.events():
             words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
@@ -131,6 +144,20 @@ def introductions(
                 complaint = words
         time.sleep(1)
         left = max(1.0, deadline - time.monotonic())
+
+
+def check_joined_for(introduced: Mapping[str, WireMessage], on_tables: bool | None) -> None:
+    """Raise for nodes that answer questions about a table where a training is to begin, or the reverse."""
+    if on_tables is None:
+        return
+    wrong = [name for name, one in introduced.items() if (one.numbers.get("table") is True) != on_tables]
+    if wrong:
+        have, needed = ("--data", "--table FILE") if on_tables else ("--table", "--data FOLDER")
+        purpose = "an analysis or statistics" if on_tables else "a training"
+        raise RunError(
+            f"{', '.join(wrong)} joined with {have}; for {purpose}, leave and join again with "
+            f"`unalike join {needed}`."
+        )
 
 
 def _introduced(name: str, answer: WireMessage) -> NodeRows:
@@ -154,7 +181,7 @@ def train_nodes(
     *,
     patience: float = 600.0,
     resume: bool = False,
-    observer: Observer | None = None,
+    observer: Watching = None,
     refused_nodes: Doorman = list,
     protection: Protection = Protection(),
     streaming: bool = False,
@@ -162,7 +189,7 @@ def train_nodes(
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves; `retraining` says how, where some
     of them were forgotten."""
-    federation = gathered(told, experiment).with_importance(experiment.importance)
+    federation = gathered(told, experiment).with_importance(experiment.importance or "data")
     task = make_task(experiment, federation)
     real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
     who = make_participation(real, federation) if retraining is None else retraining.who
@@ -174,12 +201,6 @@ def train_nodes(
     changing = streaming_nodes(told, streaming, experiment, protection)
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
-    if experiment.aggregator is not None and protection.central is not None:
-        raise ConfigError("--central-dp is an aggregator; leave out the other one.")
-    if experiment.monitor is not None and protection.central is not None:
-        raise ConfigError("--monitor looks at uploads that --central-dp is to hide; leave out one of them.")
-    if experiment.unlearning is not None and (protection.central is not None or streaming):
-        raise ConfigError("unlearning measures plain means; leave out --central-dp and --streaming.")
     aggregator = measured(experiment, make_aggregator(experiment, len(federation)))
     ready = keep_state(algorithm, task).prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
@@ -214,6 +235,7 @@ def train_nodes(
         checkpoint_every=experiment.checkpoint_every,
         initial=None if retraining is None else retraining.history.state(0, first),
         stop_at=experiment.stop_at if retraining is None else retraining.stop_at,
+        patience=experiment.patience if retraining is None else None,
         keeper=make_history(experiment, folder, ready, federation)
         if retraining is None
         else retraining.history,
@@ -267,9 +289,17 @@ def check_same_nodes(folder: RunFolder, names: list[str]) -> None:
         )
 
 
-def make_folder(experiment: Experiment, out: Path, resume: bool, overwrite: bool = False) -> RunFolder:
-    """The run folder: a new one, or one to go on with, of the same clients and settings."""
+def make_folder(
+    experiment: Experiment,
+    out: Path,
+    resume: bool,
+    overwrite: bool = False,
+    protection: Protection = Protection(),
+) -> RunFolder:
+    """The run folder: a new one, or one to go on with, of the same clients and settings; its configuration
+    says what clients were promised."""
     if resume:
         return RunFolder.open(out)
     # By its engine a report knows that rows are elsewhere and that time is real.
-    return RunFolder.create(out, {**experiment.model_dump(), "data": "nodes", "engine": "flower"}, overwrite)
+    given = {**experiment.model_dump(), "data": "nodes", "engine": "flower"}
+    return RunFolder.create(out, {**given, "protection": protection.as_dict()}, overwrite)

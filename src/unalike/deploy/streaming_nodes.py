@@ -38,7 +38,9 @@ def check_streaming(experiment: Experiment, protection: Protection) -> None:
             f"{what} fixes weights before clients answer, but with --streaming nodes say how many rows they "
             "hold; leave out one of the two."
         )
-    if experiment.importance != "data":
+    if experiment.unlearning is not None:
+        raise ConfigError("unlearning measures plain means; leave out --streaming.")
+    if experiment.importance not in (None, "data"):
         raise ConfigError(
             f"--streaming weighs nodes by the rows that they hold; leave out importance = "
             f"{experiment.importance!r}."

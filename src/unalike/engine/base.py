@@ -85,6 +85,13 @@ class Setting(NamedTuple):
             return streamed
         return self.federation.importance if self.part is None else self.part.importance
 
+    def weigh_round(self, state: State, round: int) -> State:
+        """The state before a round, for methods whose average of models counts rounds by their rows."""
+        if self.stream is None or not self.algorithm.weighs_rounds:
+            return state
+        weight = self.stream.round_weight(round)
+        return state if weight is None else self.algorithm.weigh_round(state, weight)
+
     def most_rows(self) -> int:
         """The most training rows that any client of the whole federation works on in a round."""
         if self.part is not None:
@@ -162,6 +169,9 @@ class Engine(ABC):
         if stepwise or setting.stream is not None:
             return BlockLimits()
         return BlockLimits(1, max(1, min(MOST_CLIENTS, MOST_BYTES // (4 * max(size(message), 1)))))
+
+    def check_trained(self) -> None:  # noqa: B027 - most engines cannot be refused by their clients
+        """Raise where rounds have passed and nobody has trained; before a model is written."""
 
     def check(self, who: Participation, message: Message, reply: Reply) -> None:
         """Raise a `ConfigError` where such a participation, messages and replies are of no use here."""

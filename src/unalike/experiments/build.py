@@ -6,6 +6,7 @@ Nothing is trained here, whatever the words say; :mod:`.run` does that.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -61,8 +62,9 @@ _NAMED: tuple[tuple[Registry[Any], str], ...] = (
 """Settings that name something, and where it is looked up."""
 
 
-def make_federation(experiment: Experiment) -> Federation:
-    """The clients and their rows, how much they count, and their groups."""
+def make_federation(experiment: Experiment, without: Sequence[str] = ()) -> Federation:
+    """The clients and their rows, how much they count, and their groups; columns of tables are prepared as
+    if the clients `without` which that is asked for had never been there."""
     loaded = load(
         experiment.data,
         label=experiment.label,
@@ -78,10 +80,22 @@ def make_federation(experiment: Experiment) -> Federation:
         test_fraction=experiment.test_fraction,
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
+        without=without,
     )
     if learns_from_reference(experiment):
         loaded = shuffle_rows(loaded, experiment.seed)
-    return loaded.with_groups(experiment.groups).with_importance(experiment.importance)
+    return loaded.with_groups(experiment.groups).with_importance(client_importance(experiment))
+
+
+def client_importance(experiment: Experiment) -> str:
+    """How much clients count: as the experiment says, or else as its method was published.
+
+    >>> client_importance(Experiment()), client_importance(Experiment(algorithm="perturbed"))
+    ('data', 'similarity')
+    """
+    if experiment.importance is not None:
+        return experiment.importance
+    return str(getattr(algorithm_registry[experiment.algorithm], "usual_importance", "data"))
 
 
 def _silos(experiment: Experiment) -> int | None:
@@ -106,6 +120,8 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
             raise unknown(f"option of {experiment.algorithm}", name, own)
         if type(parameters[name].default) is int and type(experiment.options[name]) is not int:
             raise ConfigError(f"{name} must be a whole number, but is {experiment.options[name]!r}.")
+        if type(parameters[name].default) is float and type(experiment.options[name]) not in (int, float):
+            raise ConfigError(f"{name} must be a number, but is {experiment.options[name]!r}.")
     settings: dict[str, Any] = {
         "work": _work(experiment),
         "optimizer": _optimizer(experiment),
@@ -166,14 +182,14 @@ def check_behaviour(experiment: Experiment) -> None:
 def make_stream(experiment: Experiment) -> Stream | None:
     """Which rows clients hold in a round, and how much they count; None where all are there all the time."""
     if experiment.stream is None:
-        for name in ("memory", "stream_weights", "drift", "drift_detector"):
+        for name in ("memory", "stream_weights", "stream_period", "drift", "drift_detector"):
             if getattr(experiment, name) is not None:
                 raise ConfigError(
                     f"{name} = {getattr(experiment, name)!r} is about rows that arrive while training; say "
                     "how they arrive with stream, such as constant:20."
                 )
         return None
-    usual = "memory-size" if experiment.importance == "data" else "importance"
+    usual = "memory-size" if client_importance(experiment) == "data" else "importance"
     weights = experiment.stream_weights or usual
     return MemoryStream(
         experiment.stream,
@@ -181,6 +197,7 @@ def make_stream(experiment: Experiment) -> Stream | None:
         weights,
         drift=experiment.drift,
         detector=experiment.drift_detector,
+        period=experiment.stream_period,
     )
 
 

@@ -11,7 +11,6 @@ chooses where it is not set.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -20,19 +19,16 @@ import numpy as np
 from ..aggregation.base import Aggregator
 from ..algorithms import DPSGD, Algorithm, algorithm_registry
 from ..algorithms.dp_sgd import PrivateRows
-from ..algorithms.shared.wrapper import AlgorithmWrapper
 from ..data import Federation
-from ..engine.shards import local_steps
 from ..errors import ConfigError
-from ..privacy.accounting import Ledger
+from ..privacy.accounting import Ledger, gaussian_epsilon
 from ..privacy.central import CentralPrivacy, central_privacy, numbers
 from ..privacy.local import LocalPrivacy
 from ..privacy.local_simulation import LocalAccount, LocallyPrivate
 from ..privacy.noise_calibration import check_accountant, check_budget, release_noise, smallest_noise
-from ..privacy.row_accounting import RowAccount, RowLedger
+from ..training.row_account import DELTA, account_rows, row_ledger
 from .config import Experiment
 
-DELTA = 1e-5
 CENTRAL_FORM = "CLIP,NOISE or CLIP,NOISE,DELTA, such as 1,0.8, or with epsilon CLIP alone"
 LOCAL_FORM = "CLIP,EPSILON,DELTA, such as 1,0.5,1e-5, or with epsilon CLIP alone"
 
@@ -56,7 +52,8 @@ def check_privacy(experiment: Experiment) -> None:
     if len(said) > 1:
         raise ConfigError(f"one epsilon cannot be the budget of {' and of '.join(said)}; leave out one.")
     check_budget(experiment.epsilon, DELTA if experiment.delta is None else experiment.delta)
-    check_accountant()
+    if hides_rows(experiment):
+        check_accountant()
 
 
 def central_words(experiment: Experiment) -> str:
@@ -86,7 +83,7 @@ def make_local_privacy(experiment: Experiment) -> LocalPrivacy | None:
         return LocalPrivacy(clip, rest[0], rest[1])
     epsilon, delta, rounds = _budget(experiment, experiment.local_dp, LOCAL_FORM)
     noise = release_noise(epsilon, delta, rounds)
-    return LocalPrivacy(clip, math.sqrt(2 * math.log(1.25 / delta)) / noise, delta)
+    return LocalPrivacy(clip, gaussian_epsilon(noise, delta), delta, noise=noise)
 
 
 def with_local_privacy(experiment: Experiment, algorithm: Algorithm) -> Algorithm:
@@ -104,7 +101,7 @@ def with_local_account(experiment: Experiment, rule: Aggregator, clients: int) -
         return rule
     delta = privacy.delta if experiment.delta is None else experiment.delta
     ledger = Ledger(clients, delta, budget=experiment.epsilon)
-    return LocalAccount(rule, privacy.deviation / (2 * privacy.clip), ledger)
+    return LocalAccount(rule, privacy.multiplier, ledger)
 
 
 def _budget(experiment: Experiment, words: str | None, form: str) -> tuple[float, float, int]:
@@ -157,36 +154,6 @@ def with_row_account(
     experiment: Experiment, rule: Aggregator, algorithm: Algorithm, federation: Federation
 ) -> Aggregator:
     """The server's rule, beside which noise on single rows is counted."""
-    while isinstance(algorithm, AlgorithmWrapper):
-        algorithm = algorithm.inner
-    if not isinstance(algorithm, DPSGD):
-        return rule
-    if experiment.stream is not None:
-        raise ConfigError(
-            f"what {experiment.algorithm} spends is counted for rows that are there from the start; leave "
-            "out stream."
-        )
     delta = DELTA if experiment.delta is None else experiment.delta
-    ledgers = {
-        column: row_ledger(
-            algorithm, rows, federation, getattr(algorithm, rows.noise), delta, experiment.epsilon
-        )
-        for column, rows in algorithm.private_rows(federation.train.sizes).items()
-    }
-    return RowAccount(rule, ledgers)
-
-
-def row_ledger(
-    algorithm: DPSGD,
-    rows: PrivateRows,
-    federation: Federation,
-    noise: float,
-    delta: float,
-    budget: float | None,
-) -> RowLedger:
-    """The account of a set of rows: every client's sampling rate, and its steps in a round."""
-    batch = algorithm.work.batch_size
-    expected = np.minimum(batch, rows.sizes) if batch else rows.sizes
-    rates = expected / np.maximum(rows.sizes, 1)
-    steps = local_steps(algorithm.work, federation.train.sizes)
-    return RowLedger(rates, steps, noise, delta, budget)
+    streamed = experiment.stream is not None
+    return account_rows(rule, algorithm, federation, streamed, delta, experiment.epsilon)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from ..aggregation.base import Aggregator
-from ..algorithms import Algorithm
+from ..algorithms import Algorithm, FedProx
 from ..core.run_files import UNLEARNING
 from ..core.spec import Spec
 from ..data import Federation
@@ -20,7 +20,10 @@ from ..trust.unlearning.sensitivity import MODES, Mode, contraction
 from ..typing import Float64s
 from .config import Experiment
 
-UNSUPPORTED = ("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth")
+UNSUPPORTED = (
+    *("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth"),
+    *("behaviour", "dishonest"),
+)
 """Settings under which a round is more than the weighted mean of models that started from the same one."""
 
 
@@ -47,7 +50,10 @@ def check_unlearning(experiment: Experiment, algorithm: Algorithm) -> None:
         raise ConfigError("a pruned history needs sensitivities that never fall; leave out the convexity.")
     for name in UNSUPPORTED:
         if getattr(experiment, name) not in (None, "full"):
-            raise ConfigError(f"{name} = {getattr(experiment, name)!r} is not possible with unlearning.")
+            raise ConfigError(
+                f"{name} = {getattr(experiment, name)!r} is not possible with unlearning; leave out one of "
+                "them."
+            )
     if experiment.unseen:
         raise ConfigError("unlearning and unseen do not go together; leave out unseen.")
     if experiment.timing != "synchronous" or experiment.restarts > 1:
@@ -66,18 +72,33 @@ def ledger_terms(experiment: Experiment, algorithm: Algorithm) -> LedgerTerms:
             "per_round."
         )
     rate = server_rate(algorithm)
-    return LedgerTerms(cast(Mode, spec.name), _discount(experiment, spec, rate), rate)
+    discount = _discount(experiment, rate, proximal_weight(algorithm))
+    return LedgerTerms(cast(Mode, spec.name), discount, rate)
 
 
-def _discount(experiment: Experiment, spec: Spec, rate: float) -> float:
-    """How much is left of a sensitivity after a round, by the declared strong convexity and the L2 term."""
-    if not spec.arguments:
-        return 1.0
+def proximal_weight(algorithm: Algorithm) -> float:
+    """The weight mu of the pull towards the round's model, 0 where there is none."""
+    return float(algorithm.mu) if isinstance(algorithm, FedProx) else 0.0
+
+
+def declared_convexity(experiment: Experiment) -> float | None:
+    """How strongly convex losses were declared to be, without the L2 term; None where nothing was."""
+    spec = experiment.spec("ledger")
+    if spec is None or not spec.arguments:
+        return None
     convexity, *more = spec.arguments
-    steps = experiment.epochs if experiment.batch_size == 0 else experiment.steps
-    plain = experiment.optimizer == "sgd" and not experiment.momentum and experiment.schedule == "constant"
     if more or isinstance(convexity, str):
         raise ConfigError(f"ledger = {spec.text!r} is not of the form {spec.name}:CONVEXITY.")
+    return float(convexity)
+
+
+def _discount(experiment: Experiment, rate: float, proximal: float) -> float:
+    """How much is left of a sensitivity after a round, by the declared strong convexity and the L2 term."""
+    convexity = declared_convexity(experiment)
+    if convexity is None:
+        return 1.0
+    steps = experiment.epochs if experiment.batch_size == 0 else experiment.steps
+    plain = experiment.optimizer == "sgd" and not experiment.momentum and experiment.schedule == "constant"
     if experiment.steps is not None:
         steps = experiment.steps
     if steps is None or not plain or rate != 1:
@@ -85,7 +106,7 @@ def _discount(experiment: Experiment, spec: Spec, rate: float) -> float:
             "a declared convexity needs a known number of plain gradient steps (steps, optimizer sgd without "
             "momentum, a constant learning rate) and a server rate of 1."
         )
-    return contraction(experiment.learning_rate, steps, experiment.l2 + convexity)
+    return contraction(experiment.learning_rate, steps, experiment.l2 + convexity, proximal)
 
 
 def measured(experiment: Experiment, aggregator: Aggregator) -> Aggregator:

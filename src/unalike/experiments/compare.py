@@ -26,17 +26,26 @@ from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.stopping import StopRule
 from ..typing import Array, Float64s
-from .build import learns_from_reference, make_federation, make_task
+from .build import client_importance, learns_from_reference, make_federation, make_task
 from .config import Experiment
 from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, measured_groups, run_fairness, who_pays
 from .parallel_runs import train_in_parallel
-from .planned_runs import Material, check_unchanged, is_finished, plan_runs, read_planned, train_planned
+from .planned_runs import (
+    Material,
+    check_current,
+    check_unchanged,
+    is_finished,
+    plan_runs,
+    read_planned,
+    train_planned,
+)
 from .run import rehearse
 from .targets import has_clock, to_target
 
 ALONE = "local"
 """The method that tells what clients reach without anybody's help."""
 CLIENT_MEASURES = ("clients_mean", "bottom_decile", "worst")
+_OTHER_DATA = "The rows differ in their data: they are not tested against each other, and none is best."
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
 DATA = (
@@ -63,6 +72,8 @@ class Trials:
     """Their groups, where there are any."""
     same_clients: bool = True
     """Whether all methods were trained with the same clients."""
+    same_rows: bool = True
+    """Whether all methods saw the same rows, so that they can be compared seed by seed."""
     read: int = 0
     """How many runs were there already."""
 
@@ -89,7 +100,7 @@ class Trials:
         decisive = self.judged if metric in (*OVER_CLIENTS, *LOWER_IS_FAIRER) else metric
         first = {name: self.measured[name].get(decisive, values[0]) for name, values in self.clients.items()}
         higher = metric not in LOWER_IS_FAIRER and higher_is_better(decisive)
-        return compare_results(results, metric, baseline, first, higher)
+        return compare_results(results, metric, baseline, first, higher, paired=self.same_rows)
 
     @property
     def timed(self) -> bool:
@@ -99,7 +110,7 @@ class Trials:
     def notes(self, target: StopRule | None = None) -> list[str]:
         """What stands behind the numbers of the table."""
         seeds = len(next(iter(self.results.values())))
-        words = [interval_words(seeds)]
+        words = [interval_words(seeds)] if self.same_rows else [_OTHER_DATA]
         if target is not None:
             least = "at least" if higher_is_better(target.metric) else "at most"
             words.append(f"Target: the first evaluation with {target.metric} {least} {target.target:g}.")
@@ -171,7 +182,14 @@ class Materials:
 
 def data_key(experiment: Experiment) -> tuple[Any, ...]:
     """What decides which rows clients have."""
-    return (*(getattr(experiment, name) for name in DATA), learns_from_reference(experiment))
+    own = (client_importance(experiment), learns_from_reference(experiment))
+    return (*(getattr(experiment, name) for name in DATA), *own)
+
+
+def rows_key(experiment: Experiment) -> tuple[Any, ...]:
+    """What decides which rows there are, and to whom they belong."""
+    weights = ("groups", "importance", "network")
+    return tuple(getattr(experiment, name) for name in DATA if name not in weights)
 
 
 def check_variants(
@@ -202,18 +220,23 @@ def compare_experiments(
     *,
     out: Path | None = None,
     overwrite: bool = False,
+    retrain: bool = False,
     jobs: int = 1,
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
     federation_of: Callable[[Experiment], Federation] = make_federation,
 ) -> Trials:
     """Train every variant on every seed; with `out`, into one run folder each, and what is there already is
-    read or goes on. `jobs` runs are trained at a time, in processes of their own."""
+    read or goes on, unless its rows or code have changed: `retrain` trains such runs again. `jobs` runs are
+    trained at a time, in processes of their own."""
     plan = plan_runs(variants, seeds, out)
-    for planned in plan if not overwrite else ():
-        check_unchanged(planned)
     trials, materials = Trials(), Materials(federation_of)
-    trials.same_clients = len({data_key(chosen)[:-1] for chosen in variants.values()}) == 1
+    if not overwrite:
+        for planned in plan:
+            check_unchanged(planned)
+        check_current(plan, materials.of, retrain)
+    trials.same_clients = len({data_key(chosen)[: len(DATA)] for chosen in variants.values()}) == 1
+    trials.same_rows = len({rows_key(chosen) for chosen in variants.values()}) == 1
     if jobs > 1:
         missing = plan if overwrite else [one for one in plan if not is_finished(one)]
         for planned in (one for one in plan if one not in missing):

@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..core.plain_files import check_plain_file
+from ..core.run_files import BESIDE
 from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
 
@@ -110,6 +111,12 @@ class Experiment(BaseModel):
         description="How much clients of a stream count, such as fixed:0.5 (`unalike list stream-weights`); "
         "by the rows that they hold when not given.",
     )
+    stream_period: float | None = Field(
+        None,
+        gt=0,
+        description="How long a round of the stream lasts in simulated time. With a clock (timing, hardware, "
+        "network), rows arrive by it, one round of the stream per unit of time when not given.",
+    )
 
     drift: str | None = Field(
         None,
@@ -123,10 +130,11 @@ class Experiment(BaseModel):
         "drift-detectors`); nothing when not given.",
     )
 
-    importance: str = Field(
-        "data",
+    importance: str | None = Field(
+        None,
         description="How much clients count: data (their rows), equal, similarity (to the others, by their "
-        "features), or a file with one number each.",
+        "features), or a file with one number each; data when not given, or what the method was published "
+        "with (perturbed: similarity).",
     )
 
     groups: str | None = Field(
@@ -375,7 +383,8 @@ def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None
     3
     """
     document = _read(Path(path)) if path is not None else {}
-    document.pop("versions", None)  # a run folder's configuration also says what it ran on
+    for name in BESIDE:  # a run folder's configuration also says what it ran on
+        document.pop(name, None)
     return make_experiment({**document, **(overrides or {})})
 
 

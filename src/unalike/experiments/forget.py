@@ -1,10 +1,11 @@
 """How is a client forgotten?  (Informed federated unlearning, for one request or a sequence of them.)
 
-    plan      the last model that holds no more of the client than the noise can hide
-    erase     every model after it, and the published one
+    plan      the last model that holds no more of the client than the noise can hide; a new one where columns
+              or labels were coded with the client's rows, which are then coded again without them
+    erase     every model after it, and all that was computed from the client (:mod:`.forgotten_traces`)
     noise     theta + sigma z, drawn once, never stored by itself
     retrain   on the remaining clients, who keep their numbers and draws
-    publish   certificate and model
+    publish   certificate, model, and the record of the retraining
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024). Each stage is noted in a journal before the next begins: a request that was interrupted goes on where
@@ -13,32 +14,36 @@ it was, and until it is finished the folder has no model.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.run_files import CHECKPOINTS, CONFIG, MODEL
+from ..core.run_files import CONFIG, MODEL
 from ..data import Federation
+from ..data.without_clients import coded_alike
 from ..engine import root_key
 from ..errors import RunError
+from ..models import Task
 from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder, load_tensors
-from ..runs.atomic import remove_leftovers
 from ..training.observers import Observer
 from ..training.run import Run
 from ..training.train import train
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import Certificate, certify, model_digest
 from ..trust.unlearning.noise import add_noise
-from ..trust.unlearning.oracle import Rule
+from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
-from .assumptions import training_assumptions
+from ..typing import State
+from .assumptions import coding_assumptions, training_assumptions
 from .build import make_aggregator, make_algorithm, make_federation, make_task
 from .build_unlearning import measured
-from .forget_plan import ForgettingRun, open_run, plan_request
+from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
 from .forgetting_quality import measure_after, measure_before
+from .forgotten_traces import erase_traces, show_retraining, what_remains
+from .remaining_rows import remaining_rows, rows_coded_without
 
 
 class Forgotten(NamedTuple):
@@ -68,8 +73,9 @@ def forget(
     with run.folder, run.folder.locked():
         check_simulated(run)
         refuse_pending(run)
-        request = plan_request(run, names, budget, rule, rounds, stop_at)
         federation = read_rows(run)  # before anything is erased, because it may fail
+        fresh = starts_afresh(run, federation, check_clients(run, names))
+        request = plan_request(run, names, budget, rule, rounds, stop_at, fresh)
         run.log.write(request)
         if quality:
             measure_before(run, request)
@@ -98,6 +104,24 @@ def prepare_nodes(
             erase(run, request)
             request = start_again(run, request)
         return request
+
+
+def plan_forgetting(
+    path: str | Path,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    rule: Rule = "max",
+    rounds: int | None = None,
+    stop_at: str | None = None,
+) -> dict[str, Any]:
+    """What forgetting would do and cost; nothing is changed."""
+    run = open_run(path, read_only=True)
+    with run.folder:
+        refuse_pending(run)
+        simulated = run.experiment.engine != "flower"
+        fresh = simulated and starts_afresh(run, read_rows(run), check_clients(run, names))
+        return describe(run, plan_request(run, names, budget, rule, rounds, stop_at, fresh))
 
 
 def check_simulated(run: ForgettingRun) -> None:
@@ -137,65 +161,90 @@ def read_rows(run: ForgettingRun) -> Federation:
     return federation
 
 
+def starts_afresh(run: ForgettingRun, federation: Federation, clients: Sequence[int]) -> bool:
+    """Whether rows of the others would have been coded in another way without these clients."""
+    before = run.log.forgotten
+    present = rows_coded_without(run.experiment, before, federation)
+    return not coded_alike(present, rows_coded_without(run.experiment, [*before, *clients], federation))
+
+
 def _finish(
     run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None
 ) -> Forgotten:
+    rows = remaining_rows(run.experiment, run.log.forgotten, federation)
     if request.stage == "planned":
         erase(run, request)
-        request = start_again(run, request)
-    trained = retrain(run, request, federation, observer)
+        request = start_again(run, request, rows)
+    trained = retrain(run, request, rows, observer)
     certificate = publish(run, request, trained)
     return Forgotten(certificate, trained, measure_after(run, request, trained))
 
 
 def erase(run: ForgettingRun, request: Request) -> None:
-    """Erase every model that holds more of the clients than may be left, the published one first."""
+    """Erase every model that holds more of the clients than may be left, the published one first, and all
+    else that was computed from them."""
     run.folder.finished = False
-    for name in (MODEL, "report.html"):
-        (run.path / name).unlink(missing_ok=True)
-    remove_leftovers(run.path)  # a writer that was killed may have left a model
-    for folder in (run.path / CHECKPOINTS, run.path / "plots"):
-        shutil.rmtree(folder, ignore_errors=True)
-    for number in range(1, request.number):
-        (run.retraining(number) / MODEL).unlink(missing_ok=True)
-        shutil.rmtree(run.retraining(number) / CHECKPOINTS, ignore_errors=True)
+    (run.path / MODEL).unlink(missing_ok=True)
+    erase_traces(run, request)
     for number in range(request.restart.branch + 1, request.number):
         run.branch(number).erase_after(-1)
     run.branch(request.restart.branch).erase_after(request.restart.round)
 
 
-def start_again(run: ForgettingRun, request: Request) -> Request:
-    """Write the model with its noise, from which training starts again; it is drawn once."""
-    node = request.restart
-    noise = partial(add_noise, sigma=request.budget.sigma)
-    run.branch(request.number).start_from(run.branch(node.branch), node.round, noise)
+def start_again(run: ForgettingRun, request: Request, rows: Federation | None = None) -> Request:
+    """Write the model with its noise, from which training starts again; it is drawn once. A new model, for
+    these rows, needs none."""
+    branch = run.branch(request.number)
+    if request.fresh:
+        assert rows is not None
+        task = make_task(run.experiment, rows)
+        branch.start_with(_first_state(run, task, rows))
+        run.branch(0).keep_names(run.importance(request.number))
+    else:
+        node = request.restart
+        noise = partial(add_noise, sigma=request.budget.sigma)
+        branch.start_from(run.branch(node.branch), node.round, noise)
     return run.log.advance(request, "started")
 
 
-def retrain(
-    run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None = None
-) -> Run:
+def start_afresh(run: ForgettingRun, request: Request, state: State) -> Request:
+    """Let a request that has started begin with a new model instead, where the one with noise does not fit
+    the rows of those that remain: a label that only forgotten clients had is none any more."""
+    nobody = tuple(0.0 for _ in request.clients)
+    again = replace(request, nodes=(Node(0, 0),), sensitivities=nobody, noises=0, fresh=True)
+    for number in range(1, request.number + 1):
+        run.branch(number).erase_after(-1)
+    run.branch(request.number).start_with(state)
+    run.branch(0).keep_names(run.importance(request.number))
+    run.log.write(again)
+    return again
+
+
+def _first_state(run: ForgettingRun, task: Task, rows: Federation) -> State:
+    algorithm = make_algorithm(run.experiment).prepare(task, rows)
+    return algorithm.init(task, root_key(run.experiment.seed, "init"))
+
+
+def retrain(run: ForgettingRun, request: Request, rows: Federation, observer: Observer | None = None) -> Run:
     """Train on the remaining clients from the model with noise, into a run folder of its own."""
     experiment = run.experiment
-    task = make_task(experiment, federation)
-    algorithm = make_algorithm(experiment)
+    task = make_task(experiment, rows)
     branch = run.branch(request.number)
     out, going_on = retraining_folder(run, request)
-    template = algorithm.prepare(task, federation).init(task, root_key(experiment.seed, "init"))
     return train(
-        federation.without_rows(run.log.forgotten),
+        rows,
         task,
-        algorithm,
+        make_algorithm(experiment),
         rounds=request.rounds,
         seed=experiment.seed,
         participation=remaining_clients(run),
         engine=experiment.engine,
         devices=experiment.devices,
-        aggregator=measured(experiment, make_aggregator(experiment, len(federation))),
+        aggregator=measured(experiment, make_aggregator(experiment, len(rows))),
         evaluate_every=experiment.evaluate_every,
         evaluate_clients=experiment.evaluate_clients,
         checkpoint_every=experiment.checkpoint_every,
-        initial=branch.state(0, template),
+        initial=branch.state(0, _first_state(run, task, rows)),
         stop_at=request.stop_at,
         keeper=branch,
         out=out,
@@ -220,18 +269,20 @@ def remaining_clients(run: ForgettingRun) -> Remaining:
 
 
 def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
-    """Write the certificate, then the model, then that the request is finished."""
+    """Write the certificate, then what the retraining has left, its model last but for the journal."""
     # As it was saved: where training has diverged, that is the last model that was sound.
     model, _ = load_tensors(run.retraining(request.number) / MODEL)
+    rows = trained.setting.federation
+    assumptions = coding_assumptions(run.experiment, rows)
+    if not request.fresh:  # a new model holds nothing of anybody, whatever its loss
+        assumptions = [*training_assumptions(run.experiment, rows, request.mode), *assumptions]
+    gone = run.log.forgotten
     certificate = certify(
-        request,
-        len(run.log.forgotten),
-        training_assumptions(run.experiment, trained.setting.federation, request.mode),
-        model_digest(model),
-        trained.rounds,
+        request, len(gone), assumptions, model_digest(model), trained.rounds, what_remains(run, request)
     )
     certificate.save(run.home / f"certificate-{request.number}.json")
-    run.folder.save_model(model, {"forgotten": str(len(run.log.forgotten)), "digest": certificate.digest})
+    show_retraining(run, request, trained)
+    run.folder.save_model(model, {"forgotten": str(len(gone)), "digest": certificate.digest})
     run.log.advance(request, "finished")
     run.folder.finished = True
     return certificate

@@ -5,11 +5,11 @@ Nothing is changed here: a plan is what `unalike forget --dry-run` shows, and wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,16 @@ from ..training.stopping import StopRule
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import model_digest
 from ..trust.unlearning.history import BranchHistory, client_names, first_importance
-from ..trust.unlearning.oracle import RULES, Node, Rule, check_path, extend_path, select_restart
+from ..trust.unlearning.oracle import (
+    RULES,
+    Node,
+    Rule,
+    check_path,
+    extend_path,
+    is_hidden,
+    noise_on_path,
+    select_restart,
+)
 from ..trust.unlearning.requests import Request, RequestLog
 from ..trust.unlearning.sensitivity import Ledger
 from ..typing import Float64s
@@ -104,8 +113,10 @@ def plan_request(
     rule: Rule = "max",
     rounds: int | None = None,
     stop_at: str | None = None,
+    fresh: bool = False,
 ) -> Request:
-    """Where training starts again without these clients; nothing is changed."""
+    """Where training starts again without these clients; nothing is changed. `fresh` where it can start
+    nowhere but with a new model."""
     clients = check_clients(run, names)
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
@@ -113,19 +124,14 @@ def plan_request(
         check_stop(run.experiment, stop_at)
     if not run.folder.finished and not run.log.requests:
         raise RunError(f"{run.path} is not finished; finish it first with `unalike resume {run.path}`.")
-    newest = len(run.log.requests)
-    branches = {*(node.branch for node in run.log.nodes), newest}
-    ledgers = {branch: run.ledger(branch) for branch in branches}
-    tables = {branch: _watched(run, ledgers[branch], clients, rule) for branch in branches}
-    limit = budget.largest_sensitivity
-    allowed = select_restart(tables, run.log.nodes, limit, path=rule == "path")
-    start = Node(allowed.branch, max(n for n in run.branch(allowed.branch).states() if n <= allowed.round))
-    nodes = extend_path(run.log.nodes, start)
-    gone = np.array([*run.log.forgotten, *clients])
-    held = {node: ledgers[node.branch].sensitivity(run.terms.mode)[node.round, gone] for node in nodes}
-    check_path(nodes, held, max([limit, *(one.budget.largest_sensitivity for one in run.log.requests)]))
-    each = np.array([held[node][-len(clients) :] for node in nodes])  # nodes x clients of this request
+    found = (
+        Restart((Node(0, 0),), np.zeros((1, len(clients))), 0)
+        if fresh
+        else plan_restart(run, clients, budget, rule)
+    )
+    each = found.held.sum(axis=0) if rule == "path" else found.held.max(axis=0)
     asked = run.experiment.rounds_to_train
+    newest = len(run.log.requests)
     return Request(
         number=newest + 1,
         names=tuple(names),
@@ -133,15 +139,76 @@ def plan_request(
         budget=budget,
         rule=rule,
         mode=run.terms.mode,
-        nodes=nodes,
-        sensitivities=tuple((each.sum(axis=0) if rule == "path" else each.max(axis=0)).tolist()),
-        noises=1 if rule == "path" else max(1, int((each > 0).sum(axis=0).max())),
-        rounds_before=len(ledgers[newest].deviations),
+        nodes=found.nodes,
+        sensitivities=tuple(np.broadcast_to(each, len(clients)).tolist()),
+        noises=found.noises,
+        rounds_before=len(run.ledger(newest).deviations),
         rounds=rounds if rounds is not None else DEFAULT_ROUNDS if asked is None else asked,
         stop_at=stop_at if stop_at is not None else run.experiment.stop_at,
         digest_before=present_digest(run.path),
         asked_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        fresh=fresh,
     )
+
+
+class Restart(NamedTuple):
+    """Where a request starts again."""
+
+    nodes: tuple[Node, ...]
+    held: Float64s
+    """What every node holds of each client, or, by the rule group, of all of them together."""
+    noises: int
+
+
+def plan_restart(run: ForgettingRun, clients: list[int], budget: Budget, rule: Rule) -> Restart:
+    """The last model in which little enough of the clients is left, if those that were forgotten before stay
+    hidden by it as well."""
+    way, newest, path = run.log.nodes, len(run.log.requests), rule == "path"
+    branches = {*(node.branch for node in way), newest}
+    ledgers = {branch: run.ledger(branch) for branch in branches}
+    tables = {branch: _watched(run, ledgers[branch], clients, rule) for branch in branches}
+    limits = [budget.ratio * sigma for sigma in _present_noise(run)]
+    allowed = select_restart(tables, way, budget.largest_sensitivity, path, limits)
+    start = Node(allowed.branch, max(n for n in run.branch(allowed.branch).states() if n <= allowed.round))
+    nodes = extend_path(way, start)
+    check_path(nodes)
+    sigmas = noise_on_path(nodes, run.log.sigmas, budget.sigma)
+    held = np.array([tables[node.branch][node.round] for node in nodes])
+    assert all(is_hidden(column, sigmas, budget.ratio, path) for column in held.T)
+    _check_earlier(run, ledgers, nodes, sigmas, budget)
+    return Restart(nodes, held, 1 if path else max(1, int((held > 0).sum(axis=0).max())))
+
+
+def _check_earlier(
+    run: ForgettingRun,
+    ledgers: Mapping[int, Ledger],
+    nodes: Sequence[Node],
+    sigmas: Sequence[float],
+    budget: Budget,
+) -> None:
+    """Raise where a restart would uncover a client that was forgotten before."""
+    present = zip(run.log.nodes, _present_noise(run), strict=True)
+    dropped = [sigma for node, sigma in present if node.branch >= nodes[-1].branch]
+    for request in run.log.requests:
+        clients, path = list(request.clients), request.rule == "path"
+        tables = {branch: _watched(run, ledger, clients, request.rule) for branch, ledger in ledgers.items()}
+        held = np.array([tables[node.branch][node.round] for node in nodes])
+        for place, column in enumerate(held.T):
+            few = path or (column > 0).sum() <= max(1, request.noises)
+            if few and is_hidden(column, sigmas, request.budget.ratio, path):
+                continue
+            who = ", ".join(request.names) if request.rule == "group" else request.names[place]
+            if not dropped:
+                raise RunError(f"{run.path} does not hide {who} any more; train again without {who}.")
+            raise ConfigError(
+                f"noise of sigma = {budget.sigma:g} would uncover {who}, forgotten before with noise of "
+                f"{max(dropped):g}, which this request replaces; choose --sigma {max(dropped)!r} or more."
+            )
+
+
+def _present_noise(run: ForgettingRun) -> tuple[float, ...]:
+    """The deviation of the noise at every node of the way to the present model."""
+    return noise_on_path((*run.log.nodes, Node(len(run.log.requests), 0)), run.log.sigmas, 0.0)[:-1]
 
 
 def _watched(run: ForgettingRun, ledger: Ledger, clients: list[int], rule: Rule) -> Float64s:
@@ -188,18 +255,24 @@ def describe(run: ForgettingRun, request: Request) -> dict[str, Any]:
     """What a request would do and cost; for the owner of the run, not for the public."""
     branch, kept = request.restart
     erased = [len(run.branch(b).rounds()) for b in range(branch + 1, request.number)]
-    entries = sum(tensor.size for tensor in run.branch(branch).parameters(kept).values())
+    again = "a new model: columns or labels are coded again without the client's rows"
     return {
         "client": ", ".join(request.names),
-        "restart": f"branch {branch}, round {kept}",
+        "restart": again if request.fresh else f"branch {branch}, round {kept}",
         "rounds_of_the_present_training": request.rounds_before,
         "models_to_erase": sum(erased) + len(run.branch(branch).rounds()) - kept - 1,
         "rounds_to_retrain_at_most": request.rounds,
         "stop_at": request.stop_at,
         "sensitivity": max(request.sensitivities),
         "largest_sensitivity": request.budget.largest_sensitivity,
-        "norm_of_the_noise": request.budget.sigma * float(np.sqrt(entries)),
+        "norm_of_the_noise": 0.0 if request.fresh else _norm_of_noise(run, request),
         "ledger": request.mode,
         "rule": request.rule,
         "calibration": request.budget.calibration,
     }
+
+
+def _norm_of_noise(run: ForgettingRun, request: Request) -> float:
+    branch, kept = request.restart
+    entries = sum(tensor.size for tensor in run.branch(branch).parameters(kept).values())
+    return request.budget.sigma * float(np.sqrt(entries))

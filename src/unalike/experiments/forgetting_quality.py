@@ -34,8 +34,9 @@ from ..training.run import Run
 from ..training.train import train
 from ..trust.unlearning.requests import Request
 from ..typing import Array, Float64s, Params, State
-from .build import make_algorithm, make_federation, make_task
+from .build import make_algorithm, make_task
 from .forget_plan import ForgettingRun
+from .remaining_rows import rows_coded_without
 
 MOST_RELEARNING = 20
 """Rounds after which relearning is given up."""
@@ -50,9 +51,9 @@ class OwnRows:
     clients: tuple[int, ...]
 
     @classmethod
-    def of(cls, run: ForgettingRun, clients: Sequence[int]) -> OwnRows:
-        """The rows of some clients of a simulated run."""
-        federation = make_federation(run.experiment)
+    def of(cls, run: ForgettingRun, clients: Sequence[int], forgotten: Sequence[int]) -> OwnRows:
+        """The rows of some clients of a simulated run, coded as without those that were forgotten then."""
+        federation = rows_coded_without(run.experiment, forgotten)
         return cls(federation, make_task(run.experiment, federation), tuple(clients))
 
     def measure(self, params: Params) -> dict[str, float]:
@@ -92,7 +93,8 @@ def membership(members: Array, others: Array) -> float:
 
 def measure_before(run: ForgettingRun, request: Request) -> None:
     """Measure the published model, while it is there, and write it beside the journal."""
-    rows = OwnRows.of(run, request.clients)
+    before = [client for client in run.log.forgotten if client not in request.clients]
+    rows = OwnRows.of(run, request.clients, before)
     algorithm = make_algorithm(run.experiment).prepare(rows.task, rows.federation)
     template = algorithm.broadcast(rows.task, algorithm.init(rows.task, root_key(0, "init")))
     params = restore(template, load_tensors(run.path / MODEL)[0])
@@ -106,7 +108,7 @@ def measure_after(run: ForgettingRun, request: Request, trained: Run) -> dict[st
     if not path.exists():
         return None
     before = json.loads(path.read_text(encoding="utf-8"))["before"]
-    rows = OwnRows.of(run, request.clients)
+    rows = OwnRows.of(run, request.clients, run.log.forgotten)
     metrics = trained.metrics()
     sent = float(np.nansum(metrics["bytes_up"]) + np.nansum(metrics["bytes_down"]))
     each = sent / max(trained.rounds, 1)

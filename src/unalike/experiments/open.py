@@ -14,7 +14,7 @@ from typing import Literal
 from ..algorithms import Algorithm
 from ..algorithms.shared.local_state import keep_state
 from ..core.precision import precision
-from ..core.run_files import FACTS, MODEL
+from ..core.run_files import FACTS, MODEL, UNLEARNING
 from ..data import Federation
 from ..data.facts import read_facts
 from ..data.new_rows import with_preparation
@@ -28,8 +28,10 @@ from ..training.checkpoint import load_checkpoint
 from ..training.history import History
 from ..training.newcomers import set_apart
 from ..training.run import Run
-from .build import check, make_federation, make_task
+from ..trust.unlearning.requests import RequestLog
+from .build import check, make_task
 from .config import Experiment, make_experiment
+from .remaining_rows import remaining_rows
 
 
 def open_run(
@@ -52,6 +54,10 @@ def open_run(
     """
     folder = RunFolder.open(path, read_only=True)
     experiment = None if folder.config.get("made_by") else make_experiment(folder.config)
+    if RequestLog(folder.path / UNLEARNING).pending is not None:
+        raise RunError(
+            f"{path} is forgetting clients and has no model; go on with `unalike forget {path} --resume`."
+        )
     known = federation or read_facts(folder.path / FACTS)
     known = known if prepare is None else with_preparation(known, Path(prepare))
     task = task or make_task(_described(folder, experiment), known)
@@ -115,7 +121,7 @@ def _rows(folder: RunFolder, experiment: Experiment | None) -> Federation:
     if experiment is None:
         raise ConfigError(f"{folder.path} was made in Python; give its federation to read rows from.")
     try:
-        loaded = make_federation(experiment)
+        loaded = remaining_rows(experiment, RequestLog(folder.path / UNLEARNING).forgotten)
     except UnalikeError as error:
         raise DataError(f"the data of {folder.path} cannot be found again: {error}") from None
     return set_apart(loaded, experiment.unseen, experiment.seed)[0] if experiment.unseen else loaded

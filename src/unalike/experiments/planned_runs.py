@@ -5,28 +5,33 @@
     finished            it is read
 
 A run is known by its settings, not by the name of its folder: so methods, settings and seeds can be added to
-a comparison that is finished, and only what is new is trained.
+a comparison that is finished, and only what is new is trained. A run whose rows, code or version of this
+package are not today's is not reused: that is refused by name, or trained again where that is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.run_files import CONFIG
+from .. import __version__
+from ..core.run_files import BESIDE, CONFIG
+from ..core.user_code import digest_module
 from ..data import Federation
 from ..errors import RunError, UnalikeError
 from ..models import Task
 from ..runs import RunFolder
 from ..runs.configuration import read_config
+from ..training.fingerprint import data_fingerprint, fingerprint_changes, kept_fingerprint
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.run import Run
 from ..typing import Array
+from .build import client_importance
 from .config import Experiment, make_experiment
 from .fairness import LOSS_SPREAD, record_loss_spread
-from .run import run_experiment
+from .run import run_experiment, trained_clients
 from .variations import NOTHING, folder_name
 
 
@@ -53,6 +58,9 @@ class Material(NamedTuple):
 
     federation: Federation
     task: Task
+
+
+MaterialOf = Callable[[Experiment], Material]
 
 
 class ReadRun(NamedTuple):
@@ -89,6 +97,8 @@ def check_unchanged(planned: PlannedRun) -> None:
         return
     found, wanted = _described(planned.folder), planned.experiment
     other = [name for name in Experiment.model_fields if getattr(found, name, None) != getattr(wanted, name)]
+    if found is not None and client_importance(found) == client_importance(wanted):
+        other = [name for name in other if name != "importance"]  # said by one of the two, and the same
     if other:
         words = "" if found is None else f" with {_shown(found, other[0])}, not {_shown(wanted, other[0])}"
         raise RunError(
@@ -97,11 +107,39 @@ def check_unchanged(planned: PlannedRun) -> None:
         )
 
 
+def check_current(plan: Sequence[PlannedRun], material_of: MaterialOf, retrain: bool = False) -> None:
+    """Raise if a run was trained on other rows, with other code of the user's or another version of this
+    package; with `retrain`, let it make place for a new one instead."""
+    for planned in plan:
+        changed = what_changed(planned, material_of) if planned.exists else None
+        if changed and retrain:
+            _begin_again(planned)
+        elif changed:
+            raise RunError(
+                f"{planned.folder} was trained before something changed: {changed}. Train what has changed "
+                "again with --retrain, everything with --overwrite, or choose another --out."
+            )
+
+
+def what_changed(planned: PlannedRun, material_of: MaterialOf) -> str | None:
+    """What a run that was begun would not be trained with today: rows, code or the package's version."""
+    assert planned.folder is not None, "a run that exists has a folder."
+    with RunFolder.open(planned.folder, read_only=True) as opened:
+        before, version = kept_fingerprint(opened), opened.versions.get("unalike", __version__)
+    if version != __version__:
+        return f"Unalike was {version} and is {__version__}"
+    if not before:
+        return None
+    federation = trained_clients(planned.experiment, material_of(planned.experiment).federation)
+    now = {"code": {name: digest_module(name) for name in before["code"]}, **data_fingerprint(federation)}
+    return fingerprint_changes(before, now)
+
+
 def start_changed_again(variants: Mapping[str, Experiment], seeds: Sequence[int], out: Path) -> None:
     """Let runs that have other settings by now make place for new ones, which are not begun yet."""
     for planned in plan_runs(variants, seeds, out):
         if planned.exists and planned.folder is not None and _described(planned.folder) != planned.experiment:
-            RunFolder.create(planned.folder, planned.experiment.model_dump(), overwrite=True).close()
+            _begin_again(planned)
 
 
 def is_finished(planned: PlannedRun) -> bool:
@@ -147,6 +185,12 @@ def train_planned(
     return run
 
 
+def _begin_again(planned: PlannedRun) -> None:
+    """An empty run in place of the one that is there."""
+    assert planned.folder is not None, "a run that exists has a folder."
+    RunFolder.create(planned.folder, planned.experiment.model_dump(), overwrite=True).close()
+
+
 def _place(name: str, seed: int, out: Path | None) -> Path | None:
     return None if out is None else out / f"{folder_name(name)}-seed{seed}"
 
@@ -163,7 +207,7 @@ def _described(folder: Path) -> Experiment | None:
     """The experiment of a run's folder, if it is one that this program understands."""
     try:
         config: dict[str, Any] = read_config(folder / CONFIG)
-        return make_experiment({name: value for name, value in config.items() if name != "versions"})
+        return make_experiment({name: value for name, value in config.items() if name not in BESIDE})
     except UnalikeError:
         return None
 

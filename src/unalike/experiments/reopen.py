@@ -18,6 +18,7 @@ import numpy as np
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, RECORD, UNLEARNING, check_run
 from ..errors import DataError, RunError, UnalikeError
 from ..runs import RunFolder
+from ..training.fingerprint import keep_fingerprint, kept_fingerprint
 from ..training.run import Run
 from .config import Experiment, make_experiment
 from .run import run_experiment
@@ -37,16 +38,21 @@ def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
         copied = _copy(folder, Path(place) / "run")
         with RunFolder.open(copied) as again:
             recorded = again.record.client_metrics()
+            # What only watches uploads is left out here; rows, seed and code must be those of before.
+            kept = kept_fingerprint(again)
+            keep_fingerprint(again, {name: kept[name] for name in kept if name != "settings"})
             try:
                 run = run_experiment(experiment, again, resume=True)
             except UnalikeError as error:
-                raise DataError(f"the data of {folder} cannot be found again: {error}") from None
+                words = str(error).replace(str(copied), str(folder))
+                raise DataError(f"{folder} cannot be opened with its data again: {words}") from None
             _check_rows(folder, recorded, run)
             yield experiment, run
 
 
 def finished_experiment(opened: RunFolder) -> Experiment:
-    """The experiment of a finished run that was simulated here; raises where it cannot be looked at again."""
+    """The experiment of a finished run that was simulated here, which need not be forgotten from once it is
+    looked at; raises where it cannot be looked at again."""
     path = opened.path
     if opened.config.get("made_by"):
         raise RunError(
@@ -54,13 +60,15 @@ def finished_experiment(opened: RunFolder) -> Experiment:
             "unalike.experiments.audit.audit_run(run)."
         )
     if (path / UNLEARNING / "requests.json").exists():
-        raise RunError(f"clients of {path} were forgotten, and it has no checkpoint any more to look at.")
+        raise RunError(
+            f"clients of {path} were forgotten, whose rows must not be read again; it cannot be reopened."
+        )
     experiment = check_experiment(path, make_experiment(opened.config))
     if opened.finished and not opened.checkpoints.rounds():
         raise RunError(f"the checkpoints of {path} were deleted; it cannot be reopened.")
     if not opened.finished:
         raise RunError(f"{path} is not finished; finish it first with `unalike resume {path}`.")
-    return experiment
+    return experiment.model_copy(update={"unlearning": None, "ledger": None})
 
 
 def check_experiment(path: Path, experiment: Experiment) -> Experiment:

@@ -19,6 +19,7 @@ from ..aggregation.base import Aggregator
 from ..algorithms import Algorithm
 from ..algorithms.shared.local_state import keep_state
 from ..data import Federation
+from ..data.importance import SIMILARITY
 from ..errors import ConfigError
 from ..models import Task
 from ..participation import Participation, check_per_round
@@ -29,7 +30,16 @@ from ..training.run import Run
 from ..training.trackers import make_trackers
 from ..training.train import Out, train
 from ..typing import PyTree
-from .build import Method, check, make_aggregator, make_federation, make_rehearsal, make_stream, make_task
+from .build import (
+    Method,
+    check,
+    client_importance,
+    make_aggregator,
+    make_federation,
+    make_rehearsal,
+    make_stream,
+    make_task,
+)
 from .build_participation import make_participation
 from .build_privacy import with_chosen_noise, with_row_account
 from .build_unlearning import make_history, measured
@@ -60,6 +70,8 @@ def run_experiment(
     unseen = None
     if experiment.unseen:
         federation, unseen = set_apart(federation, experiment.unseen, experiment.seed)
+        if client_importance(experiment) == SIMILARITY:  # that to the clients that are left
+            federation = federation.with_importance(SIMILARITY)
     if experiment.per_round is not None:
         check_per_round(experiment.per_round, len(federation))
     method = _with_chosen_noise(experiment, method, federation)
@@ -86,6 +98,13 @@ def run_experiment(
     if unseen is not None:
         run.record.write_round(run.rounds, newcomer_summary(run, unseen))
     return run
+
+
+def trained_clients(experiment: Experiment, federation: Federation) -> Federation:
+    """The clients as training sees them: without those that join later, some with dishonest rows."""
+    here = set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation
+    rehearsal = make_rehearsal(experiment, here)
+    return here if rehearsal is None else rehearsal.federation(here)
 
 
 def rehearse(experiment: Experiment, federation: Federation, task: Task) -> None:
@@ -128,13 +147,15 @@ def _trainer(
     for name in ("aggregator", "monitor", "central_dp", "local_dp"):
         if experiment.restarts > 1 and experiment.spec(name) is not None:
             raise ConfigError(f"several starts are compared by their losses; leave out restarts or {name}.")
+    rounds, each = experiment.rounds_to_train, method.algorithm.rounds_per_step
+    steps = None if rounds is None else -(-rounds // each)
     return partial(
         train,
         federation,
         task,
         method.algorithm,
         aggregator=measured(experiment, _aggregator(experiment, method.algorithm, federation)),
-        stream=fit_stream(make_stream(experiment), federation, task, experiment.seed),
+        stream=fit_stream(make_stream(experiment), federation, task, experiment.seed, steps),
         until=math.inf if experiment.until is None else experiment.until,
         seed=experiment.seed,
         participation=who,

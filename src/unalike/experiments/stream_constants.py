@@ -51,9 +51,15 @@ class FirstSteps:
 
 
 def measure_constants(
-    federation: Federation, task: Task, historical: ArrayLike, first: FirstSteps | None = None, seed: int = 0
+    federation: Federation,
+    task: Task,
+    historical: ArrayLike,
+    first: FirstSteps | None = None,
+    seed: int = 0,
+    rows: int | None = None,
 ) -> Constants:
-    """D, G and B of the clients in `historical` that have rows; N are all training rows of the federation."""
+    """D, G and B of the clients in `historical` that have rows; N are `rows`, those that arrive in the run,
+    or all training rows of the federation where that is not known."""
     first = first or FirstSteps()
     params = task.init(jax.random.key(seed))
     step = jax.jit(lambda now, batch: _step(task, now, batch, first.learning_rate))
@@ -63,11 +69,14 @@ def measure_constants(
         if federation.train.sizes[client] > 0
     ]
     parameters = sum(int(np.size(leaf)) for leaf in jax.tree.leaves(params))
-    return Constants.from_reports(reports, parameters, int(federation.train.sizes.sum()))
+    return Constants.from_reports(reports, parameters, rows or int(federation.train.sizes.sum()))
 
 
-def fit_stream(stream: Stream | None, federation: Federation, task: Task, seed: int) -> Stream | None:
-    """The stream, with c2/c1 measured where its weights are the optimal ones of a ratio that nobody gave."""
+def fit_stream(
+    stream: Stream | None, federation: Federation, task: Task, seed: int, steps: int | None = None
+) -> Stream | None:
+    """The stream, with c2/c1 measured where its weights are the optimal ones of a ratio that nobody gave;
+    `steps` is how many time steps there will be, if that is known."""
     if not isinstance(stream, MemoryStream) or not isinstance(stream.weights, Optimal):
         return stream
     if stream.weights.ratio is None:
@@ -76,7 +85,8 @@ def fit_stream(stream: Stream | None, federation: Federation, task: Task, seed: 
         fresh = len(federation) - len(kept)
         first = FirstSteps(most_rows=None if len(kept) else stream.memory.capacity)
         willing = kept if len(kept) else np.arange(len(federation))
-        measured = measure_constants(federation, task, willing, first, seed) if fresh else None
+        rows = int(stream.arrivals.arrived(steps - 1).sum()) if steps else None
+        measured = measure_constants(federation, task, willing, first, seed, rows) if fresh else None
         stream.weights.ratio = measured.ratio(fresh) if measured else math.inf
     return stream
 

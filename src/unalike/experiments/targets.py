@@ -41,6 +41,7 @@ def check_target(target: StopRule, task: Task) -> None:
     known = ["loss", *(metric.name for metric in task.metrics.values() if not metric.table)]
     if target.metric not in (measured := ["train_loss", *(f"test_{name}" for name in known)]):
         raise unknown("metric of a target", target.metric, measured)
+    target.check_range(task)
 
 
 def to_target(columns: Mapping[str, Array], target: StopRule) -> dict[str, float]:

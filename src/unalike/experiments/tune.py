@@ -20,21 +20,25 @@ from ..errors import ConfigError
 from ..models import Task
 from ..runs import higher_is_better, summarize_clients
 from ..runs.fairness import fairest_within
+from ..training.fingerprint import data_fingerprint, settings_fingerprint
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.round_report import RoundReport
 from ..training.run import Run
-from .build import make_algorithm, make_federation, make_task
+from .build import client_importance, make_algorithm, make_federation, make_task
 from .compare import judge
 from .config import Experiment
 from .drawn_settings import QUASI_RANDOM, RATES, TPE, Settings, candidates, check_search, search_space
 from .run import run_experiment
 from .tuning_study import FIRST_TRIALS, OpenTrial, Trial, TuningStudy
+from .variations import variant
 
 LOOKS = 5
 """How often a trial is looked at, where hopeless ones are given up."""
 BEST, FAIREST = "best", "fairest"
-"""How a trial is chosen: by its score, or by its spread among those that are nearly the best."""
+"""How a trial is chosen: by its score, or by its spread among those that are as good as FedAvg, or nearly."""
+REFERENCE = "fedavg"
+"""The method whose mean over clients others must reach to be chosen for their fairness."""
 VALIDATION = 0.2
 """The part of each client's rows that judges trials, unless the experiment says otherwise."""
 
@@ -53,7 +57,10 @@ def tune(
 ) -> dict[str, list[Trial]]:
     """All trials of every method, the chosen one first, then by their scores; a trial that diverged has the
     score NaN and comes last, and so does one whose settings the method refuses together, or that was given up
-    (`prune`). With `out`, trials are kept in that folder, and those that are there are not trained again."""
+    (`prune`). With `out`, trials are kept in that folder, and those that are there are not trained again.
+
+    With `choose="fairest:POINTS"`, a trial must have a mean over clients at most so many points below that of
+    FedAvg's best trial. FedAvg is one of the variants, or is tuned for it with the same budget."""
     points = check_choice(choose)
     check_search(budget, search, rates)
     some = with_validation(next(iter(variants.values())))
@@ -61,27 +68,48 @@ def tune(
     task = make_task(some, federation)
     if some.unseen:  # who joins after training has no part in choosing settings either
         federation = set_apart(federation, some.unseen, some.seed)[0]
-    higher, answer = higher_is_better(judge(task)), {}
-    for name, experiment in variants.items():
+    higher = higher_is_better(judge(task))
+    found: dict[str, list[Trial]] = {}
+    for name, experiment in with_reference(variants, choose).items():
         if not experiment.learning_rate:
             raise ConfigError(f"tuning of {name} begins with its learning rate, which must be above 0.")
         study = TuningStudy(
             name,
             search_space(experiment, rates),
-            {**experiment.model_dump(mode="json"), "search": search, "rates": rates, "prune": prune},
+            {
+                **experiment.model_dump(mode="json"),
+                **{"search": search, "rates": rates, "prune": prune},
+                **data_fingerprint(federation),
+                "code": settings_fingerprint(experiment.seed, method=make_algorithm(experiment))["code"],
+            },
             higher=higher,
             seed=experiment.seed,
             folder=out,
         )
         drawn = candidates(experiment, FIRST_TRIALS if search == TPE else budget, search, rates)
-        trials = []
+        own, trials = federation, []
+        if client_importance(experiment) != client_importance(some):
+            own = federation.with_importance(client_importance(experiment))
         for number in range(budget):
             announce(f"{name}, trial {number + 1} of {budget}")
             settings = drawn[number] if number < len(drawn) else None
-            train = partial(_train, experiment, federation, task, prune, observer)
+            train = partial(_train, experiment, own, task, prune, observer)
             trials.append(study.known(number, settings) or _try(study, number, settings, train))
-        answer[name] = fairest_first(ranked(trials, higher), points, higher)
-    return answer
+        found[name] = ranked(trials, higher)
+    reference = None if points is None else found[reference_name(variants)][0].mean
+    return {name: fairest_first(found[name], points, higher, reference) for name in variants}
+
+
+def with_reference(variants: Mapping[str, Experiment], choose: str) -> dict[str, Experiment]:
+    """The variants that are tuned: those asked for, and FedAvg where fairness is compared with it."""
+    if check_choice(choose) is None or reference_name(variants) in variants:
+        return dict(variants)
+    return {**variants, REFERENCE: variant(next(iter(variants.values())), REFERENCE)}
+
+
+def reference_name(variants: Mapping[str, Experiment]) -> str:
+    """What FedAvg is called among the variants, or would be."""
+    return next((name for name, one in variants.items() if one.algorithm == REFERENCE), REFERENCE)
 
 
 def check_validation(experiment: Experiment) -> Federation:
@@ -190,13 +218,16 @@ def ranked(trials: Sequence[Trial], higher: bool) -> list[Trial]:
     return sorted(trials, key=lambda trial: math.inf if math.isnan(trial.score) else sign * trial.score)
 
 
-def fairest_first(trials: Sequence[Trial], points: float | None, higher: bool) -> list[Trial]:
-    """The trial of least spread, among those at most so many points below the best mean over clients, before
-    the others (the rule by which Li et al., 2020, choose q); None leaves the best first."""
+def fairest_first(
+    trials: Sequence[Trial], points: float | None, higher: bool, reference: float | None = None
+) -> list[Trial]:
+    """The trial of least spread, among those whose mean over clients is at most so many points below the
+    reference, FedAvg's (or their own best), before the others: the rule by which Li et al., 2020, choose q.
+    None leaves the best first, and so do means that are all below it."""
     if points is None:
         return list(trials)
     means, spreads = ([getattr(t, name) for t in trials] for name in ("mean", "spread"))
-    chosen = trials[fairest_within(means, spreads, points, higher)]
+    chosen = trials[fairest_within(means, spreads, points, higher, reference)]
     return [chosen, *(trial for trial in trials if trial is not chosen)]
 
 
@@ -213,7 +244,7 @@ def check_choice(choose: str) -> float | None:
     if spec.name != FAIREST or len(spec.arguments) > 1 or isinstance(number, str) or not 0 <= number <= 100:
         raise ConfigError(
             f"choose = {choose!r} must be best, or fairest:POINTS with at most so many points (0 to 100) "
-            "below the best mean over clients."
+            "below FedAvg's mean over clients."
         )
     return float(number)
 

@@ -17,6 +17,7 @@ from typing import Any
 from ..core.extras import import_extra
 from ..core.random import generator
 from ..errors import RunError
+from ..training.fingerprint import fingerprint_changes
 from .drawn_settings import Settings, is_continuous
 
 STUDIES = "trials.sqlite"
@@ -113,9 +114,11 @@ class TuningStudy:
         other = [name for name in asked if before.get(name) != asked[name]]
         if other:
             was, now = (f"{other[0]} {words.get(other[0])}" for words in (before, asked))
+            what = fingerprint_changes(before, asked) if other[0] in ("data", "code") else None
             raise RunError(
-                f"{folder} already holds trials of {self.method} with {was}, not {now}; choose another "
-                "--out, or replace them with --overwrite."
+                f"{folder} already holds trials of {self.method} "
+                f"{f'from before something changed: {what}' if what else f'with {was}, not {now}'}; choose "
+                "another --out, or replace them with --overwrite."
             )
 
 

@@ -22,6 +22,9 @@ from .dense import dense, dense_init, flatten
 from .layers import Layer, dense_layers
 from .model import Model
 
+_FEW_ROWS = 4
+"""The fewest rows of pixels that some convolutional model takes, and the most channels that images have."""
+
 
 @dataclass(frozen=True)
 class Convolution:
@@ -139,7 +142,24 @@ def image_shape(input_shape: tuple[int, ...]) -> tuple[int, int, int]:
         raise ConfigError(
             f"a convolutional model needs images, but the inputs have shape {input_shape}; use mlp or linear."
         )
+    if _is_channels_first(input_shape):
+        raise ConfigError(
+            f"the inputs have shape {input_shape}, which looks like (channels, height, width); images are "
+            "(height, width, channels): transpose rows with x.transpose(0, 2, 3, 1)."
+        )
     return input_shape
+
+
+def _is_channels_first(shape: tuple[int, ...]) -> bool:
+    """Whether an image has its channels first, as PyTorch does. Three rows of pixels are too few for every
+    convolutional model; four are enough for some, so that only square images are refused.
+
+    >>> _is_channels_first((1, 28, 28)), _is_channels_first((28, 28, 1)), _is_channels_first((4, 9, 32))
+    (True, False, False)
+    """
+    first, second, third = shape
+    square = second == third
+    return first < _FEW_ROWS < min(second, third) or (first == _FEW_ROWS < second and square)
 
 
 def convolution_init(key: jax.Array, kernel: int, inputs: int, outputs: int) -> PyTree:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..errors import ConfigError
 from ..typing import Params, PyTree, State
 from .catalogue import model_registry
 from .dense import dense, dense_init
@@ -59,6 +60,11 @@ def character_model(
         }
 
     def features(params: Params, x: jax.Array) -> jax.Array:
+        if x.ndim != 2 or not jnp.issubdtype(x.dtype, jnp.integer):
+            raise ConfigError(
+                f"{kind} reads sequences of whole numbers (symbols), but rows are {x.dtype} of shape "
+                f"{x.shape[1:]}; choose data such as shakespeare, or a model such as mlp."
+            )
         h = params["embedding"][x.T]
         for weights in params["layers"]:
             # The inputs of all steps are projected at once, outside the loop over time.

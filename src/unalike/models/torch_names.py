@@ -31,6 +31,8 @@ from .task import Task
 _RECURRENT = {"wi": "weight_ih", "wh": "weight_hh", "bi": "bias_ih", "bh": "bias_hh"}
 _COUNTER = ".num_batches_tracked"
 """What PyTorch's batch normalisation counts and does not use."""
+_PICKLED = (b"PK\x03\x04", b"\x80")
+"""How an archive of torch.save and a bare pickle begin."""
 _TRANSPOSED = {"convolution": (3, 2, 0, 1), "wi": (1, 0), "wh": (1, 0)}
 
 
@@ -141,4 +143,14 @@ def _read(path: Path) -> dict[str, Array]:
         with safe_open(path, framework="np") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
+        if path.is_file() and _first_bytes(path).startswith(_PICKLED):
+            raise ConfigError(
+                f"{path} looks like a file of torch.save, which is pickled and not read; write the weights "
+                "with safetensors.torch.save_file(model.state_dict(), path)."
+            ) from None
         raise ConfigError(f"{path} cannot be read as a safetensors file: {error}.") from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)

@@ -1,9 +1,13 @@
 """How much privacy has been spent?  (Privacy accounting.)
 
 Every release charges each client that took part: a client whose weight is a share s of the largest adds
-(s / z)^2, where z is the noise multiplier. Gaussian releases add up in exactly these charges, so the charges
-are all that must be remembered, and a client that was not drawn pays nothing. Flower's accountant turns the
-largest charge into an epsilon; it needs the package dp-accounting.
+(s / z)^2, where z is the noise multiplier. Gaussian releases add up in exactly these charges: together they
+are one Gaussian release with mu^2 = the sum of charges, whose epsilon is exact (Balle and Wang, "Improving
+the Gaussian Mechanism for Differential Privacy", 2018):
+
+    delta(epsilon) = Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu)
+
+So the charges are all that must be remembered, and a client that was not drawn pays nothing.
 
 With a budget, a release that would bring anybody's epsilon above it is not afforded: it is asked for before
 the release, so nothing is ever spent that was not there.
@@ -15,15 +19,14 @@ protection.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from ..core.extras import installed_by
 from ..errors import RunError
 from ..typing import ClientIds, Float64s
-
-UNCOUNTED = f"the spent privacy is not counted; install Flower's accountant with {installed_by('privacy')}."
 
 ROUNDING = 1e-9
 """What sums of charges may be wrong by, in parts."""
@@ -62,13 +65,13 @@ class Ledger:
         after = np.maximum(self._promised, self.charges)
         after[clients] += np.square(inverses)
         epsilon = charge_epsilon(float(after.max(initial=0.0)), self.delta)
-        if epsilon is None or epsilon > self.budget * (1 + ROUNDING):
+        if epsilon > self.budget * (1 + ROUNDING):
             return False
         self._promised = after
         return True
 
-    def epsilon(self) -> float | None:
-        """What the most charged client has spent at `delta`; None where nothing can count it."""
+    def epsilon(self) -> float:
+        """What the most charged client has spent at `delta`."""
         return charge_epsilon(float(self.charges.max(initial=0.0)), self.delta)
 
     def write(self) -> str:
@@ -90,8 +93,8 @@ def spent_budget(ledger: Ledger) -> str:
     return f"one more release would bring a client above epsilon {ledger.budget:g} at delta {ledger.delta:g}."
 
 
-def charge_epsilon(charge: float, delta: float) -> float | None:
-    """The epsilon of Gaussian releases whose charges add up to that; None where nothing can count it.
+def charge_epsilon(charge: float, delta: float) -> float:
+    """The epsilon of Gaussian releases whose charges add up to that.
 
     >>> charge_epsilon(0.0, 1e-5)
     0.0
@@ -99,22 +102,33 @@ def charge_epsilon(charge: float, delta: float) -> float | None:
     return gaussian_epsilon(charge**-0.5, delta) if charge else 0.0
 
 
-def gaussian_epsilon(noise_multiplier: float, delta: float) -> float | None:
-    """The epsilon of one Gaussian release by Flower's accountant; None if that is not installed."""
-    try:
-        from flwr.serverapp import (
-            GaussianPrivacyEvent,
-            NeighboringRelation,
-            PrivacyConfig,
-            RdpAccountant,
-            SamplingMethod,
-        )
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
+    """The epsilon of one Gaussian release whose noise is that many times the sensitivity: exact, and rounded
+    up.
 
-        config = PrivacyConfig(
-            delta, 1, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION
-        )
-        accountant = RdpAccountant(config)
-    except ImportError:
-        return None
-    accountant.compose(GaussianPrivacyEvent(noise_multiplier, 1, 1))
-    return accountant.get_epsilon(delta)
+    >>> round(gaussian_epsilon(1.0, 1e-5), 3), gaussian_epsilon(1e6, 1e-5)
+    (4.377, 0.0)
+    """
+    if noise_multiplier == 0:
+        return math.inf
+    mu = 1 / noise_multiplier
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    low, high = 0.0, mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1e-12
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
+    return high
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """The delta of a Gaussian release, whose sensitivity is mu times its noise, at an epsilon.
+
+    >>> round(gaussian_delta(1.0, 1.0), 4)
+    0.1269
+    """
+    near = float(log_ndtr(mu / 2 - epsilon / mu))
+    far = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return 0.0 if far >= near else math.exp(near) * -math.expm1(far - near)

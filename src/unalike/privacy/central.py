@@ -27,7 +27,7 @@ from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
 from ..typing import Array, Float64s, Message, Upload
-from .accounting import UNCOUNTED, Ledger, spent_budget
+from .accounting import Ledger, spent_budget
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,7 @@ class CentralPrivacy(Aggregator):
         if not np.any(report.get("accepted", 0)) or not inverses.any():
             return {}, []
         self.ledger.charge(step.clients, inverses)
-        epsilon = self.ledger.epsilon()
-        if epsilon is not None:
-            return {"epsilon": epsilon}, []
-        first = self.ledger.releases == 1
-        return {}, [{"kind": "privacy not counted", "reason": UNCOUNTED}] if first else []
+        return {"epsilon": self.ledger.epsilon()}, []
 
     def _inverses(self, step: Step) -> Float64s:
         """One over the noise multiplier of each client: noise is that of the largest weight."""

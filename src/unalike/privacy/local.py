@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from ..errors import ConfigError
 from ..typing import Array
+from .accounting import gaussian_delta
 from .central import numbers
 from .clipping import clip_arrays, fresh_noise
 
@@ -31,6 +31,9 @@ class LocalPrivacy:
     epsilon: float
     delta: float
     sensitivity: float | None = None
+    noise: float | None = None
+    """The noise multiplier, deviation over sensitivity, where a budget of a whole run has chosen it; epsilon
+    is then what it costs in one round, by the exact curve."""
     entropy: Callable[[], int | None] = lambda: None
     """Where each draw of noise starts; None is the system's entropy."""
 
@@ -44,7 +47,9 @@ class LocalPrivacy:
             )
         if self.sensitivity is not None and not 0 < self.sensitivity < math.inf:
             raise ConfigError(f"the sensitivity must be above 0, but is {self.sensitivity:g}.")
-        if spent_delta(self.epsilon, _multiplier(self.epsilon, self.delta)) > self.delta:
+        if self.noise is not None and not 0 < self.noise < math.inf:
+            raise ConfigError(f"the noise of local privacy must be above 0, but is {self.noise:g}.")
+        if self.noise is None and spent_delta(self.epsilon, self.multiplier) > self.delta:
             raise ConfigError(
                 f"the noise for epsilon {self.epsilon:g} would not keep delta {self.delta:g}; "
                 "choose a smaller epsilon (the formula is proven up to 1)."
@@ -54,7 +59,12 @@ class LocalPrivacy:
     def deviation(self) -> float:
         """The noise's standard deviation."""
         reach = 2 * self.clip if self.sensitivity is None else self.sensitivity
-        return reach * _multiplier(self.epsilon, self.delta)
+        return reach * self.multiplier
+
+    @property
+    def multiplier(self) -> float:
+        """The deviation over the sensitivity."""
+        return _multiplier(self.epsilon, self.delta) if self.noise is None else self.noise
 
     def protected(self, upload: dict[str, Array], message: dict[str, Array]) -> dict[str, Array]:
         """The upload as it may leave the node."""
@@ -82,8 +92,7 @@ def spent_delta(epsilon: float, multiplier: float) -> float:
     >>> f"{spent_delta(1.0, 1.0):.4f}"
     '0.1269'
     """
-    near, far = 0.5 / multiplier, epsilon * multiplier
-    return float(norm.cdf(near - far) - np.exp(epsilon + norm.logcdf(-near - far)))
+    return gaussian_delta(epsilon, 1 / multiplier)
 
 
 def _multiplier(epsilon: float, delta: float) -> float:

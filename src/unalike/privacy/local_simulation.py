@@ -26,7 +26,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, Float64s, Memory, Message
-from .accounting import UNCOUNTED, Ledger, spent_budget
+from .accounting import Ledger, spent_budget
 from .local import LocalPrivacy
 
 NOISE = 0x10CA1
@@ -72,11 +72,7 @@ class LocalAccount(AggregatorWrapper):
         if not len(step.clients):
             return columns, events
         self.ledger.charge(step.clients, self._inverses(step))
-        epsilon = self.ledger.epsilon()
-        if epsilon is not None:
-            return {**columns, "local_epsilon": epsilon}, events
-        first = [{"kind": "privacy not counted", "reason": UNCOUNTED}] if self.ledger.releases == 1 else []
-        return columns, [*events, *first]
+        return {**columns, "local_epsilon": self.ledger.epsilon()}, events
 
     def state(self) -> dict[str, Array]:
         own = {"local_charges": self.ledger.charges.copy(), "local_releases": np.array(self.ledger.releases)}

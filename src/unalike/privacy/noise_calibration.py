@@ -23,17 +23,9 @@ PRECISION = 1e-5
 
 
 def release_noise(epsilon: float, delta: float, releases: int) -> float:
-    """The noise multiplier with which so many Gaussian releases cost a client at most epsilon at delta; it
-    needs the package dp-accounting."""
-    check_accountant()
+    """The noise multiplier with which so many Gaussian releases cost a client at most epsilon at delta."""
     check_budget(epsilon, delta)
-
-    def spent(noise: float) -> float:
-        found = charge_epsilon(max(releases, 1) / noise**2, delta)
-        assert found is not None, "the accountant is installed."
-        return found
-
-    return smallest_noise(spent, epsilon)
+    return smallest_noise(lambda noise: charge_epsilon(max(releases, 1) / noise**2, delta), epsilon)
 
 
 def smallest_noise(spent: Callable[[float], float], epsilon: float) -> float:
@@ -57,8 +49,9 @@ def smallest_noise(spent: Callable[[float], float], epsilon: float) -> float:
 
 
 def check_accountant() -> None:
-    """Raise where nothing can count what is spent, so that no budget can be kept."""
-    check_extra("dp_accounting", "privacy", "keeping a privacy budget")
+    """Raise where nothing can count what noisy steps on samples of rows spend, so that no budget can be
+    kept."""
+    check_extra("dp_accounting", "privacy", "keeping a privacy budget of single rows")
 
 
 def check_budget(epsilon: float, delta: float) -> None:

@@ -64,7 +64,7 @@ def _effects(fitted: MixedModel) -> dict[str, Figure]:
 
 def report_analysis(path: Path, fitted: Estimator, config: dict[str, Any]) -> Path:
     """Write the page of a fitted estimator."""
-    summary = fitted.summary()
+    summary = fitted.full_summary()
     facts: dict[str, str | float] = {
         name: show_number(value) for name, value in summary.facts if value is not None
     }
@@ -76,7 +76,7 @@ def report_analysis(path: Path, fitted: Estimator, config: dict[str, Any]) -> Pa
     return write_report(
         path,
         title=summary.title,
-        subtitle=str(config.get("formula", "")),
+        subtitle=str(config.get("formula", config.get("analysis", ""))),
         source=str(config.get("data", "")),
         summary=facts,
         figures=analysis_figures(fitted),
@@ -84,13 +84,13 @@ def report_analysis(path: Path, fitted: Estimator, config: dict[str, Any]) -> Pa
         tables=tables,
         notes={first: " ".join(summary.notes)},
         config=config,
-        events=(),
+        events=fitted.run.events() if hasattr(fitted, "run") else (),
     )
 
 
 def write_analysis(folder: Path, fitted: Estimator, config: dict[str, Any]) -> Path:
     """`summary.txt`, `summary.tex` and `report.html` in a run's folder; the page's place."""
-    summary = fitted.summary()
+    summary = fitted.full_summary()
     write_bytes(folder / "summary.txt", summary.as_text().encode())
     write_bytes(folder / "summary.tex", summary.as_latex().encode())
     return report_analysis(folder / "report.html", fitted, config)
@@ -105,7 +105,17 @@ def analysis_numbers(fitted: Any) -> dict[str, Any]:
             found[name] = value if isinstance(value, dict) else np.asarray(value).tolist()
     if hasattr(fitted, "conf_int"):
         found["conf_int"] = fitted.conf_int().tolist()
-    return {**found, **dict(fitted.summary().facts)}
+    given = fitted.given
+    names = [given.design.federation.name(i) for i in range(len(given.design))]
+    apart = {"not_estimable": fitted.separated} if getattr(fitted, "separated", None) else {}
+    return {
+        **found,
+        **dict(fitted.summary().facts),
+        **apart,
+        "taking_part": names,
+        "not_taking_part": dict(given.absent),
+        "dropped": dict(given.dropped),
+    }
 
 
 def _terms(fitted: Any) -> tuple[str, ...]:

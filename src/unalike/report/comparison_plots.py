@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike
 
+from ..models.metrics import is_share
 from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME
@@ -122,9 +123,15 @@ def _draw_method(axes: Axes, seeds: Sequence[Mapping[str, Array]], metric: str, 
     pairs = np.array([mean_interval(column[np.isfinite(column)]) for column in table.T]).reshape(-1, 2)
     line(axes, rounds, pairs[:, 0], color=color(index), linestyle=dash(index))
     if len(seeds) > 1:
-        low, high = pairs[:, 0] - pairs[:, 1], pairs[:, 0] + pairs[:, 1]
+        low, high = _band(pairs, metric)
         axes.fill_between(rounds, low, high, color=color(index), alpha=0.15, linewidth=0)
     return pairs[:, 0]
+
+
+def _band(pairs: Float64s, metric: str) -> tuple[Float64s, Float64s]:
+    """The ends of intervals (mean, half width); those of a share, such as an accuracy, within 0 and 1."""
+    ends = pairs[:, 0] - pairs[:, 1], pairs[:, 0] + pairs[:, 1]
+    return (np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)) if is_share(metric) else ends
 
 
 def aligned_seeds(seeds: Sequence[Mapping[str, Array]], metric: str) -> tuple[Int64s, Float64s]:

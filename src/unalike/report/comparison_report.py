@@ -17,6 +17,8 @@ from .html import write_report
 from .plots import save
 from .words import title, value
 
+_FRONTIER = "The mean over clients against its spread: up and to the left is better and fairer."
+_LINE = " The line joins what nothing else beats in both."
 _TRIALS = "Every trial's score on validation rows; the filled one of each method was chosen."
 _ALONE = "Clients that do worse than alone"
 _PAYS = "Who gains and who pays"
@@ -70,9 +72,9 @@ def comparison_page(
         path,
         title=" against ".join(methods) if len(methods) < 4 else f"{len(methods)} methods compared",
         subtitle=f"by {title(comparison.metric).lower()}, paired by seed with {comparison.baseline}",
-        summary={"Best": comparison.best, **_means(comparison)},
+        summary={"Best": comparison.leader or "none for sure", **_means(comparison)},
         figures=figures,
-        captions=_captions(comparison.rows[0]["seeds"], config.get("seed", 0)),
+        captions=_captions(comparison.rows[0]["seeds"], config.get("seed", 0), figures),
         source=f"Data: {source}." if source else "",
         notes=_notes(comparison.rows[0]["seeds"], config.get("seed", 0)),
         config=config,
@@ -81,7 +83,7 @@ def comparison_page(
     )
 
 
-def _captions(seeds: int, first: int) -> dict[str, str]:
+def _captions(seeds: int, first: int, figures: Mapping[str, Figure]) -> dict[str, str]:
     mean = f"Means over {seeds} seeds; the bands are 95 % t intervals." if seeds > 1 else "One seed."
     return {
         "Learning": f"{mean} The axis shows where methods differ; the first rounds may lie outside.",
@@ -89,9 +91,12 @@ def _captions(seeds: int, first: int) -> dict[str, str]:
         "Clients": f"{_seed(seeds, first)}: each method's clients, worst first. A better mean can hide a "
         "worse bottom decile.",
         "Trials": _TRIALS,
-        "Frontier": "The mean over clients against its spread: up and to the left is better and fairer. The "
-        "line joins what nothing else beats in both.",
+        "Frontier": _FRONTIER + (_LINE if _has_line(figures.get("Frontier")) else ""),
     }
+
+
+def _has_line(drawn: Figure | None) -> bool:
+    return drawn is not None and any(axes.lines for axes in drawn.axes)
 
 
 def _notes(seeds: int, first: int) -> dict[str, str]:

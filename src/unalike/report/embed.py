@@ -12,9 +12,10 @@ from html import escape
 from io import BytesIO, StringIO
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours
+from .style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours, line_names
 
 _LARGEST_SVG = 150_000
 _READABLE = 78
@@ -38,8 +39,27 @@ def embed(figure: Figure, identifier: str, description: str) -> str:
     return drawing.replace("<svg", f'<svg role="img" aria-label="{escape(description)}" {_width(figure)}', 1)
 
 
+def legend(figure: Figure) -> str:
+    """HTML that names the lines of a figure, a paragraph for each of its axes, for pages so narrow that words
+    in the figure are too small."""
+    names = "".join(_names(axes) for axes in figure.axes)
+    return f'<div class="legend">{names}</div>' if names else ""
+
+
+def _names(axes: Axes) -> str:
+    marks = [f'<span style="color: {_ink(ink)}">{escape(text)}</span>' for text, ink in line_names(axes)]
+    names = " ".join(marks)
+    title = axes.get_title(loc="left") or axes.get_title()
+    return f"<p><b>{escape(title)}</b> {names}</p>" if names else ""
+
+
+def _ink(color: str) -> str:
+    return f"var(--{_VARIABLES[color]})" if color in _VARIABLES else color
+
+
 def _width(figure: Figure) -> str:
-    """Below this width words could not be read; on a phone, figures are moved sideways instead."""
+    """Below this width words could not be read: figures are moved sideways then. A phone shows them whole,
+    with the names of lines below them."""
     return f'style="min-width: {round(_READABLE * figure.get_size_inches()[0])}px"'
 
 

@@ -17,7 +17,7 @@ Points = Mapping[str, Sequence[tuple[float, float]]]
 @styled
 def frontier_plot(points: Points, higher: bool = True) -> Figure:
     """The mean over clients against its spread, a point for every setting; the first of a method is filled,
-    and a line joins what nothing else beats in both."""
+    and a line joins what nothing else beats in both, where that is more than one."""
     picture = figure(7.6, 3.6)
     axes = picture.subplots()
     for index, (name, found) in enumerate(points.items()):
@@ -26,7 +26,8 @@ def frontier_plot(points: Points, higher: bool = True) -> Figure:
         axes.scatter(spread[:1], mean[:1], s=44, color=color(index), label=name)
     every = np.array([point for found in points.values() for point in found], float)
     best = frontier(every[:, 1], every[:, 0], higher)
-    axes.plot(every[best, 0], every[best, 1], color="0.6", linewidth=1, zorder=0.9)
+    if len(best) > 1:
+        axes.plot(every[best, 0], every[best, 1], color="0.6", linewidth=1, zorder=0.9)
     if not higher:
         axes.invert_yaxis()
     axes.set_xlabel("spread (standard deviation over clients)")

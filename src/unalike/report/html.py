@@ -18,7 +18,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ..runs.atomic import write_bytes
-from .embed import embed
+from .embed import embed, legend
 from .style import is_ours
 from .words import cell, number_text
 from .words import title as in_words
@@ -142,7 +142,7 @@ def _figure(index: int, name: str, drawn: Figure, caption: str) -> str:
     kind = "figure" if is_ours(drawn) else "figure plain"
     words = f"<figcaption><b>{escape(name)}.</b> {escape(caption)}</figcaption>"
     drawing = f'<div class="{kind}">{embed(drawn, f"f{index}", name)}</div>'
-    return f"<figure>{drawing}{words}</figure>"
+    return f"<figure>{drawing}{legend(drawn)}{words}</figure>"
 
 
 def _section(heading: str, content: str) -> str:

@@ -12,12 +12,14 @@ from matplotlib.figure import Figure
 from ..models.metrics import find_metric, measured_columns
 from ..runs.fairness import group_means, group_measures
 from ..runs.record import Record
+from ..runs.selection import TEST_ROWS, best_in_words
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array
 from .html import write_report
 from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
+from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
 from .timing_report import timing_cards, timing_figures
 from .words import asked_metrics, bytes_text, cell, scores, seconds_text, split_and_quantity, title, value
@@ -69,7 +71,9 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
     asked = asked_metrics(folder.config)
-    figures = run_figures(metrics, clients, None if real else federation, asked)
+    forgotten = _forgotten(folder.record)  # then rows are not read again
+    shown = None if forgotten or not _has_rows(federation, real) else federation
+    figures = run_figures(metrics, clients, shown, asked)
     figures |= stream_figures(metrics, asked)
     figures |= participation_figures(folder.record, federation)
     figures |= monitor_figures(folder.record, federation)
@@ -78,6 +82,9 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
     first = headline(metrics, clients, folder.record.timings(), events, federation, asked)
+    first |= selection_cards(folder.record.meta(), events)
+    first |= privacy_cards(metrics, folder.config, getattr(folder, "protection", {}))
+    first |= forgotten
     return write_report(
         folder.path / "report.html",
         title=folder.path.resolve().name,
@@ -86,7 +93,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
         summary=first | timing_cards(folder.record, federation, real),
         figures=figures,
         captions=_CAPTIONS | (_REAL_CAPTIONS if real else {}),
-        config={**folder.config, "versions": getattr(folder, "versions", {})},
+        config={**folder.config, **_beside(folder)},
         events=events,
         tables={
             "Groups": group_rows(clients, federation, asked),
@@ -95,6 +102,21 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
             "Clients that were left out most": most_excluded(folder.record, federation),
         },
     )
+
+
+def _has_rows(federation: Any, real: bool) -> bool:
+    """Whether clients' rows are here, and not only their number."""
+    if federation is None or real:
+        return False
+    rows = getattr(federation, "train", None)
+    return rows is None or any(rows.x.strides)
+
+
+def _beside(folder: RunLike) -> dict[str, Any]:
+    """What a page shows beside the settings of an experiment."""
+    return {
+        name: getattr(folder, name, {}) for name in ("protection", "versions") if getattr(folder, name, {})
+    }
 
 
 def run_figures(
@@ -134,8 +156,6 @@ def headline(
         elif name in metrics and np.isfinite(last(metrics[name])):
             cards[title(name)] = value(name, last(metrics[name]))
     cards.update(_client_cards(clients, federation, asked))
-    if "epsilon" in metrics:
-        cards["Privacy spent"] = f"epsilon {last(metrics['epsilon']):.3g}"
     cards["Rounds"] = float(metrics["round"][-1]) if len(metrics["round"]) else 0.0
     empty = int((metrics.get("participants", np.ones(1)) == 0).sum())
     if empty:
@@ -146,6 +166,15 @@ def headline(
         )
     if timings["seconds"].size:
         cards["Time"] = seconds_text(float(np.nansum(timings["seconds"])))
+    return cards
+
+
+def selection_cards(meta: Mapping[str, str], events: Sequence[Mapping[str, Any]]) -> dict[str, str | float]:
+    """Which rows chose a model or the end of training."""
+    best = best_in_words(meta)
+    cards: dict[str, str | float] = {} if best is None else {"Best model": best}
+    if any(event["kind"] == TEST_ROWS for event in events):
+        cards["Early stopping"] = "by test rows, so that their scores are optimistic"
     return cards
 
 
@@ -186,8 +215,9 @@ def data_source(federation: Any, real: bool = False) -> str:
 
 
 def _rows_of(federation: Any) -> str:
-    names = [federation.name(i) for i in range(min(len(federation), _MOST_NAMED))]
-    more = f" and {len(federation) - len(names):,} more" if len(federation) > len(names) else ""
+    here = _with_rows(federation)
+    names = [federation.name(i) for i in here[:_MOST_NAMED]]
+    more = f" and {len(here) - len(names):,} more" if len(here) > len(names) else ""
     target = "" if federation.target is None else f"; target {federation.target!r}"
     return f"rows of {', '.join(names)}{more}, who keep them{target}"
 
@@ -217,7 +247,7 @@ def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> di
     if score is None:
         return {}
     summary = summarize_clients(clients[score], clients.get("test_samples"), higher_is_better(score))
-    known, everyone = len(clients["client"]), 0 if federation is None else len(federation)
+    known, everyone = len(clients["client"]), 0 if federation is None else len(_with_rows(federation))
     return {
         "Bottom decile of clients": value(score, summary["bottom_decile"]),
         "Worst client": value(score, summary["worst"]),
@@ -225,6 +255,20 @@ def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> di
         **_group_cards(clients, federation, score),
         "Clients": f"{known:,} of {everyone:,} evaluated" if known < everyone else float(known),
     }
+
+
+def _with_rows(federation: Any) -> list[int]:
+    """The clients that have rows, as far as that is known: those that were forgotten have none."""
+    if not hasattr(federation, "train"):
+        return list(range(len(federation)))
+    sizes = sum(part.sizes for part in (federation.train, federation.validation, federation.test))
+    return [client for client, size in enumerate(sizes.tolist()) if size]
+
+
+def _forgotten(record: Record) -> dict[str, float]:
+    """How many clients were forgotten, if any."""
+    count = int(record.meta().get("forgotten", 0))
+    return {"Clients forgotten": float(count)} if count else {}
 
 
 def _group_cards(clients: Columns, federation: Any, score: str) -> dict[str, str | float]:

@@ -15,13 +15,17 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from ..core import figures
 from ..typing import Float64s
 
 INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
 PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#3d4450", "#6a4c93", "#7d5a3c")
 _SIGNATURE = "unalike"
+_END_OF_LINE = "end of line"
+"""The label of words that name a line at its end."""
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 
 _RC: Any = {
@@ -73,7 +77,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 def figure(width: float, height: float) -> Figure:
     """An empty figure that belongs to nobody's window."""
-    return Figure(figsize=(width, height), label=_SIGNATURE)
+    return figures.Figure(figsize=(width, height), label=_SIGNATURE)
 
 
 def is_ours(drawn: Figure) -> bool:
@@ -103,7 +107,28 @@ def label_ends(
     low, high = axes.get_ylim()
     wanted = (np.array([height for height, _, _ in drawn]) - low) / (high - low)
     for height, (_, text, ink) in zip(spread(wanted, gap), drawn, strict=True):
-        axes.text(1.015, height, text, color=ink, transform=axes.transAxes, va="center", fontsize=9.5)
+        place: Any = {"transform": axes.transAxes, "va": "center", "label": _END_OF_LINE}
+        axes.text(1.015, height, text, color=ink, fontsize=9.5, **place)
+
+
+def line_names(axes: Axes) -> list[tuple[str, str]]:
+    """What stands beside the axes or in their legend, each with its colour: what a narrow page says below."""
+    ends = [(text.get_text(), text.get_color()) for text in axes.texts if text.get_label() == _END_OF_LINE]
+    legend = axes.get_legend()
+    handles: Sequence[Any] = () if legend is None else legend.legend_handles
+    colors = [_color_of(one) for one in handles]
+    texts = [] if legend is None else [text.get_text() for text in legend.get_texts()]
+    found = [*ends, *zip(texts, colors, strict=True)]
+    return [(text, to_hex(ink)) for text, ink in found]
+
+
+def _color_of(handle: Any) -> Any:
+    """The color of a line, or of a patch or marker: of its edge, where it is hollow."""
+    if not hasattr(handle, "get_facecolor"):
+        return handle.get_color()
+    inside = np.reshape(handle.get_facecolor(), (-1, 4))
+    filled = len(inside) and inside[0, 3] > 0
+    return inside[0] if filled else np.reshape(handle.get_edgecolor(), (-1, 4))[0]
 
 
 def spread(wanted: Float64s, gap: float, top: float = 1.03) -> Float64s:

@@ -1,8 +1,12 @@
 """Does a published claim hold on this machine?
 
-A study is a function that returns :class:`Claim` objects: what was published, what is expected here, what
-was measured with its spread over seeds, and whether the claim holds. A hard claim that does not hold fails
-the study; a soft one is reported.
+A study is a function that returns :class:`Claim` objects, each with three values:
+
+published    what a document prints, with its place there: a table, a figure, an equation, a section
+expected     what must come out here, derived from a formula or agreed on before measuring
+measured     what came out, with its spread over seeds
+
+and whether the claim holds. A hard claim that does not hold fails the study; a soft one is reported.
 """
 
 from __future__ import annotations
@@ -36,11 +40,19 @@ class Claim:
     spread: float | None = None
     """Half the range of the measured values over seeds, or None for a single exact computation."""
     note: str = ""
+    place: str = ""
+    """Where the published value stands, such as "Table 4.3"; there is none without it."""
+    derivation: str = ""
+    """Where the expected value comes from, if that is not the published one."""
+
+    def __post_init__(self) -> None:
+        if self.published is not None and not self.place:
+            raise ValueError(f"{self.id}: a published value names its place in the document.")
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
-        names = ("id", "claim", "published", "expected", "measured", "spread", "hard", "holds", "note")
-        return {name: getattr(self, name) for name in names}
+        values = ("id", "claim", "published", "place", "expected", "derivation", "measured", "spread")
+        return {name: getattr(self, name) for name in (*values, "hard", "holds", "note")}
 
     def readable(self) -> dict[str, str]:
         """For people."""
@@ -49,8 +61,8 @@ class Claim:
         return {
             "id": self.id,
             "claim": self.claim + (f" ({self.note})" if self.note else ""),
-            "published": _text(self.published),
-            "expected": _text(self.expected),
+            "published": _with(_text(self.published), self.place),
+            "expected": _with(_text(self.expected), self.derivation),
             "measured": measured,
             "verdict": verdict if self.hard else f"soft: {verdict}",
         }
@@ -113,8 +125,7 @@ def run_published(name: str, only: str | None = None, effort: Effort | None = No
     of one id, with less `effort` than was published if given."""
     parts, effort = _published_parts.get(name, {}) if name in study_registry else {}, effort or Effort()
     if not parts:
-        some = ", ".join(sorted(_published_parts))
-        raise ConfigError(f"{name} is the same at any effort; studies that scale claims down are {some}.")
+        raise ConfigError(_no_more_effort(name))
     if only is not None and only not in parts:
         raise unknown("claim at the published effort", only, parts)
     if effort.runs is not None and effort.runs < 1:
@@ -123,6 +134,25 @@ def run_published(name: str, only: str | None = None, effort: Effort | None = No
         raise ConfigError(f"the share must be above 0 and at most 1, but is {effort.share:g}.")
     chosen = list(parts.values()) if only is None else [parts[only]]
     return (claim for part in chosen for claim in part(effort))
+
+
+def scale_down(study: str, **claims: str) -> None:
+    """Say what a study's claims have less of than was published, by id, with `_` for a hyphen."""
+    _scaled_down.setdefault(study, {}).update({id.replace("_", "-"): words for id, words in claims.items()})
+
+
+_scaled_down: dict[str, dict[str, str]] = {}
+
+
+def _no_more_effort(name: str) -> str:
+    some = ", ".join(sorted(_published_parts))
+    cuts = "; ".join(f"{id}: {words}" for id, words in _scaled_down.get(name, {}).items())
+    if not cuts:
+        return f"{name} scales nothing down: it is the same at any effort. With --full there are {some}."
+    return (
+        f"{name} has no part at the published effort; with --full there are {some}. What {name} scales down: "
+        f"{cuts}."
+    )
 
 
 def fewer(runs: int | None, published: int) -> tuple[int, str]:
@@ -156,10 +186,12 @@ def at_least(id: str, claim: str, values: Sequence[float], limit: float, **rest:
     )
 
 
-def matches(id: str, claim: str, value: float, published: float, tolerance: float, **rest: Any) -> Claim:
-    """The claim that a published number comes out again, within a tolerance."""
-    holds = bool(abs(value - published) <= tolerance)
-    expected = f"{published:.6g} ± {tolerance:.2g}" if tolerance else f"{published:.6g}"
+def matches(id: str, claim: str, value: float, reference: float, tolerance: float, **rest: Any) -> Claim:
+    """The claim that a number comes out, within a tolerance: a published one, if `rest` names its `place`,
+    else a derived one, of which `rest` may tell the `derivation`."""
+    holds = bool(abs(value - reference) <= tolerance)
+    expected = f"{reference:.6g} ± {tolerance:.2g}" if tolerance else f"{reference:.6g}"
+    published = reference if rest.get("place") else None
     return Claim(id, claim, published, expected, float(value), holds, **rest)
 
 
@@ -188,6 +220,10 @@ def _published(rest: dict[str, Any]) -> Value:
 
 def _spread(values: Sequence[float]) -> float | None:
     return float(np.ptp(values)) / 2 if len(values) > 1 else None
+
+
+def _with(text: str, place: str) -> str:
+    return f"{text} ({place})" if text and place else text
 
 
 def _text(value: Value) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,12 @@ class Comparison:
     clients: dict[str, Float64s] = field(default_factory=dict)
     higher: bool | None = None
     """Whether larger values are better, where the metric's name does not say so."""
+    leader: str | None = None
+    """The best method, if its paired differences to all others have 95 % intervals without zero."""
 
     @property
     def best(self) -> str:
-        """The method with the best mean; one that failed on a seed is never best."""
+        """The method with the best mean, by luck or not; one that failed on a seed is never best."""
         sign = 1 if (higher_is_better(self.metric) if self.higher is None else self.higher) else -1
         means = {row["method"]: sign * row[self.metric] for row in self.rows}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name])
@@ -72,10 +74,12 @@ def compare(
     baseline: str | None = None,
     clients: Mapping[str, Float64s] | None = None,
     higher: bool | None = None,
+    paired: bool = True,
 ) -> Comparison:
     """Compare methods by their final metrics, one dict per seed; the baseline is the first unless named.
 
-    Seeds are paired by an entry `seed` where every dict has one, else by position.
+    Seeds are paired by an entry `seed` where every dict has one, else by position. Methods that were not
+    `paired`, because they saw other data, are not tested against each other.
 
     >>> fedavg, ditto = [{"accuracy": 0.7}, {"accuracy": 0.8}], [{"accuracy": 0.8}, {"accuracy": 0.9}]
     >>> answer = compare({"fedavg": fedavg, "ditto": ditto}, "accuracy")
@@ -93,12 +97,25 @@ def compare(
     rows = [
         {
             **_means(name, seeds, names, metric),
-            **_against(_pairs(seeds, results[baseline]), metric, name == baseline),
+            **_against(_pairs(seeds, results[baseline]) if paired else [], metric, name == baseline),
         }
         for name, seeds in results.items()
     ]
     ordered = {name: np.sort(values) for name, values in (clients or {}).items()}
-    return Comparison(metric, baseline, rows, ordered, higher)
+    answer = Comparison(metric, baseline, rows, ordered, higher)
+    return replace(answer, leader=answer.best if paired and _leads(results, metric, answer.best) else None)
+
+
+def _leads(results: Results, metric: str, best: str) -> bool:
+    """Whether the interval of the paired difference between a method and every other one leaves out zero."""
+    others = [_pairs(results[best], seeds) for name, seeds in results.items() if name != best]
+    tests = [
+        paired_test(_values([a for a, _ in pairs], metric), _values([b for _, b in pairs], metric))
+        for pairs in others
+        if len(pairs) > 1
+    ]
+    sure = [abs(test["difference"]) > test["half_width"] > 0 for test in tests]
+    return bool(others) and len(sure) == len(others) and all(sure)
 
 
 def _metrics(results: Results) -> list[str]:

@@ -1,7 +1,7 @@
 """How does a comparison leave the program?  (Files for other programs and for papers.)
 
 comparison.csv    all numbers, a line per method
-comparison.json   the same, with the metric that decides, the baseline and the best
+comparison.json   the same, with the metric that decides, the baseline and the best, if one is for sure
 comparison.md     the table as a person reads it, and what stands behind its numbers
 comparison.tex    the same for LaTeX, with booktabs
 """
@@ -50,7 +50,8 @@ def write_comparison(folder: Path, answer: Comparison, notes: Sequence[str] = ()
 
 def as_dict(answer: Comparison) -> dict[str, Any]:
     """What JSON can hold of a comparison."""
-    found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.best}
+    found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.leader}
+    found["best_mean"] = answer.best
     return {**found, "rows": answer.table()}
 
 
@@ -72,11 +73,12 @@ def as_markdown(answer: Comparison, notes: Sequence[str] = ()) -> str:
 
 
 def as_latex(answer: Comparison, notes: Sequence[str] = ()) -> str:
-    """The readable table for a paper; the best is bold, and notes are comments."""
+    """The readable table for a paper; notes are comments, and bold is what is better than all others by more
+    than the intervals."""
     head, rows = _cells(answer)
     cells = [[escape_latex(cell) for cell in row] for row in rows]
     for row, shown in zip(answer.rows, cells, strict=True):
-        if row["method"] == answer.best:
+        if row["method"] == answer.leader:
             shown[1] = rf"\textbf{{{shown[1]}}}"
     table = latex_table([escape_latex(word) for word in head], cells)
     return "".join(f"% {note}\n" for note in notes) + table

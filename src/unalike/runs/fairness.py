@@ -82,20 +82,27 @@ def frontier(means: ArrayLike, spreads: ArrayLike, higher: bool = True) -> list[
     return answer
 
 
-def fairest_within(means: ArrayLike, spreads: ArrayLike, points: float, higher: bool = True) -> int:
-    """The least spread among those whose mean is at most `points` per cent worse than the best mean: of one,
-    where larger is better (accuracies), and of the best mean itself otherwise (errors).
+def fairest_within(
+    means: ArrayLike, spreads: ArrayLike, points: float, higher: bool = True, reference: float | None = None
+) -> int:
+    """The least spread among those whose mean is at most `points` per cent worse than a reference (their own
+    best mean, when not given): of one, where larger is better (accuracies), and of the reference itself
+    otherwise (errors). Where none is that good, it is the one of the best mean.
 
     >>> fairest_within([0.90, 0.895, 0.7], [0.2, 0.1, 0.01], points=1.0)
     1
+    >>> fairest_within([0.90, 0.895, 0.7], [0.2, 0.1, 0.01], points=1.0, reference=0.705)
+    2
     """
     mean, spread = np.asarray(means, float), np.asarray(spreads, float)
     known = np.isfinite(mean) & np.isfinite(spread)
     if not known.any():
         return 0
-    best = mean[known].max() if higher else mean[known].min()
-    slack = points / 100 * (1.0 if higher else abs(best)) + 1e-12
-    near = known & (mean >= best - slack if higher else mean <= best + slack)
+    best = float(mean[known].max() if higher else mean[known].min())
+    wanted = best if reference is None or not np.isfinite(reference) else reference
+    slack = points / 100 * (1.0 if higher else abs(wanted)) + 1e-12
+    near = known & (mean >= wanted - slack if higher else mean <= wanted + slack)
+    near = near if near.any() else known & (mean == best)
     return int(np.argmin(np.where(near, spread, np.inf)))
 
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ..core.run_files import CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
+from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
 from ..typing import Memory, PyTree
 from .atomic import write_bytes
@@ -33,8 +33,10 @@ class RunFolder:
         self.path = path
         self.record = record
         self.checkpoints = Checkpoints(path / CHECKPOINTS, _kept(record))
-        self.config = {key: value for key, value in document.items() if key != "versions"}
+        self.config = {key: value for key, value in document.items() if key not in BESIDE}
         self.versions: dict[str, str] = dict(document.get("versions", {}))
+        self.protection: dict[str, Any] = dict(document.get("protection", {}))
+        """What a deployment promises its clients, where it is one."""
 
     @classmethod
     def create(

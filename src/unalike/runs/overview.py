@@ -1,7 +1,7 @@
 """Which runs are there, what came of them, and what can go?
 
-A run is finished, running (a process holds its lock), interrupted, or damaged, when its record cannot be
-read. Nothing of a run is changed by looking at it.
+A run is finished, running (a process holds its lock), forgetting clients, interrupted, or damaged, when its
+record cannot be read. Nothing of a run is changed by looking at it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.run_files import CHECKPOINTS, CONFIG, OURS, RECORD
+from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD
 from ..errors import RunError, UnalikeError
 from ..models.metrics import measured_columns
 from .configuration import read_config
@@ -23,6 +23,8 @@ from .lock import is_locked, locked
 from .record import Record
 
 FINISHED, RUNNING, INTERRUPTED, DAMAGED = "finished", "running", "interrupted", "damaged"
+FORGETTING = "forgetting"
+"""Clients are being forgotten, and that is not finished."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class RunFacts:
     rounds: int = 0
     metrics: Mapping[str, float] | None = None
     """The last value of everything that was measured."""
+    forgotten: int = 0
+    """How many of its clients were forgotten."""
 
     @property
     def asked(self) -> int | None:
@@ -84,15 +88,18 @@ def find_runs(folder: Path) -> list[Path]:
 def look_at(folder: Path) -> RunFacts:
     """What a run's folder tells."""
     try:
-        config = {name: value for name, value in read_config(folder / CONFIG).items() if name != "versions"}
+        config = {name: value for name, value in read_config(folder / CONFIG).items() if name not in BESIDE}
         with Record(folder / RECORD, read_only=True) as record:
-            columns, finished = record.metrics(), record.meta().get("finished") == "true"
+            columns, words = record.metrics(), record.meta()
     except UnalikeError:
         return RunFacts(folder, DAMAGED, {})
     seen = {name: values[np.isfinite(values)] for name, values in columns.items() if name != "round"}
     last = {name: float(values[-1]) for name, values in seen.items() if len(values)}
-    state = RUNNING if is_locked(folder) else FINISHED if finished else INTERRUPTED
-    return RunFacts(folder, state, config, int(columns["round"].max(initial=0)), last)
+    stopped = FORGETTING if words.get("forgetting") == "true" else INTERRUPTED
+    finished = words.get("finished") == "true"
+    state = RUNNING if is_locked(folder) else FINISHED if finished else stopped
+    rounds, forgotten = int(columns["round"].max(initial=0)), int(words.get("forgotten", 0))
+    return RunFacts(folder, state, config, rounds, last, forgotten)
 
 
 def differing_settings(runs: list[RunFacts]) -> dict[str, list[Any]]:

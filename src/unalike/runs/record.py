@@ -8,7 +8,7 @@ metrics: they are the one thing that two equal runs do not share.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,16 @@ from ..typing import Array
 from .columns import Columns, client_columns, client_rows, event_row, group_numbers, group_rows, round_columns
 from .database import ROUND_TABLES, connect, damage, reporting
 from .digests import ABOUT_THE_RUN, seal
+
+_COLUMNS = {
+    "rounds": "round",
+    "metrics": "round, name, value",
+    "client_metrics": "round, name, position, client, value",
+    "events": "round, kind, client, detail",
+    "groups": "round, name, kind, numbers",
+    "timings": "round, seconds",
+}
+"""What a round consists of, by table."""
 
 
 class Record:
@@ -81,6 +91,33 @@ class Record:
         with self._all_or_nothing():
             for table in ROUND_TABLES:
                 self._database.execute(f"DELETE FROM {table} WHERE round > ?", (int(round),))
+        self.commit()
+
+    def erase(self, words: Iterable[str] = ()) -> None:
+        """Forget all rounds and some words about the run, and leave nothing of them in the file."""
+        self.commit()
+        with reporting(self.path):
+            self._database.execute("PRAGMA secure_delete = ON")
+        with self._all_or_nothing():
+            for table in ROUND_TABLES:
+                self._database.execute(f"DELETE FROM {table} WHERE round <> ?", (ABOUT_THE_RUN,))
+            for word in words:
+                self._database.execute("DELETE FROM meta WHERE key = ?", (word,))
+            self._seal(ABOUT_THE_RUN)
+        self.commit()
+        for command in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            self._rows(command)
+
+    def copy_rounds(self, other: Record, without: Collection[int] = ()) -> None:
+        """Write the rounds of another record here, without what was measured of some clients."""
+        with self._all_or_nothing():
+            for table, columns in _COLUMNS.items():
+                rows = other._rows(f"SELECT {columns} FROM {table}")
+                place = columns.split(", ").index("client") if "client" in columns else None
+                kept = [row for row in rows if place is None or row[place] not in without]
+                self._insert(f"{table} ({columns})", kept)
+            for (round,) in other._rows("SELECT round FROM rounds ORDER BY round"):
+                self._seal(round)
         self.commit()
 
     def commit(self) -> None:

@@ -95,6 +95,8 @@ class Timing:
 
     by_cohort: ClassVar[bool] = True
     """Whether the weights of steps are those of drawn cohorts."""
+    has_clock: ClassVar[bool] = True
+    """Whether steps take different times, so that other things happen by the clock, not by their number."""
 
     def begin(self, clients: Clients) -> None:
         """Get ready for a run, and forget earlier ones."""

@@ -19,6 +19,7 @@ class Synchronous(Timing):
     """The server waits for the whole cohort; a round takes one unit of time."""
 
     always_fresh: ClassVar[bool] = True
+    has_clock: ClassVar[bool] = False
 
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         for number in count(first):

@@ -8,9 +8,11 @@ person would want.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..errors import DivergenceWarning
 from ..runs import Record
 from ..typing import Message
 
@@ -61,6 +63,13 @@ def advice(event: Mapping[str, Any], kept: int | None) -> str:
     cure = "try a smaller learning rate, --clip 1, or features of mean 0 and variance 1."
     saved = "" if kept is None else f" model.safetensors is the model of round {kept}."
     return f"training diverged ({what}); {cure}{saved}"
+
+
+def warn_of_divergence(record: Record) -> None:
+    """Say in Python what the command line says of a training that has diverged."""
+    events = record.events()
+    for event in (event for event in events if event["kind"] == KIND):
+        warnings.warn(advice(event, kept_round(events)), DivergenceWarning, stacklevel=4)
 
 
 def kept_round(events: Iterable[Mapping[str, Any]]) -> int | None:

@@ -16,6 +16,7 @@ def train_rounds(blocks: Blocks, engine: Engine, now: Progress, recorder: Record
     """Train to the last step; Ctrl-C stops after the step at hand, which is saved."""
     for block in blocks:  # some clients, the versions they start from, weights, a clock
         messages = now.history.messages_for(block)  # one model, or one for each client
-        outcome = engine.run(block, now.state, messages, now.memories)  # local work anywhere, then mixing
+        state = engine.setting.weigh_round(now.state, block.steps[0].number)  # what a stream's round counts
+        outcome = engine.run(block, state, messages, now.memories)  # local work anywhere, then mixing
         recorder.add(block, now.advance(block, outcome))  # history, metrics, checkpoint
     recorder.conclude(stopped=blocks.stopped, refused=blocks.refused)

@@ -94,8 +94,9 @@ class Recorder:
         self._converged = now.done > 0 and self._is_finished(now.state)
         self._waiting: list[TakenStep] = []
         self._last = time.perf_counter()
+        stream = engine.setting.stream
+        self._dry = stream is not None and now.done > 0 and stream.is_dry(now.done - 1)
         if now.done == 0:
-            stream = engine.setting.stream
             self._write(RoundReport(0, stream.facts() if stream else {}), evaluate=True)
 
     @property
@@ -148,6 +149,9 @@ class Recorder:
                 who.observe(step.number, Cohort(step.clients, step.weights), reports)
             columns, events = aggregator.observe(step, report) if aggregator.observes else ({}, [])
             arrivals = stream.columns(step.number) if stream else {}
+            if stream and not self._dry and stream.is_dry(step.number):
+                self._dry = True
+                events = [*events, {"kind": "stream ran dry", "arrived_before_round": step.number + 1}]
             observed.append(Observed({**columns, **arrivals}, events, aggregator.of_clients(step)))
         observed[-1].events.extend(self._engine.events())
         return observed

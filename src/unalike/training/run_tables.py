@@ -32,7 +32,7 @@ def to_pandas(run: Run, what: str = "rounds") -> Any:
 
 def plot_run(run: Run, metric: str | None = None) -> Any:
     """A figure of one metric over rounds, or of all losses and the metric that judges."""
-    from matplotlib.figure import Figure
+    from ..core.figures import Figure
 
     columns = run.metrics()
     measured = [name for name in columns if name != "round" and np.isfinite(columns[name]).any()]

@@ -88,7 +88,10 @@ class Steps:
         held = [] if self.late is None else [self.late]
         self.late = None
         later = map(self._weighted, self.timing.steps(self.cohorts, done + len(held)))
+        stream = self.cohorts.setting.stream
         for step in islice(chain(held, later), rounds - done):
+            if stream is not None:  # at once: the next step is weighed by what has arrived until this one
+                stream.tick(step.number, step.time)
             if step.time > self.until:
                 self.late = step
                 return

@@ -69,6 +69,17 @@ class StopRule:
         if self.metric.partition("_")[2] not in known:
             names = ", ".join(f"{self.split}_{name}" for name in known)
             raise ConfigError(f"stop_at cannot follow {self.metric!r}: measured are {names}.")
+        self.check_range(task)
+
+    def check_range(self, task: Task) -> None:
+        """Raise for a target that the metric can never have, such as an accuracy of 90."""
+        metric = task.metrics.get(self.metric.partition("_")[2])
+        if metric is not None and metric.share and not 0 <= self.target <= 1:
+            near = f", such as {self.target / 100:g}" if 1 < self.target <= 100 else ""
+            raise ConfigError(
+                f"{self.metric} is a share between 0 and 1, and cannot reach {self.target:g}; give a target "
+                f"in that range{near}."
+            )
 
     def is_reached(self, metrics: Mapping[str, float], done: int) -> bool:
         """Whether training may end after so many rounds, with what was just measured."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,22 +16,35 @@ from ..algorithms.shared.local_state import keep_state
 from ..core.precision import precision
 from ..data import Federation
 from ..data.facts import facts_of
-from ..data.streams import Stream
+from ..data.streams import Stream, hold_steps
 from ..engine import BlockLimits, Engine, Setting, engine_registry, reply_template, root_key
 from ..engine.programs import forget_programs
 from ..errors import ConfigError
 from ..models import Task
+from ..models.task_fit import check_task_fit, warn_of_scale
 from ..participation import Full, Participation, Renormalized, check_draw, check_per_round
 from ..participation.samplers.usual_bias import warn_of_bias
 from ..runs import Record, RunFolder
+from ..runs.selection import TEST_ROWS
 from ..timing import Clients, Synchronous, Timing, plan_schedule
 from ..typing import Message, State
+from .arguments import (
+    as_aggregator,
+    as_algorithm,
+    as_federation,
+    as_participation,
+    as_stream,
+    as_task,
+    as_timing,
+    check_numbers,
+)
 from .best_model import BestModel, judging_metric
 from .blocks import Blocks, choose_limits
 from .cadence import ENDLESS, Cadence, make_cadence
 from .checkpoint import Checkpointer
-from .divergence import Divergence
+from .divergence import Divergence, warn_of_divergence
 from .evaluation import Evaluation
+from .fingerprint import check_same, data_fingerprint, keep_fingerprint, settings_fingerprint
 from .history import History
 from .interrupts import Interrupts
 from .keeper import RoundKeeper
@@ -39,9 +52,11 @@ from .loop import train_rounds
 from .observers import About, Observers, Watching
 from .progress import Progress
 from .recorder import Describe, Recorder
+from .row_account import account_rows
 from .run import Run
 from .steps import Cohorts, Steps
 from .stopping import Patience, Stopping, StopRule
+from .stream_clock import follow_clock
 
 Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 """Where a run is written; a function makes the folder when everything else is known to be right."""
@@ -49,18 +64,18 @@ Out = str | Path | RunFolder | Callable[[], RunFolder] | None
 
 def train(
     federation: Federation,
-    task: Task,
-    algorithm: Algorithm,
+    task: Task | str,
+    algorithm: Algorithm | str,
     *,
     rounds: int | None,
     seed: int = 0,
     per_round: int | None = None,
-    participation: Participation | None = None,
-    timing: Timing | None = None,
+    participation: Participation | str | None = None,
+    timing: Timing | str | None = None,
     engine: str | Engine = "local",
     devices: int | None = None,
-    stream: Stream | None = None,
-    aggregator: Aggregator | None = None,
+    stream: Stream | str | None = None,
+    aggregator: Aggregator | str | None = None,
     evaluate_every: int | None = None,
     evaluate_clients: int = 10_000,
     checkpoint_every: int | None = None,
@@ -75,6 +90,9 @@ def train(
     observer: Watching = None,
 ) -> Run:
     """Train an algorithm on a federation and return the run.
+
+    Task, algorithm, participation, timing, stream and aggregator may be named as on the command line, such as
+    `"mlp"`, `"fedavg"`, `"md"`, `"async"`, `"constant:5"` and `"median"`.
 
     `per_round` clients are drawn uniformly each round (all, when not given), or `participation` says who
     takes part; `timing` says when results arrive, and `until` stops the simulated clock; `aggregator` says
@@ -98,9 +116,18 @@ def train(
     """
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to go on with, as out.")
+    federation = as_federation(federation)
+    task, algorithm, timing = as_task(task, federation), as_algorithm(algorithm), as_timing(timing)
+    check_numbers(
+        **{"rounds": rounds, "seed": seed, "per_round": per_round, "until": until},
+        **{"evaluate_every": evaluate_every, "checkpoint_every": checkpoint_every},
+    )
+    participation = as_participation(participation, per_round, federation, seed)
+    stream, aggregator = as_stream(stream), as_aggregator(aggregator, len(federation))
     forget_programs()
     _check_length(rounds, until)
     with precision(algorithm.double_precision):
+        check_task_fit(task, federation)
         if engine == "flower":
             raise ConfigError("real clients train by `unalike serve` and `unalike join`, not here.")
         if per_round is not None:
@@ -110,11 +137,22 @@ def train(
         check_draw(who, federation.importance, seed)
         by_draw = stream is None and (timing is None or timing.by_cohort) and not resume
         events = warn_of_bias(who, federation.importance, federation.name) if by_draw else []
+        events += [] if resume or algorithm.double_precision else warn_of_scale(federation)
+        settings = {
+            **{"task": task, "method": algorithm, "participation": who, "timing": timing or Synchronous()},
+            **{"stream": stream, "aggregation": aggregator or WeightedSum()},
+        }
+        fingerprint = settings_fingerprint(seed, **settings) if out is not None else {}
         if isinstance(engine, str):
+            if stream is not None:
+                stream, said = follow_clock(stream, timing or Synchronous(), until, engine)
+                events = events if resume else [*events, *said]
+            stream = hold_steps(stream, algorithm.rounds_per_step)
             if stream is not None:
                 stream.begin(federation, seed, rounds)
             algorithm = keep_state(algorithm, task).prepare(task, federation)
-            mixer, watch = aggregator or WeightedSum(), watched_by(who)
+            mixer = account_rows(aggregator or WeightedSum(), algorithm, federation, stream is not None)
+            watch = watched_by(who)
             setting = Setting(federation, task, algorithm, seed, stream, devices, watch, None, mixer)
             runs_on = engine_registry.make(engine, setting=setting)
         else:
@@ -126,8 +164,10 @@ def train(
                 engine.setting.stream.begin(federation, seed, rounds)
         with _closed_on_error(runs_on if isinstance(engine, str) else None):
             ready = _ready(runs_on, who, timing or Synchronous(), until, initial, keep_history)
-            ready = ready._replace(events=events)
+            ready = ready._replace(events=list(events))
             stopping = _stopping(stop_at, patience, task, federation)
+            if stopping.patience is not None and stopping.patience.metric.startswith("test_") and not resume:
+                ready.events.append({"kind": TEST_ROWS, "metric": stopping.patience.metric})
             if stopping.target is not None:
                 evaluate_every = 1 if evaluate_every is None else evaluate_every
             cadence = ready.plan(rounds, evaluate_every, checkpoint_every if out else 0)
@@ -135,6 +175,11 @@ def train(
             folder = _folder(out, resume)
             with folder.locked() if folder else nullcontext():
                 if folder:
+                    if isinstance(engine, str):  # real clients keep their rows
+                        fingerprint |= data_fingerprint(federation)
+                    if resume:
+                        check_same(folder, fingerprint)
+                    keep_fingerprint(folder, fingerprint)
                     folder.save_facts(facts_of(federation))
                 watchers = Observers(observer)
                 return _train(ready, cadence, folder, resume, evaluate_clients, watchers, keeper, stopping)
@@ -178,6 +223,18 @@ def _check_engine(
             "the engine was made for a method whose clients do not keep the model's state; let train make "
             "it, by its name."
         )
+    counted = account_rows(setting.aggregator, setting.algorithm, federation, setting.stream is not None)
+    if counted is not setting.aggregator:
+        raise ConfigError(
+            f"the engine was made without the account of what {setting.algorithm.name} spends; let train "
+            "make it, by its name."
+        )
+    if hold_steps(setting.stream, setting.algorithm.rounds_per_step) is not setting.stream:
+        raise ConfigError(
+            f"the engine's stream changes rows every round, but a time step of {setting.algorithm.name} "
+            f"takes {setting.algorithm.rounds_per_step}; let train make the engine, by its name, or give it "
+            "HeldSteps(stream, rounds)."
+        )
     unseen = set(watched_by(who)) - set(setting.watch)
     if unseen:
         raise ConfigError(f"the engine was not made to watch {', '.join(sorted(unseen))} of uploads.")
@@ -210,7 +267,7 @@ class _Ready(NamedTuple):
     now: Progress
     clients: Clients
     """What the timing was told of the clients."""
-    events: Sequence[dict[str, Any]] = ()
+    events: list[dict[str, Any]]
     """What is worth recording before the first step."""
 
     def plan(self, rounds: int | None, evaluate_every: int | None, checkpoint_every: int | None) -> Cadence:
@@ -258,7 +315,8 @@ def _ready(
     traffic, jobs = algorithm.traffic(message, reply.upload), engine.jobs(history.tree)
     clients = Clients(setting.federation.importance, setting.seed, *traffic, jobs)
     timing.begin(clients)
-    return _Ready(engine, who, Steps(timing, Cohorts(setting, engine, who, timing, now), until), now, clients)
+    steps = Steps(timing, Cohorts(setting, engine, who, timing, now), until)
+    return _Ready(engine, who, steps, now, clients, [])
 
 
 def _train(
@@ -284,7 +342,8 @@ def _train(
         if clients.jobs is not None:
             clients.jobs.pause = interrupts.pause
         # Whoever is shown every round gets them one by one.
-        alone = keeper is not None or setting.algorithm.converges
+        counted = setting.algorithm.weighs_rounds and setting.stream is not None
+        alone = keeper is not None or setting.algorithm.converges or counted
         limits = (
             BlockLimits() if alone else choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
         )
@@ -301,12 +360,14 @@ def _train(
             record.write_round(now.done, {}, events=events)
         blocks = Blocks(steps, limits, cadence, now, interrupts, lambda: recorder.enough)
         train_rounds(blocks, engine, now, recorder)
+        engine.check_trained()
         if folder:
             if best is not None:
                 best.save()
             checkpointer.save()
             folder.save_model(_model_to_keep(now, evaluation.divergence, record))
             folder.finished = True
+        warn_of_divergence(record)
         made.append(Run(setting, engine, now.state, now.memories, now.history, record, folder))
     return made[0]
 

@@ -147,6 +147,7 @@ def test_evaluation_during_training_uses_each_clients_own_rows():
         ({"batch_size": -1}, "not be negative"),
         ({"clip": 0.0}, "clip"),
         ({"scaling": "row"}, "did you mean 'rows'"),
+        ({"parametrization": "logs"}, "did you mean 'log'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, words):
@@ -168,3 +169,50 @@ def test_the_theorys_scaling_divides_signals_by_a_logarithm():
         )
         scaled = np.asarray(method._scaled(found, jnp.asarray(30.0)))
     np.testing.assert_allclose(scaled, np.asarray(found.gradient) / [np.log(30), 30, 30])
+    assert method.natural
+    with pytest.raises(ConfigError, match="leave out parametrization"):
+        replace(DESCENT, scaling="theory", parametrization="log")
+
+
+def natural_steps(federation, rounds, rate):
+    """Descent of every client on hyper-parameters themselves, by differences of its likelihood, and their
+    mean."""
+    theta, sizes = np.array(DESCENT.start), federation.train.sizes
+    for _ in range(rounds):
+        mean = np.zeros(3)
+        for k, share in enumerate(sizes / sizes.sum()):
+            x, y = federation.train.client(k)
+
+            def loss(at, x=x, y=y):
+                d2 = (x - x.T) ** 2
+                c = at[0] ** 2 * np.exp(-d2 / (2 * at[2] ** 2)) + at[1] ** 2 * np.eye(len(y))
+                return 0.5 * (y @ np.linalg.solve(c, y) + np.linalg.slogdet(c)[1]) / len(y)
+
+            slope = [(loss(theta + h) - loss(theta - h)) / 2e-5 for h in 1e-5 * np.eye(3)]
+            mean += share * (theta - rate * np.clip(slope, -10, 10))
+        theta = mean
+    return theta
+
+
+def test_natural_hyper_parameters_are_descended_on_and_averaged_themselves():
+    clients = waves((20, 30))
+    design = Design.of(clients, intercept=False).federation
+    method = replace(DESCENT, parametrization="natural", optimizer=Optimizer("sgd", 0.01))
+    run = fit(clients, method, 4)
+    np.testing.assert_allclose(np.exp(run.state["params"]), natural_steps(design, 4, 0.01), rtol=1e-4)
+    logs = fit(clients, replace(DESCENT, optimizer=Optimizer("sgd", 0.01)), 4)
+    assert np.abs(np.exp(logs.state["params"]) - np.exp(run.state["params"])).max() > 1e-3
+
+
+@pytest.mark.parametrize(("words", "mean"), [("log", np.sqrt(0.1)), ("natural", 0.55)])
+def test_the_mean_of_two_lengths(words, mean):
+    """Clients that stay where they are, at lengths 0.1 and 1."""
+    from unalike.algorithms import Aggregate
+
+    method = replace(DESCENT, parametrization=words)
+    with precision(double=True):
+        sent = [method._travels(jnp.log(jnp.array([1.0, 0.1, length]))) for length in (0.1, 1.0)]
+        start = method.broadcast(PROCESS_TASK, method.init(PROCESS_TASK, jax.random.key(0)))
+        mixed = Aggregate((sent[0] + sent[1]) / 2, start, jnp.ones(()), jnp.asarray(2.0), jnp.ones(()))
+        after = method.aggregate(PROCESS_TASK, method.init(PROCESS_TASK, jax.random.key(0)), mixed)
+    assert float(jnp.exp(after["params"][2])) == pytest.approx(mean, rel=1e-6)

@@ -31,7 +31,7 @@ def objective(design, models, covariance, noise):
     return fit + penalty + models.shape[1] * np.linalg.slogdet(covariance)[1]
 
 
-def naive_rounds(design, rounds, steps, rate, damping, prior_rate):
+def naive_rounds(design, rounds, steps, rate, damping, prior_rate, summed=False):
     """HM1 from zeros with full steps, by the book and without vectors over devices."""
     devices, width = len(design), len(design.terms)
     models, covariance = np.zeros((devices, width)), np.eye(devices)
@@ -41,7 +41,7 @@ def naive_rounds(design, rounds, steps, rate, damping, prior_rate):
         for k in range(devices):
             x, y = design.client(k)
             for _ in range(steps):
-                models[k] = models[k] + 2 * rate * x.T @ (y - x @ models[k]) / len(y)
+                models[k] = models[k] + 2 * rate * x.T @ (y - x @ models[k]) / (1 if summed else len(y))
             models[k] = models[k] - 2 * prior_rate(len(y)) * pull[k]
         covariance = (1 - damping) * covariance + damping / width * models @ models.T
     return models, covariance
@@ -65,16 +65,17 @@ def test_one_full_step_moves_along_the_gradient_of_the_log_posterior():
 
 
 @pytest.mark.parametrize(
-    ("shrinkage", "prior_rate"),
-    [("printed", lambda rows: 0.02), ("map", lambda rows: 0.02 * 4 * 0.25 / rows)],
+    ("shrinkage", "rate", "prior_rate"),
+    [("printed", 0.002, lambda rows: 0.002), ("map", 0.02, lambda rows: 0.02 * 4 * 0.25 / rows)],
 )
-def test_rounds_are_those_of_a_naive_implementation(shrinkage, prior_rate):
+def test_rounds_are_those_of_a_naive_implementation(shrinkage, rate, prior_rate):
+    """As printed (Yue, 2023, algorithm 3.1), the data step is a sum over rows."""
     design, _ = related()
     model = HM1(
-        rounds=6, local_steps=4, batch_size=0, learning_rate=0.02, noise=0.25, start="zeros",
+        rounds=6, local_steps=4, batch_size=0, learning_rate=rate, noise=0.25, start="zeros",
         shrinkage=shrinkage, in_loop=False,
     ).fit(design)  # fmt: skip
-    models, covariance = naive_rounds(design, 6, 4, 0.02, 0.1, prior_rate)
+    models, covariance = naive_rounds(design, 6, 4, rate, 0.1, prior_rate, summed=shrinkage == "printed")
     np.testing.assert_allclose(model.params, models, rtol=1e-9)
     np.testing.assert_allclose(model.device_covariance, covariance, rtol=1e-9)
 
@@ -158,3 +159,11 @@ def test_an_intercept_is_not_shrunk_and_a_tuned_strength_is_chosen_on_validation
     text = str(model.summary())
     assert "Intercept" in text
     assert "rounds" in text
+
+
+def test_the_printed_step_without_a_rate_is_stable_and_a_small_batch_has_its_own():
+    design, _ = related()
+    for batch in (0, 4):
+        model = HM1(rounds=10, batch_size=batch, shrinkage="printed", start="zeros").fit(design)
+        assert np.isfinite(model.params).all()
+        assert np.abs(model.params).max() < 10

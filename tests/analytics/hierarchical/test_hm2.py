@@ -169,3 +169,23 @@ def test_a_contrast_is_by_name_or_by_weights():
     assert posterior.test("a") == posterior.test([1, 0])
     assert posterior.test("a").rejected
     assert not posterior.test([1, -1]).rejected
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_intervals_of_few_devices_are_as_wide_as_the_exact_posterior(seed):
+    """With eight devices the variance between them is hardly known, and normal intervals are too short."""
+    design, _ = drawn_from_a_population(8, (1.0, 0.5, -0.5), (1.2, 2.0, 0.7), rows=20, seed=seed)
+    model = HM2(rounds=20).fit(design)
+    draws = sample_population(design, 3000, seed)[:, :3]
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+    widths = np.diff(model.conf_int(0.9), axis=1)[:, 0] / (high - low)
+    np.testing.assert_allclose(widths, 1, atol=0.06)
+    assert np.all(2 * 1.6449 * model.bse / (high - low) < 0.97)
+
+
+def test_intervals_of_many_devices_are_nearly_normal(fitted):
+    model, _ = fitted
+    normal = 2 * 1.6449 * model.bse
+    wider = np.diff(model.conf_int(0.9), axis=1)[:, 0] / normal
+    assert np.all((wider > 1) & (wider < 1.06))
+    assert np.all(model.degrees_of_freedom > 10)

@@ -7,7 +7,7 @@ import statsmodels.formula.api as smf
 
 from unalike.analytics.linear.mixed_model import MixedModel
 from unalike.data.tables import tables_of
-from unalike.errors import DataError
+from unalike.errors import ConfigError, DataError
 
 
 def made(seed=0, clients=14, slopes=0.0):
@@ -57,7 +57,9 @@ def test_effects_are_shrunk_and_new_clients_get_shared_coefficients():
     assert (np.abs(effects[:, 0]) < np.abs(residuals)).all()
     assert (spreads > 0).all()
     new = {"x": np.array([0.0, 1.0])}
-    np.testing.assert_allclose(fitted.predict("unknown", new), fitted.params[0] + fitted.params[1] * new["x"])
+    with pytest.raises(ConfigError, match="is not one of those fitted"):
+        fitted.predict("unknown", new)
+    np.testing.assert_allclose(fitted.predict(None, new), fitted.params[0] + fitted.params[1] * new["x"])
     known = fitted.predict("s00", new)
     np.testing.assert_allclose(known, fitted.params[0] + fitted.params[1] * new["x"] + effects[0, 0])
     assert "Variance between clients" in str(fitted.summary())
@@ -77,3 +79,26 @@ def test_one_client_or_nothing_that_varies_is_refused():
         MixedModel().fit(tables, "y ~ x + (1 | client)")
     with pytest.raises(DataError, match="differ between clients"):
         MixedModel().fit(tables, "y ~ x")
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0, 0.01])
+def test_whether_clients_differ_does_not_depend_on_units(unit):
+    """A slope that differs is not called the same because its column is in large numbers."""
+    rng, different, alike = np.random.default_rng(5), {}, {}
+    for k in range(12):
+        age = rng.uniform(30, 70, 60)
+        noise = 20 * rng.normal(size=60)
+        different[f"c{k}"] = {"age": unit * age, "y": 5 + (1 + 0.3 * rng.normal()) * age + noise}
+        alike[f"c{k}"] = {"age": unit * age, "y": 5 + age + noise - noise.mean()}
+    formula = "y ~ age + (age | client)"
+    fitted = MixedModel().fit(different, formula)
+    said = str(fitted.summary())
+    found = [line for line in said.splitlines() if line.startswith("No difference between clients")]
+    assert not any("age" in line for line in found)
+    assert fitted.reliability[1] > 0.5
+    plain = MixedModel().fit({k: {**v, "age": v["age"] / unit} for k, v in different.items()}, formula)
+    np.testing.assert_allclose(unit**2 * fitted.variances[1], plain.variances[1], rtol=1e-4)
+    assert "are taken as independent of each other" in said
+    same = MixedModel().fit(alike, "y ~ age + (1 | client)")
+    assert "No difference between clients was found in: Intercept." in str(same.summary())
+    assert "independent of each other" not in str(same.summary())

@@ -47,6 +47,14 @@ def test_analyses_by_name_as_json_and_latex(folder, unalike):
     assert "tabular" in unalike(*words).out
 
 
+def test_a_process_averages_logarithms_or_hyper_parameters_themselves(folder, unalike):
+    words = ("analyse", "gp: y ~ age", "--data", folder, "--set", "rounds=3", "--json")
+    logs, natural = (unalike(*words, *more).json for more in ((), ("--set", "parametrization=natural")))
+    assert logs != natural
+    refused = unalike(*words, "--set", "scaling=theory", "--set", "parametrization=log")
+    assert "leave out parametrization" in refused.json["error"]
+
+
 @pytest.mark.parametrize(
     ("words", "said_"),
     [

@@ -57,3 +57,93 @@ def test_what_cannot_be_compared_is_one_sentence_and_nothing_on_the_disk(unalike
     assert answer.code == 2
     assert sentence in answer.sentence
     assert not Path("runs").exists()
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from unalike import FedAvg, Reply, local_sgd
+from unalike.algorithms import algorithm_registry
+
+@algorithm_registry.add("own")
+@dataclass(frozen=True, kw_only=True)
+class Own(FedAvg):
+    def client(self, task, message, memory, data, key):
+        trained = local_sgd(task, message, data, self.optimizer, anchor=message, mu=%s)
+        return Reply(trained.params, memory, {"train_loss": trained.loss})
+"""
+
+
+@pytest.fixture
+def forgets_plugins(monkeypatch):
+    """Every command is a process of its own, which reads plugins anew."""
+    import sys
+
+    from unalike.algorithms import algorithm_registry
+    from unalike.core import plugins
+
+    def forget():
+        plugins._loaded.clear()
+        sys.modules.pop("my_prox", None)
+        algorithm_registry._makers.pop("own", None)
+
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    yield forget
+    forget()
+
+
+def test_results_of_a_plugin_whose_code_changed_are_not_reused(unalike, forgets_plugins):
+    command = ("compare", *WORDS, "--steps", "3", "--algorithms", "fedavg,own", "--out", "c", "--json")
+    Path("my_prox.py").write_text(PLUGIN % "0.1")
+    first = unalike(*command, "--plugin", "my_prox.py").json["rows"]
+    forgets_plugins()
+    Path("my_prox.py").write_text("# a comment\n" + PLUGIN % "0.1")
+    assert unalike(*command, "--plugin", "my_prox.py").json["rows"] == first
+    forgets_plugins()
+    Path("my_prox.py").write_text(PLUGIN % "9.0")
+    refused = unalike(*command, "--plugin", "my_prox.py")
+    assert refused.code == 2
+    assert "the code of my_prox has changed" in refused.out
+    assert "--retrain" in refused.out
+    trained = unalike(*command, "--plugin", "my_prox.py", "--retrain").json["rows"]
+    fresh = unalike(*command[:-2], "fresh", "--json", "--plugin", "my_prox.py").json["rows"]
+    assert trained == fresh
+    assert trained[0] == first[0]
+    assert trained[1] != first[1]
+
+
+def write_table(labels):
+    rows = [f"{client},{i % 7},{(i * i) % 11},{labels[i % 2]}" for i in range(40) for client in "ab"]
+    Path("p.csv").write_text("\n".join(["site,x,z,y", *rows]))
+
+
+def test_results_of_a_table_that_changed_are_not_reused(unalike):
+    own = ("--data", "p.csv", "--client-column", "site", "--label", "y", "--model", "linear", "--rounds", "2")
+    command = ("compare", *own, "--algorithms", "fedavg", "--seeds", "2", "--out", "c", "--json")
+    write_table("ab")
+    first = unalike(*command).json["rows"]
+    write_table("ba")
+    refused = unalike(*command)
+    assert refused.code == 2
+    assert "c/fedavg-seed0 was trained before something changed: its training rows are not" in refused.out
+    assert unalike("report", "c").code == 2
+    assert unalike(*command, "--retrain").code == 0
+    write_table("ab")
+    assert unalike(*command, "--retrain").json["rows"] == first
+
+
+def test_results_of_another_version_are_not_reused(unalike, monkeypatch):
+    import unalike.experiments.planned_runs as planned
+
+    command = ("compare", *WORDS, "--algorithms", "fedavg", "--out", "c")
+    assert unalike(*command).code == 0
+    monkeypatch.setattr(planned, "__version__", "99.0")
+    assert "Unalike was 0.1.0 and is 99.0" in unalike(*command).sentence
+
+
+def test_data_sets_are_not_tested_against_each_other(unalike):
+    own = ("--clients", "4", "--model", "linear", "--rounds", "1", "--samples", "120", "--seeds", "2")
+    two = ("--vary", "data=digits", "--vary", "data=breast_cancer")
+    answer = unalike("compare", *own, "--algorithms", "fedavg", *two, "--json")
+    assert [row["p_t"] for row in answer.json["rows"]] == [None, None]
+    assert answer.json["best"] is None
+    assert "none is best" in answer.json["notes"][0]

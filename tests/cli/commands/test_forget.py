@@ -66,3 +66,35 @@ def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
     assert "already holds a run" in unalike(*words).out
     assert unalike(*words, "--overwrite").code == 0
     assert not list(folder.glob("unlearning/**/*.safetensors"))
+
+
+def test_a_run_that_has_forgotten_shows_the_others_only(folder, unalike):
+    """Its page, its list and its best model are of the retraining."""
+    assert unalike("forget", folder, "--client", "1", "--sigma", "0.0001", "--json").code == 0
+    (listed,) = unalike("runs", "list", folder, "--json").json
+    assert (listed["forgotten"], listed["state"]) == (1, "finished")
+    assert "forgotten" in unalike("runs", "list", folder.parent).out
+    answer = unalike("report", folder, "--json").json
+    assert "not read again" in answer["without"]
+    page = (folder / "report.html").read_text()
+    assert "Clients forgotten" in page
+    assert not (folder / "plots" / "data.png").exists()
+
+
+def test_noise_that_would_uncover_somebody_is_refused_and_nothing_is_lost(folder, unalike):
+    """Client 2 may be told apart by much and restarts after round 2 with little noise, which would not hide
+    client 1, whose larger noise is replaced."""
+    from unalike.experiments.forget_plan import open_run
+    from unalike.trust.unlearning.calibration import Budget
+
+    with open_run(folder, read_only=True).folder:
+        held = open_run(folder, read_only=True).ledger(0).sensitivity("full")[2, 2]
+    assert unalike("forget", folder, "--client", "1", "--sigma", "50", "--rounds", "2", "--json").code == 0
+    sigma = Budget(50, 0.01, 1.0).sigma_for(1.001 * held)
+    words = ("forget", folder, "--client", "2", "--epsilon", "50", "--rule", "path")
+    answer = unalike(*words, "--sigma", sigma)
+    assert answer.code == 2
+    assert "would uncover 1, forgotten before with noise of 50" in answer.sentence
+    assert "choose --sigma 50.0 or more" in answer.sentence
+    assert (folder / MODEL).exists()
+    assert unalike(*words, "--sigma", "50", "--rounds", "1", "--json").code == 0

@@ -55,7 +55,9 @@ def test_rows_without_a_known_target_and_with_strange_words_are_predicted_all_th
     write("new.csv", [{**row, "ill": "", "sex": "x"} for row in ROWS[:2]])
     found = unalike("predict", trained, "new.csv", "--client", "a", "--json").json
     assert len(found["predictions"]["prediction"]) == 2
-    assert found["remarks"] == ["column 'sex': unknown in training: x"]
+    assert found["remarks"] == [
+        "column 'sex': unknown in training: x (2 rows, taken as none of the known words)"
+    ]
     newcomer = unalike("predict", trained, "new.csv", "--newcomer", "all.csv", "--json").json
     assert len(newcomer["predictions"]["prediction"]) == 2
 

@@ -52,3 +52,20 @@ def test_with_a_yes_it_goes(unalike, two):
     assert [row["state"] for row in unalike("runs", "--json").json] == ["finished"]
     assert "nothing to clean" in unalike("runs", "clean").out
     assert "its checkpoints were deleted" in unalike("resume", "runs/a").sentence
+
+
+def test_a_run_whose_table_changed_is_not_resumed(unalike):
+    def write(names):
+        rows = [f"{names[i % 2]},{i % 7},{'ab'[i % 3 == 0]}" for i in range(40)]
+        Path("p.csv").write_text("\n".join(["site,x,y", *rows]))
+
+    write("uv")
+    own = ("--data", "p.csv", "--client-column", "site", "--label", "y", "--model", "linear")
+    assert unalike("run", *own, "--rounds", "2", "--out", "r").code == 0
+    known = Path("r/clients.json").read_bytes()
+    write("uz")
+    refused = unalike("resume", "r", "--rounds", "3")
+    assert (refused.code, Path("r/clients.json").read_bytes()) == (2, known)
+    assert "r cannot be resumed: its client names are not those it was begun with" in refused.sentence
+    write("uv")
+    assert unalike("resume", "r", "--rounds", "3").code == 0

@@ -86,3 +86,15 @@ def test_shuffled_clients_keep_their_sizes():
     who, messages = shuffled_messages(split, np.random.default_rng(0))
     assert who.tolist() == [0]  # the second has no rows, shuffled or not
     np.testing.assert_allclose(messages[0], principal_direction(x), atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(60, 7), (12, 30)])
+def test_a_mean_row_that_is_orthogonal_to_the_first_direction_does_not_stop_the_search(dtype, shape):
+    """Standardized columns and a constant: the mean row is an eigenvector of its own."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1]))
+        x = np.column_stack([(x - x.mean(0)) / x.std(0), np.ones(len(x))]).astype(dtype)
+        first = np.linalg.svd(x.astype(np.float64))[2][0]
+        assert abs(first @ principal_direction(x)) == pytest.approx(1, abs=1e-5)

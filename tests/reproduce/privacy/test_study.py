@@ -82,7 +82,7 @@ def test_a_gap_that_is_another_is_caught():
 
 
 def test_a_draw_attacks_the_method_s_own_reference_rows(monkeypatch):
-    for name, values in {"WEIGHTS": (1.0,), "LAMS": (), "LEARNT_LAMS": (), "STOPPED": ()}.items():
+    for name, values in {"WEIGHTS": (1.0,), "LAMS": (), "RT_LAMS": (), "STOPPED": ()}.items():
         monkeypatch.setattr(audits, name, values)
     monkeypatch.setattr(audits, "MODELS", 4)
     drawn = audits.attack_draw(Sizes(60, 120, 3, 4), seed=0, passes=8)

@@ -62,9 +62,11 @@ def toy_race():
 def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
     table = {"fedem": Marks(84.3, 78.1, 85.9), "fedavg": Marks(78.2, 72.4, 77.3)}
     parts = [Comparison("fedem", "fedavg", part) for part in ("mean", "decile", "unseen")]
-    made = list(races.claims("R1", "toy", toy_race(), table, parts))
+    made = list(races.claims("R1", "toy", toy_race(), table, parts, ("Table 3.2", "Table 3.3")))
     assert [claim.measured for claim in made] == ["71.0 / 60.0 / 70.0", "65.0 / 61.0 / 64.0", 6.0, -1.0, 6.0]
-    assert [claim.published for claim in made[2:]] == [6.1, 5.7, 8.6]
+    theirs = ["84.3 - 78.2 = 6.1", "78.1 - 72.4 = 5.7", "85.9 - 77.3 = 8.6"]
+    assert [claim.published for claim in made[2:]] == theirs
+    assert [claim.place for claim in made[1:]] == ["Table 3.2 and Table 3.3", *["Table 3.2"] * 2, "Table 3.3"]
     assert [claim.holds for claim in made[2:]] == [True, False, True]
     assert not any(claim.hard for claim in made)
     assert made[0].note == "rate 0.3; small"
@@ -74,7 +76,7 @@ def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
 def test_about_equal_means_either_way(ours, other):
     table = {"fedem": Marks(46.7, 43.0), "fedavg": Marks(46.7, 42.8)}
     near, far = (Comparison(ours, other, "mean", most, most=True) for most in (6.5, 5.5))
-    found = [races.compared("R1", "toy", toy_race().marks, table, one) for one in (near, far)]
+    found = [races.compared("R1", "toy", toy_race().marks, table, one, "Table 3.2") for one in (near, far)]
     assert [claim.measured for claim in found] == [6.0, 6.0]
     assert [claim.holds for claim in found] == [True, False]
 

@@ -49,6 +49,17 @@ def test_more_rounds_leave_what_varies():
     assert optimization_bound(forever, 0.0) < 1e-4
 
 
+@pytest.mark.parametrize("variability", [0.5, 2.0, 5.0, 20.0])
+def test_the_bound_holds_for_any_variability(variability):
+    """(G.741) with the step min(1, 1/s) / sqrt(T) of the theorem: the start costs D^2 / (2 T step)."""
+    problem = Problem(largest_loss=1.0, diameter=3.0, rows=10, rounds=100)
+    step = min(1.0, 1 / variability) / math.sqrt(100)
+    start = problem.diameter**2 / (2 * 100 * step)
+    rest = optimization_bound(problem, variability) - start
+    g = problem.largest_gradient
+    assert rest == pytest.approx(3 * variability + (variability + 2.5 * g * g) / 10)
+
+
 def test_several_local_steps_cost_more():
     one, five = (Problem(largest_loss=1.0, rows=10, rounds=5, local_steps=steps) for steps in (1, 5))
     gap = optimization_bound(five, 0.1) - optimization_bound(one, 0.1)

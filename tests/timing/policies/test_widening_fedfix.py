@@ -117,7 +117,9 @@ def test_theory_has_no_period_and_no_pairs_of_weights_for_it_but_counts():
 
 @pytest.mark.parametrize("words", ["0.2,1", "0.2,0.5", "0.2,nan", "0.2,2,0", "0.2,2,1.5"])
 def test_only_wider_windows_after_whole_periods_are_allowed(words):
-    with pytest.raises(ConfigError, match=r"a window (is widened by a factor|stays for whole periods)"):
+    with pytest.raises(
+        ConfigError, match=r"a window (is widened by a factor|stays for whole periods)|a whole number belongs"
+    ):
         timing_registry.make(f"fedfix-widening:{words}", hardware="spread:80")
 
 

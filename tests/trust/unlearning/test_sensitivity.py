@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.trust.unlearning.sensitivity import Ledger, accumulate, contraction, removal_distance
+from unalike.trust.unlearning.sensitivity import (
+    Ledger,
+    accumulate,
+    contraction,
+    longest_step,
+    removal_distance,
+)
 
 
 def random_round(seed, clients=6, entries=9):
@@ -112,3 +118,42 @@ def test_the_recursion_is_the_discounted_sum():
 def test_impossible_constants_are_refused(bad):
     with pytest.raises(ConfigError):
         contraction(*bad)
+
+
+def proximal_round(hessians, rate, mu):
+    """The linear map of a round of FedProx whose steps have these curvatures."""
+    size = len(hessians[0])
+    kept = np.eye(size)
+    for hessian in hessians:
+        kept = kept - rate * (hessian @ kept + mu * (kept - np.eye(size)))
+    return kept
+
+
+@pytest.mark.parametrize(("convexity", "mu"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.7), (0.3, 1.0)])
+def test_a_round_of_the_longest_steps_keeps_what_the_contraction_says(convexity, mu):
+    """Curvatures between c and L in directions that change from step to step; the bound is met where all are
+    c, and a longer step breaks it."""
+    rng, rate, steps = np.random.default_rng(0), longest_step(1.0, convexity, mu), 4
+    limit = contraction(rate, steps, convexity, mu) if rate * (convexity + mu) <= 1 else None
+    for _ in range(200):
+        turns = np.linalg.qr(rng.normal(size=(steps, 3, 3)))[0]
+        spectra = rng.choice([convexity, 1.0, rng.uniform(convexity, 1)], size=(steps, 3))
+        hessians = np.einsum("kij,kj,klj->kil", turns, spectra, turns)
+        assert np.linalg.norm(proximal_round(hessians, rate, mu), 2) <= limit + 1e-12
+    flat = [convexity * np.eye(3)] * steps
+    assert np.linalg.norm(proximal_round(flat, rate, mu), 2) == pytest.approx(limit)
+
+
+def test_steps_of_two_over_l_plus_mu_are_too_long_where_curvature_changes():
+    """Two steps of FedProx, mu = L: the distance of two models grows by a factor of 1.118."""
+    across, up = np.array([1.0, -1.0]) / np.sqrt(2), np.array([0.0, 1.0])
+    hessians = [np.outer(across, across), np.outer(up, up)]
+    grown = proximal_round(hessians, 2 / (1 + 1), 1.0) @ np.array([1.0, 0.0])
+    assert np.linalg.norm(grown) == pytest.approx(np.sqrt(1.25))
+    assert np.linalg.norm(proximal_round(hessians, longest_step(1.0, 0.0, 1.0), 1.0), 2) <= 1 + 1e-12
+
+
+def test_a_round_in_which_nobody_trained_discounts_nothing():
+    shares = np.array([[0.5, 0.5], [0.0, 0.0]])
+    ledger = Ledger(np.array([[1.0, 1.0], [0.0, 0.0]]), shares, np.full(2, 0.5), discount=0.1)
+    np.testing.assert_allclose(ledger.sensitivity("full")[1:], 1.0)

@@ -6,14 +6,17 @@ doctoral thesis, 2023, section 4.4 and appendix H):
 
     round k < K    client:  r[i, j]  =  pt_cj P_j(z_i) / sum_l pt_cl P_l(z_i),       P_j of the inner wt_j
                             pt_cj    =  mean_i r[i, j];      sends  pt_cj  and  pt_cj wt_cj
-                   server:  wt_j     =  sum_c pt_cj wt_cj / sum_c pt_cj              where its mass is enough
+                   server:  wt_j     =  sum_c p_c pt_cj wt_cj / sum_c p_c pt_cj      where its mass is enough
     after K        server:  w_{t+1,j}  =  (1 - a_j) w_{t,j} + a_j wt_j
     round K        client:  pi_{t+1,c} =  mirror step from pi_tc, with w_{t+1};      sends nothing
 
 `a` is 1 (`last`), 1 / (steps of component j + 1) (`running-mean`) or a constant (`average:0.1`). A component
 whose rows of all clients come to less than `min_mass` stays, and its own counter with it: else a component
-that nobody has rows of jumps to foreign points. pi_tc never leaves the client; pt_c does. A stream so shows
-the same rows for K + 1 rounds (`data.streams.HeldSteps`).
+that nobody has rows of jumps to foreign points. pi_tc never leaves the client; pt_c does. Training holds a
+stream's rows for K + 1 rounds (`rounds_per_step`, `data.streams.HeldSteps`).
+
+Clients are weighted by their importances p_c in the round, by default their rows; in the printed algorithm 14
+(line 10) all clients count alike.
 """
 
 from __future__ import annotations

@@ -62,11 +62,11 @@ def cosine(rounds: int) -> LearningRateSchedule:
     return lambda round: 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.minimum(round / rounds, 1.0)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Optimizer:
-    """An Optax optimiser by name, with its settings.
+    """An Optax optimizer by name, with its settings; what Optax calls by name can be given so.
 
-    >>> Optimizer("sgd", 0.1, options=(("momentum", 0.9),)).build() is not None
+    >>> Optimizer("sgd", 0.1, momentum=0.9) == Optimizer("sgd", 0.1, options=(("momentum", 0.9),))
     True
     """
 
@@ -79,7 +79,27 @@ class Optimizer:
     custom: optax.GradientTransformation | None = None
     """A user's own transformation, instead of a named one."""
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str = "sgd",
+        learning_rate: float = 0.1,
+        schedule: str = "constant",
+        clip: float | None = None,
+        options: tuple[tuple[str, Any], ...] = (),
+        custom: optax.GradientTransformation | None = None,
+        **more: Any,
+    ) -> None:
+        given = tuple(options) if not more else tuple(sorted((dict(options) | more).items()))
+        settings = {"name": name, "learning_rate": learning_rate, "schedule": schedule, "clip": clip}
+        for field, value in {**settings, "options": given, "custom": custom}.items():
+            object.__setattr__(self, field, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not isinstance(self.name, str):
+            raise ConfigError(f'an optimizer has a name, such as Optimizer("sgd", 0.1), not {self.name!r}.')
+        if isinstance(self.learning_rate, str):
+            raise ConfigError(f"the learning rate must be a number, but is {self.learning_rate!r}.")
         if not self.learning_rate >= 0:
             raise ConfigError(f"the learning rate must not be negative, but is {self.learning_rate}.")
         if self.clip is not None and not self.clip > 0:

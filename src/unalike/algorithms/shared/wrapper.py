@@ -68,6 +68,14 @@ class AlgorithmWrapper(Algorithm):
         return self.inner.needs_rounds
 
     @property
+    def rounds_per_step(self) -> int:
+        return self.inner.rounds_per_step
+
+    @property
+    def weighs_rounds(self) -> bool:  # type: ignore[override]
+        return self.inner.weighs_rounds
+
+    @property
     def converges(self) -> bool:  # type: ignore[override]
         return self.inner.converges
 
@@ -89,6 +97,9 @@ class AlgorithmWrapper(Algorithm):
 
     def init(self, task: Task, key: jax.Array) -> State:
         return self.method.init(task, key)
+
+    def weigh_round(self, state: State, weight: float) -> State:
+        return self.method.weigh_round(state, weight)
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self.method.init_client(task, message, key)

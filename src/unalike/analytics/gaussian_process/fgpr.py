@@ -5,10 +5,16 @@ Kontar, Federated Gaussian Process: Convergence, Automatic Personalization and M
     server:     u <- sum_k p_k u_k,                                  p_k = rows of k / rows of all
     predict:    k(x, X_k) C(X_k)^-1 y_k                              with the client's own rows
 
-u is the log vector of :mod:`.kernels`; only it travels. Because the shared prior is conditioned on a client's
-own rows, every client has a model of its own without training one, and a client that joins late predicts at
-once. Gradients of some of the rows are biased for all of them (rows are correlated), the less so the larger
-M; the optimiser's moments stay with the client from round to round.
+u is the log vector of :mod:`.kernels`, by default: clients descend on logarithms, and the server's average is
+a geometric mean (lengths 0.1 and 1 give 0.32). With `parametrization="natural"` u are the hyper-parameters
+themselves (standard deviations and lengths, whose average is 0.55), as published, and as the theorems have
+it. Logarithms are the default because a step of one size suits hyper-parameters of all sizes, and none
+becomes negative; `scaling="theory"`, which is about the theorems, implies the natural ones. Only u travels.
+
+Because the shared prior is conditioned on a client's own rows, every client has a model of its own without
+training one, and a client that joins late predicts at once. Gradients of some of the rows are biased for all
+of them (rows are correlated), the less so the larger M; the optimizer's moments stay with the client from
+round to round.
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
 
 SCALINGS = ("rows", "theory", "none")
+PARAMETRIZATIONS = ("log", "natural")
 CONDITIONED_WHILE_TRAINING = 2000
 """Rows of a client that evaluations during training condition on, at most: they take the cube of it."""
 
@@ -77,9 +84,12 @@ class FGPR(Algorithm):
     optimizer: Optimizer = field(default_factory=lambda: Optimizer("adam", 0.02))
     bounds: tuple[float, float] = (1e-3, 1e2)
     clip: float = 10.0
-    """The largest component of a log gradient (after scaling)."""
+    """The largest component of a gradient (after scaling)."""
     scaling: str = "rows"
     """What gradients are divided by: `rows` (M), `theory` (log M for signals, else M), or `none`."""
+    parametrization: str | None = None
+    """What is descended on and averaged: the `log` of hyper-parameters, or the `natural` ones, as published.
+    None is log, and natural where the scaling is that of the theory."""
     personal_noise: bool = False
     """Whether each client keeps its noise to itself: for sensors that differ. An extension of the method."""
     work: LocalWork = field(default_factory=lambda: LocalWork(steps=0))
@@ -104,6 +114,31 @@ class FGPR(Algorithm):
             raise ConfigError(f"clip must be positive, but is {self.clip}.")
         if self.scaling not in SCALINGS:
             raise unknown("scaling of gradients", self.scaling, SCALINGS)
+        if self.parametrization not in (None, *PARAMETRIZATIONS):
+            raise unknown("parametrization", str(self.parametrization), PARAMETRIZATIONS)
+        if self.scaling == "theory" and self.parametrization == "log":
+            raise ConfigError(
+                "scaling = 'theory' is of gradients by the hyper-parameters themselves; leave out "
+                "parametrization = 'log', or choose another scaling."
+            )
+
+    @property
+    def natural(self) -> bool:
+        """Whether clients descend on hyper-parameters themselves."""
+        return self.parametrization == "natural" or (
+            self.parametrization is None and self.scaling == "theory"
+        )
+
+    def _travels(self, log: jax.Array) -> jax.Array:
+        """A log vector as it is descended on and averaged."""
+        return jnp.exp(log) if self.natural else log
+
+    def _log(self, vector: jax.Array) -> jax.Array:
+        """The inverse of :meth:`_travels`; no hyper-parameter is below the least that is allowed."""
+        return jnp.log(jnp.maximum(vector, self.bounds[0])) if self.natural else vector
+
+    def broadcast(self, task: Task, state: State) -> Message:
+        return self._travels(state["params"])
 
     def start_vector(self) -> np.ndarray:
         """Where the walk begins, as a log vector within bounds."""
@@ -124,20 +159,22 @@ class FGPR(Algorithm):
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return {
             "optimizer": OptimizerSteps(self.optimizer, 0).start(message).memory,
-            "noise": message[self.kernel.noise],
+            "noise": self._log(message)[self.kernel.noise],
             "refused": jnp.zeros((), jnp.int32),
         }
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
         x, y, real = _all_rows(data)
-        low, high = jnp.log(jnp.asarray(self.bounds))
+        low, high = self._travels(jnp.log(jnp.asarray(self.bounds)))
 
         def step(s: int | jax.Array, walk: _Walk) -> _Walk:
             chosen = self._draw(jax.random.fold_in(key, s), real)
             some = x[chosen], y[chosen], real[chosen]
-            found = negative_log_likelihood(self.kernel, walk.point.params, *some)
+            found = negative_log_likelihood(self.kernel, self._log(walk.point.params), *some)
             rows = jnp.maximum(some[2].sum(), 1.0)
+            if self.natural:  # the derivative by theta is that by log theta, over theta
+                found = found._replace(gradient=found.gradient / walk.point.params)
             moved = descent.step(walk.point, self._scaled(found, rows))
             moved = moved._replace(params=jnp.clip(moved.params, low, high))
             point = where(found.found, moved, walk.point)
@@ -148,7 +185,7 @@ class FGPR(Algorithm):
         end = lax.fori_loop(0, self.local_steps, step, _Walk(begin, zero, jnp.zeros((), jnp.int32)))
         kept = {
             "optimizer": end.point.memory,
-            "noise": end.point.params[self.kernel.noise],
+            "noise": self._log(end.point.params)[self.kernel.noise],
             "refused": memory["refused"] + end.refused,
         }
         report = {"train_loss": end.loss / max(self.local_steps, 1), "refused_steps": end.refused}
@@ -156,13 +193,13 @@ class FGPR(Algorithm):
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
-        before = state["params"]
+        before = self._travels(state["params"])
         # In this order single weights' rounding touches only what changed, not the vector itself.
         after = self._shared(before) + (mixed.total - self._shared(mixed.start))
         if self.personal_noise:
             at = self.kernel.noise
             after = jnp.concatenate([after[:at], before[at : at + 1], after[at:]])
-        return {**state, "params": after}
+        return {**state, "params": self._log(after)}
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         refused = np.flatnonzero(np.asarray(memories["refused"]))
@@ -172,7 +209,7 @@ class FGPR(Algorithm):
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
     ) -> Predictor:
-        params = self._own(message, memory)
+        params = self._log(self._own(message, memory))
         x, y, real = (part[:CONDITIONED_WHILE_TRAINING] for part in _all_rows(data))
         smooth = self.kernel.covariance(params, x, x) * real[:, None] * real[None, :]
         diagonal = jnp.exp(2 * params[self.kernel.noise]) * real + (1 - real)
@@ -199,7 +236,9 @@ class FGPR(Algorithm):
 
     def _own(self, message: Message, memory: Memory) -> jax.Array:
         """The vector that a client starts from: the server's, perhaps with its own noise."""
-        return message.at[self.kernel.noise].set(memory["noise"]) if self.personal_noise else message
+        if not self.personal_noise:
+            return message
+        return message.at[self.kernel.noise].set(self._travels(memory["noise"]))
 
     def _shared(self, params: jax.Array) -> jax.Array:
         """What of a vector travels."""

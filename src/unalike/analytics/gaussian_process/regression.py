@@ -65,6 +65,11 @@ class GaussianProcess(Estimator):
     start: tuple[float, ...] = (1.0, 0.1, 0.5)
     """Signal and noise (deviations of scaled outputs) and length (in scaled inputs) to begin with."""
     bounds: tuple[float, float] = (1e-3, 1e2)
+    parametrization: str | None = None
+    """What clients descend on and the server averages: the `log` of hyper-parameters (default), or the
+    `natural` ones, as published (default where the scaling is that of the theory)."""
+    scaling: str = "rows"
+    """What gradients are divided by: `rows`, `theory` (the logarithm of rows, for signals) or `none`."""
     weights: Any = "data"
     """How much clients count: by their rows (`data`), `equal`, or given numbers that sum to one."""
     domain: Domain | None = None
@@ -79,6 +84,8 @@ class GaussianProcess(Estimator):
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
+        self.check_formula(formula)
+        absent = data.absent if isinstance(data, Given) else {}
         if formula is not None or isinstance(data, Given):
             data = as_given(data, formula, gaps).design
         scaled = scaled_design(data, self.domain, self.standardize)
@@ -88,7 +95,7 @@ class GaussianProcess(Estimator):
             scaled = scaled._replace(design=Design(federation, scaled.design.terms, scaled.design.response))
         method = self.method(len(scaled.design.terms))
         training.setdefault("evaluate_every", 0)
-        self._scaled, self._method, self.given = scaled, method, Given(scaled.design)
+        self._scaled, self._method, self.given = scaled, method, Given(scaled.design, absent=absent)
         # Every core factorises small matrices of its own clients; threads below that would only wait.
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
@@ -113,6 +120,8 @@ class GaussianProcess(Estimator):
             optimizer=Optimizer(self.optimizer, self.learning_rate, self.schedule),
             bounds=(self.bounds[0], self.bounds[1]),
             personal_noise=self.personal_noise,
+            parametrization=self.parametrization,
+            scaling=self.scaling,
         )
 
     @property
@@ -122,7 +131,7 @@ class GaussianProcess(Estimator):
 
     @property
     def log_params(self) -> Float64s:
-        """The learned vector, as it travels: logarithms of signals, noise and lengths."""
+        """The learned vector: logarithms of signals, noise and lengths."""
         return np.asarray(self.run.state["params"])
 
     @property

@@ -73,6 +73,7 @@ class HM1(Estimator):
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
+        self.check_formula(formula)
         self.given = as_given(data, formula, gaps)
         design = self.given.design
         check_learning_rate(design, self.learning_rate)

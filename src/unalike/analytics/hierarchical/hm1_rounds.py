@@ -6,13 +6,14 @@ twice the log posterior is
 
     L  =  sum_k |y_k - X_k theta_k|^2 / noise_k  +  tr(Theta' Omega^-1 Theta)  +  d log|Omega|
 
-    device k:   T steps   theta <- theta + 2 rate X'(y - X theta) / rows;    theta <- theta - 2 prior_rate s_k
+    device k:   T steps   theta <- theta + 2 rate X'(y - X theta) / b;    theta <- theta - 2 prior_rate s_k
     server:     s = Omega^-1 Theta;     Omega <- (1 - damping) Omega + damping / d Theta Theta'
 
 A device hears its coefficients and s_k and says its coefficients: it never sees Omega or another device.
 
-As printed, prior_rate = rate, which lacks the noise that the data step was multiplied with. With
-prior_rate = rate * T * noise_k / n_k ("map") a round with one full step moves along the gradient of L.
+for batches of b rows. With prior_rate = rate * T * noise_k / n_k ("map") a round with one full step moves
+along the gradient of L. As printed, the data step is the sum over the batch, without the division by b, and
+prior_rate = rate ("printed"): that lacks the noise that the data step was multiplied with, and the T.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class HM1Rounds(Algorithm):
     work: LocalWork = field(default_factory=lambda: LocalWork(steps=20, batch_size=32))
     damping: float = 0.1
     learning_rate: float | None = None
-    """The step of the data; each device's own, half of what is stable, when not given."""
+    """The step of the data, of a mean over the batch, or of its sum where shrinkage is as printed; each
+    device's own, half of what is stable, when not given."""
     shrinkage: str = "map"
     strength: float = 1.0
     """What multiplies the learning rate of the prior where it is tuned."""
@@ -147,7 +149,8 @@ class HM1Rounds(Algorithm):
 
         def step(model: jax.Array, batch: Batch) -> jax.Array:
             residual = batch.weight * (batch.y - batch.x @ model)
-            moved = model + 2 * rate * batch.x.T @ residual / batch.size
+            rows = 1.0 if self.shrinkage == "printed" else batch.size
+            moved = model + 2 * rate * batch.x.T @ residual / rows
             pulled = self._capped(2 * prior_rate / steps * prior.now(model, mask), moved)[0]
             return jnp.where(always, moved - pulled, moved)
 
@@ -194,7 +197,11 @@ class HM1Rounds(Algorithm):
     def _rate(self, moments: Moments) -> jax.Array:
         if self.learning_rate is not None:
             return jnp.asarray(self.learning_rate)
-        return 0.5 / jnp.linalg.eigvalsh(moments.gram / moments.rows)[-1]
+        stable = 0.5 / jnp.linalg.eigvalsh(moments.gram / moments.rows)[-1]
+        if self.shrinkage != "printed":
+            return stable
+        most = moments.rows if self.work.batch_size == 0 else float(self.work.batch_size)
+        return stable / jnp.minimum(most, moments.rows)
 
     def _noise(self, moments: Moments, typical: jax.Array) -> jax.Array:
         return noise_or(moments, typical) if self.noise is None else jnp.asarray(self.noise)

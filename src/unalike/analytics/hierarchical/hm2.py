@@ -72,6 +72,7 @@ class HM2(Estimator):
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
+        self.check_formula(formula)
         self.given = as_given(data, formula, gaps)
         design = self.given.design
         check_response(design)
@@ -123,9 +124,29 @@ class HM2(Estimator):
         """How much each coefficient varies between devices: the posterior median of its variance."""
         return np.broadcast_to(np.exp(self.phi_mean[self._width :]), self._width)
 
+    @property
+    def degrees_of_freedom(self) -> Float64s:
+        """How well the squares of :attr:`bse` are known: 2 / var(log bse^2), as the logarithm of a chi-square
+        over so many degrees has the variance 2 / degrees (Satterthwaite, 1946).
+
+        With K devices, bse^2 is about (tau + what the rows of a device leave unknown) / K, of which tau is
+        the part tau / (K bse^2); what rows leave unknown counts as known.
+        """
+        unknown = np.broadcast_to(np.diag(self.phi_cov)[self._width :], self._width)
+        part = np.minimum(self.variances / (len(require_fitted(self.design)) * self.bse**2), 1.0)
+        return 2 / (part**2 * unknown)
+
     def conf_int(self, level: float = 0.9) -> Float64s:
-        """Credible intervals of :attr:`params`, as rows (lower, upper)."""
-        return interval_of_normal(self.params, self.bse, level)
+        """Credible intervals of :attr:`params`, as rows (lower, upper).
+
+        The posterior of means and log variances is approximated by one normal distribution, in which the
+        variance of a mean does not depend on tau; that tau is estimated is made up for by quantiles of
+        Student's t, which are wider where there are few devices.
+        """
+        from scipy.stats import t
+
+        half = t.ppf((1 + level) / 2, self.degrees_of_freedom) * self.bse
+        return np.column_stack([self.params - half, self.params + half])
 
     def variance_interval(self, level: float = 0.9) -> Float64s:
         """Credible intervals of :attr:`variances`."""

@@ -42,9 +42,9 @@ def hm2_summary(model: HM2, design: Design, run: Run, level: float) -> Summary:
 
 
 def _means(model: HM2, design: Design, level: float, percent: str) -> SummaryTable:
-    from scipy.stats import norm
+    from scipy.stats import t
 
-    tails = 2 * norm.sf(np.abs(model.params / model.bse))
+    tails = 2 * t.sf(np.abs(model.params / model.bse), model.degrees_of_freedom)
     columns = (model.params, model.bse, *model.conf_int(level).T, tails)
     rows = tuple((term, *map(float, row)) for term, *row in zip(design.terms, *columns, strict=True))
     header = ("", "estimate", "std. error", f"{percent} lower", "upper", "tail probability")

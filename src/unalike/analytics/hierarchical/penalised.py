@@ -99,6 +99,7 @@ class PenalisedRegression(Estimator):
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`
         takes beside."""
+        self.check_formula(formula)
         self.given = as_given(data, formula, gaps, intercept=False)
         design = self.given.design
         if INTERCEPT in design.terms:

@@ -15,13 +15,13 @@ lme4", 2015, for independent effects).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import DataError
+from ...errors import ConfigError, DataError
 from ...models import Batch
 from ...training.run import Run
 from ...typing import Float64s, PyTree
@@ -39,6 +39,9 @@ from .result import Coefficients
 MOST_ROUNDS = 200
 LEAST_VARIANCE = 1e-8
 """Variances of effects are at least this part of the noise's; below it, clients do not differ."""
+ALIKE = 1e-2
+"""Where a client's own estimate counts less than this, its effect is that of everybody. At a variance of zero
+the search ends many orders of magnitude below."""
 
 
 @shareable
@@ -51,6 +54,9 @@ class MarginalLikelihood(Objective):
     """The columns whose coefficients differ between clients."""
     start: tuple[float, ...]
     restricted: bool = True
+    units: tuple[float, ...] = ()
+    """The size of every column that varies, by which it is divided: variances are then compared with the
+    noise whatever a column is measured in. Empty for ones."""
 
     def first(self) -> Float64s:
         return np.array(self.start)
@@ -58,7 +64,7 @@ class MarginalLikelihood(Objective):
     def of_client(self, params: jax.Array, rows: Batch) -> jax.Array:
         b, log_noise, ratio = self._split(params)
         residual = rows.weight * (rows.y - rows.x @ b)
-        z = rows.weight[:, None] * rows.x[:, jnp.array(self.varying)] * jnp.sqrt(ratio)
+        z = rows.weight[:, None] * self._effects(rows.x) * jnp.sqrt(ratio)
         inner = jnp.eye(len(self.varying)) + z.T @ z
         explained = z.T @ residual
         fit = residual @ residual - explained @ jnp.linalg.solve(inner, explained)
@@ -104,10 +110,14 @@ class MarginalLikelihood(Objective):
     def _information(self, variances: jax.Array, rows: Batch) -> jax.Array:
         """X'V^-1 X."""
         x = rows.weight[:, None] * rows.x
-        z = x[:, jnp.array(self.varying)] * jnp.sqrt(self._ratio(variances[1:]))
+        z = self._effects(x) * jnp.sqrt(self._ratio(variances[1:]))
         across = z.T @ x
         inner = jnp.eye(len(self.varying)) + z.T @ z
         return (x.T @ x - across.T @ jnp.linalg.solve(inner, across)) * jnp.exp(-variances[0])
+
+    def _effects(self, x: jax.Array) -> jax.Array:
+        """The columns that vary, in their units."""
+        return x[:, jnp.array(self.varying)] / jnp.array(self.units or (1.0,) * len(self.varying))
 
     def _split(self, params: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         p = self.columns
@@ -136,8 +146,11 @@ class MixedModel(Estimator):
     restricted: bool = True
     tolerance: float = 1e-11
 
+    random_effects: ClassVar[bool] = True
+
     given: Given = field(init=False, repr=False)
     run: Run = field(init=False, repr=False)
+    _mean_squares: Float64s = field(init=False, repr=False)
 
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to tables with a formula, or to a design that says which terms vary."""
@@ -150,12 +163,14 @@ class MixedModel(Estimator):
         p = len(design.terms)
         task, most = linear_task(design), {**training, "out": None, "resume": False}
         plain = fit_rounds(design, task, Newton(objective=LeastSquares(p)), 3, **most).state
+        self._mean_squares = np.diag(np.asarray(plain["hessian"])) / max(float(plain["rows"]), 1.0)
         noise = 2 * float(plain["value"]) / max(float(plain["rows"]), 1.0)
         if not noise > 0:
             raise DataError(f"the response {design.response!r} is explained without any noise.")
         varying = tuple(design.terms.index(term) for term in design.varying)
         start = (*np.asarray(plain["evaluated"]).tolist(), float(np.log(noise)), *(-1.0,) * len(varying))
-        likelihood = MarginalLikelihood(p + 1 + len(varying), p, varying, start, self.restricted)
+        units = tuple(np.sqrt(np.maximum(self._mean_squares[list(varying)], 1e-300)).tolist())
+        likelihood = MarginalLikelihood(p + 1 + len(varying), p, varying, start, self.restricted, units)
         method = Newton(objective=likelihood, tolerance=self.tolerance)
         self.run = fit_rounds(design, task, method, MOST_ROUNDS, **training)
         if self.scale < 1e-12 * noise:
@@ -180,7 +195,16 @@ class MixedModel(Estimator):
     @property
     def variances(self) -> Float64s:
         """The variance between clients of every coefficient that varies."""
-        return self.scale * np.exp(self._point[len(self.terms) + 1 :])
+        ratios = np.exp(self._point[len(self.terms) + 1 :])
+        return self.scale * ratios / self._mean_squares[self._varying]
+
+    @property
+    def reliability(self) -> Float64s:
+        """For every coefficient that varies, the share of a client's own estimate in its effect, for a client
+        of average size; whatever the units of the column, near 0 where all clients are alike."""
+        each = self._mean_squares[self._varying] * self.nobs / len(self.given.design)
+        told = self.variances * each / self.scale
+        return told / (1 + told)
 
     @property
     def llf(self) -> float:
@@ -217,12 +241,18 @@ class MixedModel(Estimator):
         means, spreads = zip(*found, strict=True)
         return np.array(means), np.array(spreads)
 
-    def predict(self, client: int | str, new: Any) -> Float64s:
-        """The responses of a client's new rows; of a client that is not known, by shared coefficients."""
+    def predict(self, client: int | str | None, new: Any) -> Float64s:
+        """The responses of a client's new rows; with None, of a client that nobody has met, by the shared
+        coefficients alone. NaN for rows with a missing value or an unknown word."""
         x, design = self.given.rows(new), self.given.design
         names = [design.federation.name(k) for k in range(len(design))]
-        if str(client) not in names:
+        if client is None:
             return x @ self.params
+        if str(client) not in names:
+            raise ConfigError(
+                f"client {str(client)!r} is not one of those fitted ({', '.join(names[:10])}); give None to "
+                "predict a new client by the shared coefficients."
+            )
         effect, _ = self._effect(*design.client(names.index(str(client))))
         return x @ self.params + x[:, self._varying] @ effect
 
@@ -239,8 +269,18 @@ class MixedModel(Estimator):
         ]
         rows = tuple((name, variance, float(np.sqrt(variance))) for name, variance in parts)
         spread = SummaryTable("Variance between clients", ("term", "variance", "std. deviation"), rows)
-        same = [name for name, variance in parts if variance < 1e-4 * self.scale]
-        notes = [f"Clients do not differ in: {', '.join(same)}."] if same else []
+        same = [
+            name
+            for name, share in zip(self.given.design.varying, self.reliability, strict=True)
+            if share < ALIKE
+        ]
+        notes = [f"No difference between clients was found in: {', '.join(same)}."] if same else []
+        if len(self.given.design.varying) > 1:
+            notes.append(
+                f"Effects of clients in {', '.join(self.given.design.varying)} are taken as independent of "
+                "each other: a bar in the formula means what `||` means in lme4, without correlations."
+            )
+        notes += self.given.remarks()
         if self.run.rounds >= MOST_ROUNDS:
             notes.append("The likelihood was still growing: these numbers are not those of its maximum.")
         return Summary(f"Mixed model by {how}", facts, (self.coefficients.table(level), spread), tuple(notes))

@@ -65,6 +65,9 @@ class Objective:
     def check(self, responses: Float64s) -> None:
         """Raise where a client's responses cannot be explained like this."""
 
+    separates: ClassVar[bool] = False
+    """Whether there may be no minimum, because rows can be predicted with ever more certainty."""
+
     def first(self) -> Float64s:
         """Where to begin."""
         return np.zeros(self.width)
@@ -94,7 +97,8 @@ class Newton(Algorithm):
         far = jnp.asarray(jnp.inf, begin.dtype)
         state = {"params": begin, "evaluated": begin, "value": far, "decrement": far}
         square, others = jnp.zeros((width, width)), self.objective.no_sums()
-        return {**state, "step": jnp.zeros(width), "hessian": square, "rows": jnp.zeros(()), "others": others}
+        derivatives = {"gradient": jnp.zeros(width), "hessian": square, "first_hessian": square}
+        return {**state, **derivatives, "step": jnp.zeros(width), "rows": jnp.zeros(()), "others": others}
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         rows = data.all_rows()
@@ -113,7 +117,9 @@ class Newton(Algorithm):
             "value": value,
             "decrement": -0.5 * jnp.sum(step * gradient),
             "step": step,
+            "gradient": gradient,
             "hessian": hessian,
+            "first_hessian": jnp.where(jnp.isinf(state["value"]), hessian, state["first_hessian"]),
             "rows": sums["rows"],
             "others": sums["others"],
         }

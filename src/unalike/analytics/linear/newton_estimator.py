@@ -54,7 +54,17 @@ class NewtonEstimator(Estimator):
     @cached_property
     def identified_(self) -> Identified:
         """The coefficients that the data determine, and the inverse of their information."""
-        return identify(self._state("params"), self._state("hessian"))
+        point, hessian, gram = (self._state(name) for name in ("params", "hessian", "first_hessian"))
+        method = self.run.setting.algorithm
+        if not (isinstance(method, Newton) and method.objective.separates) or self.ridge:
+            return identify(point, hessian, gram)
+        return identify(point, hessian, gram, self._state("gradient"), self.nobs)
+
+    @property
+    def separated(self) -> dict[str, str]:
+        """Terms whose estimate does not exist, and where they would grow to for ever."""
+        pushed = zip(self.terms, self.identified_.drift.tolist(), strict=True)
+        return {term: "-infinity" if drift < 0 else "+infinity" for term, drift in pushed if drift}
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -79,7 +89,8 @@ class NewtonEstimator(Estimator):
 
     @property
     def params(self) -> Float64s:
-        """The coefficients, in the order of the terms; NaN where a column is explained by ones before it."""
+        """The coefficients, in the order of the terms; NaN where a column is explained by ones before it, or
+        where there is no estimate (`separated`)."""
         return self.identified_.params
 
     @property
@@ -94,7 +105,7 @@ class NewtonEstimator(Estimator):
     @property
     def coefficients(self) -> Coefficients:
         """Estimates with their covariance."""
-        return Coefficients(self.terms, self.params, self.covariance)
+        return Coefficients(self.terms, self.params, self.covariance, separated=tuple(self.separated))
 
     @property
     def bse(self) -> Float64s:
@@ -116,10 +127,14 @@ class NewtonEstimator(Estimator):
         aliased = [self.terms[j] for j in self.identified_.aliased]
         if aliased:
             said.append(f"Explained by the columns before them: {', '.join(aliased)}.")
-        if self.given.dropped:
-            total = sum(self.given.dropped.values())
-            said.append(f"{total} rows with gaps were dropped, at {len(self.given.dropped)} clients.")
-        return said
+        if self.separated:
+            where = ", ".join(f"{term} (towards {end})" for term, end in self.separated.items())
+            said.append(
+                f"The estimate does not exist: {where}. These columns predict some rows with certainty "
+                "(separation), and the likelihood has no maximum; the other estimates are limits. Leave out "
+                "or merge a category that is too rare, or use a ridge penalty, such as ridge=1."
+            )
+        return [*said, *self.given.remarks()]
 
     def _state(self, name: str) -> Float64s:
         return np.asarray(self.run.state[name], np.float64)

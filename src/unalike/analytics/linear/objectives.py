@@ -7,6 +7,7 @@ logistic        sum log(1 + exp(x'b)) - y x'b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +44,8 @@ class LeastSquares(ResponseSums):
 @dataclass(frozen=True)
 class LogLoss(ResponseSums):
     """Minus the log-likelihood of yes (1) and no (0)."""
+
+    separates: ClassVar[bool] = True
 
     def check(self, responses: Float64s) -> None:
         if not np.isin(responses, (0.0, 1.0)).all():

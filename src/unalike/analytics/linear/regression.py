@@ -39,6 +39,7 @@ class _Regression(NewtonEstimator):
         `training` is what :func:`unalike.train` takes: `engine`, `out`, `resume`, `observer`.
         """
         self.check_settings()
+        self.check_formula(formula)
         self.given = as_given(data, formula, gaps)
         self.minimise(self.objective(len(self.terms)), linear_task(self.given.design), **training)
         self._check_fit()
@@ -46,7 +47,7 @@ class _Regression(NewtonEstimator):
 
     def linear_predictor(self, new: Any) -> Float64s:
         """x'b of new rows, given as an array of the design's columns or as a table."""
-        return self.given.rows(new) @ np.nan_to_num(self.params)
+        return self.given.rows(new) @ self.identified_.reached
 
     def summary(self, level: float = 0.95) -> Summary:
         """As statistics programs print it."""
@@ -104,7 +105,8 @@ class LinearRegression(_Regression):
         return Coefficients(self.terms, self.params, self.scale * self.covariance, freedom)
 
     def predict(self, new: Any, return_std: bool = False) -> Any:
-        """The response of new rows; with `return_std`, also the standard deviation of a new response."""
+        """The response of new rows, one number per row (NaN where a value is missing or a word is unknown);
+        with `return_std`, also the standard deviation of a new response."""
         mean = self.linear_predictor(new)
         if not return_std:
             return mean
@@ -155,7 +157,7 @@ class LogisticRegression(_Regression):
         return float(scipy.special.xlogy(yes, share) + scipy.special.xlogy(self.nobs - yes, 1 - share))
 
     def predict(self, new: Any) -> Float64s:
-        """The probability of yes."""
+        """The probability of yes, one number per row; NaN where a value is missing or a word is unknown."""
         return scipy.special.expit(self.linear_predictor(new))
 
     def score(self, new: Any, y: Any) -> float:
@@ -164,6 +166,7 @@ class LogisticRegression(_Regression):
 
     def _facts(self) -> tuple[tuple[str, Cell], ...]:
         more: tuple[tuple[str, Cell], ...] = (
+            ("event (the 1 of yes or no)", self.given.event),
             ("log-likelihood", self.llf),
             ("pseudo R squared", 1 - self.llf / self.llnull),
         )

@@ -20,6 +20,8 @@ class Coefficients:
     params: Float64s
     covariance: Float64s
     freedom: float = np.inf
+    separated: tuple[str, ...] = ()
+    """Terms whose estimate does not exist."""
 
     @property
     def bse(self) -> Float64s:
@@ -48,7 +50,7 @@ class Coefficients:
         """Estimate, standard error, interval and test of every coefficient."""
         low, high = self.conf_int(level).T
         rows = [
-            _row(*cells)
+            _row(cells[0] in self.separated, *cells)
             for cells in zip(self.terms, self.params, self.bse, low, high, self.pvalues, strict=True)
         ]
         percent = f"{100 * level:g} %"
@@ -56,7 +58,7 @@ class Coefficients:
         return SummaryTable("Coefficients", header, tuple(rows))
 
 
-def _row(term: str, *numbers: float) -> tuple[Cell, ...]:
+def _row(separated: bool, term: str, *numbers: float) -> tuple[Cell, ...]:
     if np.isnan(numbers[0]):
-        return (term, "aliased", *(None,) * (len(numbers) - 1))
+        return (term, "does not exist" if separated else "aliased", *(None,) * (len(numbers) - 1))
     return (term, *(float(number) for number in numbers))

@@ -75,7 +75,7 @@ class Description:
                 for q in self.quartiles.get(name, ())
             ]
         for name, words in agreed.words.items():
-            columns[name]["words"] = dict(words)
+            columns[name] |= {"words": dict(words), "untold": agreed.untold[name]}
         return {"rows": dict(agreed.rows), "columns": columns}
 
     def _number_table(self) -> SummaryTable:

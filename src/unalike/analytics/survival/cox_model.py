@@ -10,7 +10,7 @@ Efron's treatment of ties; or, stratified, those with a baseline hazard of every
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Self
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from ...data import Federation
 from ...data.survival import signed_times, times_and_events
-from ...data.tables import Table, tables_of
-from ...errors import ConfigError, DataError
+from ...data.tables import Table, Tables, tables_of
+from ...errors import ConfigError, DataError, unknown
 from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics.concordance import concordance_index
@@ -33,6 +33,7 @@ from ..inputs import Given, as_given
 from ..linear.newton_estimator import MOST_ROUNDS, NewtonEstimator
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
+from ..statistics.answers import words_in
 from ..summary import Cell, Summary, SummaryTable
 from .partial_likelihood import PartialLikelihood, PooledLikelihood, StratifiedLikelihood, Ties
 
@@ -45,7 +46,9 @@ class CoxModel(NewtonEstimator):
     """Cox regression of survival times over all clients' rows.
 
     The response is the time; `event` names the column that is 1 where the event came and 0 where somebody was
-    only followed. Without `event`, times are signed: below zero for who was only followed.
+    only followed. A column of two words will do, too: the event is the second of them in the order of the
+    alphabet, or the one that is named, as in `event="status=dead"`. Without `event`, times are signed: below
+    zero for who was only followed.
 
     >>> rng = np.random.default_rng(0)
     >>> tables = {}
@@ -62,11 +65,16 @@ class CoxModel(NewtonEstimator):
     ties: Ties = "efron"
     stratified: bool = False
 
+    event_value: str | None = field(init=False, default=None, repr=False)
+    """Which column has which value where the event came."""
+
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation or design of signed times, or to tables with a formula."""
         if self.ties not in TIES:
             raise ConfigError(f"ties must be {' or '.join(TIES)}, not {self.ties!r}.")
         self.check_settings()
+        self.check_formula(formula)
+        self.event_value = None
         self.given = as_given(self._signed(data, formula), formula, gaps, intercept=False)
         design = self.given.design
         objective = self._objective(design)
@@ -102,7 +110,7 @@ class CoxModel(NewtonEstimator):
 
     def predict(self, new: Any) -> Float64s:
         """The log of the hazard of new rows, against a row of zeros."""
-        return self.given.rows(new)[:, self._columns] @ np.nan_to_num(self.params)
+        return self.given.rows(new)[:, self._columns] @ self.identified_.reached
 
     def score(self, new: Any, signed: Any) -> float:
         """The concordance index of new rows with signed times."""
@@ -127,6 +135,7 @@ class CoxModel(NewtonEstimator):
         """As statistics programs print it."""
         facts: tuple[tuple[str, Cell], ...] = (
             *run_facts(self.given.design, self.run),
+            *((("event", self.event_value),) if self.event_value else ()),
             ("events", self.events),
             ("ties", self.ties),
             ("log partial likelihood", self.llf),
@@ -178,8 +187,11 @@ class CoxModel(NewtonEstimator):
                 f"event = {self.event!r} names a column of tables that are here; rows of a federation or at "
                 "nodes have signed times, below zero for who was only followed."
             )
-        response = parse_formula(formula).response
-        return {name: _sign(name, table, response, self.event) for name, table in tables_of(data).items()}
+        tables, response = tables_of(data), parse_formula(formula).response
+        column, _, named = (part.strip() for part in self.event.partition("="))
+        word = event_word(tables, column, named)
+        self.event_value = f"{column} = {1 if word is None else word}"
+        return {name: _sign(name, table, response, column, word) for name, table in tables.items()}
 
 
 def agreed_times(design: Design) -> tuple[Float64s, Int64s]:
@@ -189,9 +201,39 @@ def agreed_times(design: Design) -> tuple[Float64s, Int64s]:
     return found, counts.astype(np.int64)
 
 
-def _sign(client: str, table: Table, response: str, event: str) -> Table:
-    """One client's table with signed times; rows with a gap in either have a gap."""
-    times, events = (np.asarray(table[name], np.float64) for name in (response, event))
+def event_word(tables: Tables, column: str, named: str = "") -> str | None:
+    """Which word of a column is the event: the one that is named, or the second of two; None for numbers of
+    which none is named.
+
+    >>> event_word(tables_of({"a": {"status": ["alive", "dead"]}, "b": {"status": ["alive"]}}), "status")
+    'dead'
+    """
+    for client, table in tables.items():
+        if column not in table:
+            raise DataError(f"client {client!r} has no column {column!r}; it has {', '.join(table.names)}.")
+    if not named and all(table.kind(column) != "words" for table in tables.values()):
+        return None
+    found = sorted({word for table in tables.values() for word in words_in(table, column).tolist()} - {""})
+    if named and named not in found:
+        raise unknown(f"word of column {column!r}", named, found)
+    if not named and len(found) != 2:
+        raise DataError(
+            f"the column of events {column!r} has {len(found)} words ({', '.join(found[:5])}); say which one "
+            f"is the event, such as event={column}={found[0] if found else 'WORD'}."
+        )
+    return named or found[1]
+
+
+def _sign(client: str, table: Table, response: str, event: str, word: str | None) -> Table:
+    """One client's table with signed times; rows in which either is missing are missing."""
+    if response in table and table.kind(response) == "words":
+        raise DataError(f"client {client!r}: the times {response!r} must be numbers, but are words.")
+    times = np.asarray(table[response], np.float64)
+    if word is None:
+        events = np.asarray(table[event], np.float64)
+    else:
+        words = words_in(table, event)
+        events = np.where(words == "", np.nan, (words == word).astype(np.float64))
     known = np.isfinite(times) & np.isfinite(events)
     signed = np.full(len(times), np.nan)
     try:

@@ -19,7 +19,7 @@ its sums are that person's row: so nodes of other organisations can be asked for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,8 @@ class PartialLikelihood(Objective):
 
     columns: tuple[int, ...]
     ties: Ties = "efron"
+
+    separates: ClassVar[bool] = True
 
     def check(self, responses: Float64s) -> None:
         if any(responses.strides):  # of rows that are elsewhere, only the number is known

@@ -112,7 +112,7 @@ def analyse(
 
         print_json({"analysis": name, "formula": words, **analysis_numbers(fitted)})
         return
-    summary = fitted.summary(level)
+    summary = fitted.full_summary(level)
     say_table(summary.as_latex() if latex else summary.as_text())
     if page is not None:
         say_table(f"\nPage with figures: {page}")

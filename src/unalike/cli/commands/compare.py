@@ -66,6 +66,9 @@ def compare(
     overwrite: bool = typer.Option(
         False, "--overwrite", help="Train runs again that are already in the folder."
     ),
+    retrain: bool = typer.Option(
+        False, "--retrain", help="Train runs again whose rows, plugin or version of Unalike have changed."
+    ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
 ) -> None:
@@ -109,6 +112,7 @@ def compare(
             asked.all_seeds,
             out=out,
             overwrite=overwrite,
+            retrain=retrain,
             jobs=jobs,
             observer=progress,
             announce=progress.rename,

@@ -65,7 +65,10 @@ def forget(
         if json:
             print_json({"request": request.number, "stage": request.stage, "next": words})
         else:
-            console.print(f"Every model that holds too much of {', '.join(request.names)} is erased; {words}")
+            who = ", ".join(request.names)
+            console.print(
+                f"Every model that holds too much of {who}, and what was measured, is erased; {words}"
+            )
         return
     if resume:
         with LiveRounds(quiet or json, "retraining") as progress:
@@ -99,12 +102,9 @@ def _is_served(folder: Path) -> bool:
 
 
 def _say_plan(folder: Path, client: list[str], budget: Any, rule: Any, length: Any, json: bool) -> None:
-    from ...experiments.forget import refuse_pending
-    from ...experiments.forget_plan import describe, open_run, plan_request
+    from ...experiments.forget import plan_forgetting
 
-    run = open_run(folder, read_only=True)
-    refuse_pending(run)
-    facts = describe(run, plan_request(run, client, budget, rule, *length))
+    facts = plan_forgetting(folder, client, budget, rule=rule, rounds=length[0], stop_at=length[1])
     if json:
         print_json(facts)
         return

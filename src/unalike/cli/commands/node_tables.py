@@ -35,16 +35,24 @@ def check_tables(
         estimator_for_nodes(analysis, settings)
 
 
-def show_statistics(post: MessageGrid, names: list[str], patience: float, log: Log, json: bool) -> None:
-    """Ask nodes for a first look at their tables and print it."""
+def show_statistics(
+    post: MessageGrid, names: list[str], patience: float, log: Log, json: bool, require_all: bool = False
+) -> None:
+    """Ask nodes for a first look at their tables and print it, with who did not answer."""
     from ...analytics.statistics import describe
     from ...deploy.analysis import RemoteNodes
 
-    found = describe(RemoteNodes(post, names, patience, log))
+    nodes = RemoteNodes(post, names, patience, log)
+    found = describe(nodes)
+    if require_all:
+        nodes.check_all()
     if json:
-        print_json(found.as_dict())
-    else:
-        say_table(found.summary().as_text())
+        print_json({**found.as_dict(), "not_taking_part": nodes.refusals})
+        return
+    say_table(found.summary().as_text())
+    if nodes.refusals:
+        away = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in nodes.refusals.items())
+        say_table(f"\nNOT taking part: {away}.")
 
 
 def run_analysis(
@@ -58,13 +66,19 @@ def run_analysis(
     log: Log,
     quiet: bool,
     json: bool,
+    require_all: bool = False,
 ) -> None:
     """Fit an analysis to the tables of nodes, print it, and leave its folder; `going_on` says whether the
     folder is to be resumed or overwritten."""
-    from ...deploy.analysis import analyse_nodes
+    from ...deploy.analysis import RemoteNodes, agree_with_nodes, analyse_nodes, estimator_for_nodes
     from ...report.analysis_report import analysis_numbers, write_analysis
     from ...runs import RunFolder
 
+    nodes = RemoteNodes(post, names, patience, log)
+    agreed = agree_with_nodes(nodes, estimator_for_nodes(analysis, settings)[1])
+    if require_all:
+        nodes.check_all()
+    # Only now, so that a refusal leaves nothing on the disk.
     resume, overwrite = going_on
     config = {"analysis": analysis, "engine": "flower", "data": "nodes", **settings}
     folder = RunFolder.open(out) if resume else RunFolder.create(out, config, overwrite)
@@ -80,12 +94,13 @@ def run_analysis(
             resume=resume,
             observer=observer,
             log=log,
+            agreed=agreed,
         )
     page = write_analysis(out, fitted, config)
     if json:
         print_json(analysis_numbers(fitted))
     else:
-        say_table(f"{fitted.summary()}\n\nPage with figures: {page}")
+        say_table(f"{fitted.full_summary()}\n\nPage with figures: {page}")
     folder.close()
 
 
@@ -100,12 +115,14 @@ def join_table(
     log: Log,
 ) -> None:
     """Answer questions about one file until `stop` is set."""
+    from ...data.missing_values import say_missing_words
     from ...data.tables import read_table
+    from ...data.tables.column_hints import column_hints
     from ...deploy import serve_node
     from ...deploy.client.node import message_app
     from ...deploy.client.table_node import TableWorker
 
-    rows = read_table(table)
+    rows = read_table(table).with_days()
     if len(rows) < smallest_cell:
         raise ConfigError(
             f"{table.name} has {len(rows)} rows, fewer than the smallest cell of {smallest_cell}."
@@ -115,6 +132,13 @@ def join_table(
     worker = TableWorker(rows, place, smallest_cell, log)
     columns = ", ".join(f"{column} ({rows.kind(column)})" for column in rows.names)
     log(f"{name}: {len(rows)} rows, which stay here; columns: {columns}.")
+    missing = [
+        f"{column} {int(rows.missing(column).sum())}" for column in rows.names if rows.missing(column).any()
+    ]
+    if missing:
+        log(f"missing values: {', '.join(missing)} ({say_missing_words()} are read so).")
+    for hint in column_hints(rows):
+        log(f"{hint}.")
     log(f"no count or sum of fewer than {smallest_cell} rows leaves; joining {server} (Ctrl-C to leave).")
     app = message_app(lambda message, _: worker.answer(message))
     serve_node(app, server, certificate, key, place, stop, log)

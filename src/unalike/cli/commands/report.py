@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,9 @@ def _looked_at(opened: RunFolder) -> tuple[Federation | None, dict[str, Figure],
     from ...report.metric_report import metric_figures
     from ...report.personal_report import personal_figures
 
+    if _has_forgotten(opened):
+        why = "clients were forgotten, whose rows are not read again"
+        return _known_clients(opened), {}, why
     try:
         with reopened(opened.path) as (_, run):
             return run.setting.federation, personal_figures(run) | metric_figures(run), ""
@@ -83,17 +87,34 @@ def _looked_at(opened: RunFolder) -> tuple[Federation | None, dict[str, Figure],
         return _clients(opened), {}, str(error)
 
 
+def _has_forgotten(opened: RunFolder) -> bool:
+    return opened.record.meta().get("forgotten", "0") != "0"
+
+
 def _clients(opened: RunFolder) -> Federation | None:
-    """The clients of a run that cannot be opened again, if they can be had."""
+    """The clients of a run that cannot be opened again: with rows if they can be had, or else as the folder
+    knows them, by their names and sizes."""
     from ...experiments.build import make_federation
     from ...experiments.config import make_experiment
     from ...training.newcomers import set_apart
 
     if opened.config.get("made_by") or opened.config.get("engine") == "flower":
-        return None
+        return _known_clients(opened)
     try:
         experiment = make_experiment(opened.config)
         federation = make_federation(experiment)
     except UnalikeError:
-        return None
+        return _known_clients(opened)
     return set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation
+
+
+def _known_clients(opened: RunFolder) -> Federation | None:
+    """The clients without their rows, as the run folder describes them."""
+    from ...core.run_files import FACTS
+    from ...data.facts import read_facts
+
+    try:
+        # Labels are not known here, so that the report must not count them.
+        return dataclasses.replace(read_facts(opened.path / FACTS), classes=None)
+    except UnalikeError:
+        return None

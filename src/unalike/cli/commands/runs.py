@@ -124,7 +124,7 @@ def _row(run: RunFacts, folder: Path) -> dict[str, str]:
         "result": f"{label_of(judged).removeprefix('test ')} {value(judged, last[judged])}" if judged else "",
         "changed": run.changed.strftime("%Y-%m-%d %H:%M"),
         "size": bytes_text(run.size),
-        "state": run.state,
+        "state": run.state + (f", {run.forgotten} forgotten" if run.forgotten else ""),
     }
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AT_THE_NODES = (
     *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "sizes", "samples", "skew"),
     *("engine", "devices", "local_dp"),
-    *("central_dp", "patience"),  # options of `serve` itself
+    *("central_dp", "patience"),  # `serve` has options of these names; in a file, patience is of rounds
 )
 """What a server has nothing to say about."""
 
@@ -61,6 +61,9 @@ def serve(
     statistics: bool = typer.Option(
         False, "--statistics", help="Count and average the columns of nodes' tables, and stop."
     ),
+    require_all: bool = typer.Option(
+        False, "--require-all", help="With --analysis or --statistics: stop if a node does not answer."
+    ),
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
     ),
@@ -82,6 +85,7 @@ def serve(
     from ...deploy.protection import Protection
     from ...deploy.server import ignored, introductions, make_folder, train_nodes
     from ...experiments.forget import publish, retraining_folder
+    from ...training.trackers import make_trackers
 
     check_flower()
     log = silence if json else say
@@ -91,6 +95,10 @@ def serve(
         others = {**trained, "streaming": streaming, "similarity": similarity}
         check_tables(analysis, statistics, others, settings)
         experiment = experiment.model_copy(update={"options": {}})  # they are of the analysis
+    elif require_all:
+        raise ConfigError(
+            "--require-all is of --analysis and --statistics; a training names who was away in its events."
+        )
     elif resume is not None:
         experiment = _same_experiment(experiment, resume)
     protection = Protection.of(experiment, secure_aggregation, central_dp)
@@ -107,23 +115,25 @@ def serve(
     with ExitStack() as open_until_the_end:
         link = open_until_the_end.enter_context(listening.open(log))
         with link.open() as everyone:
-            post = RemainingNodes(everyone, [] if forgetting is None else forgetting.names)
+            post = everyone if forgetting is None else RemainingNodes(everyone, forgetting.names)
             clients = clients if forgetting is None else forgetting.remaining
-            told = introductions(post, clients, wait, log, partial(say_refusals, link, log))
+            told = introductions(post, clients, wait, log, partial(say_refusals, link, log), on_tables)
             if statistics:
-                show_statistics(post, list(told), patience, log, json)
+                show_statistics(post, list(told), patience, log, json, require_all)
                 return
             if analysis is not None:
-                how = ((resume is not None, overwrite), patience, log, quiet, json)
+                how = ((resume is not None, overwrite), patience, log, quiet, json, require_all)
                 run_analysis(analysis, post, list(told), path, settings, *how)
                 return
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             going_on, retraining = resume is not None, None
             if forgetting is None:
-                folder = make_folder(experiment, path, going_on, overwrite)
+                folder = make_folder(experiment, path, going_on, overwrite, protection)
             else:
-                told, retraining = forgetting.in_their_places(told), forgetting.retraining()
                 open_until_the_end.enter_context(forgetting.run.folder.locked())
+                told = forgetting.in_their_places(told)
+                forgetting = forgetting.fitted(told)
+                retraining = forgetting.retraining()
                 folder, going_on = retraining_folder(*forgetting)
             can_go_on("unalike serve --resume", path)
             if similarity:
@@ -139,7 +149,7 @@ def serve(
                     folder,
                     patience=patience,
                     resume=going_on,
-                    observer=progress,
+                    observer=[progress, *make_trackers(experiment.track)],
                     refused_nodes=partial(say_refusals, link, beside),
                     protection=protection,
                     streaming=streaming,
@@ -148,10 +158,11 @@ def serve(
             if forgetting is not None:
                 certificate = publish(*forgetting, run)
             log(f"{engine.hand_over_model(run.message)} of {clients} nodes have the model.")
+    if forgetting is not None:  # the page is that of the run, which shows the retraining now
+        folder.close()
+        run = dataclasses.replace(run, folder=forgetting.run.folder, record=forgetting.run.folder.record)
     # Labels are not known here, so that the report must not count them.
     conclude(run, json, dataclasses.replace(run.setting.federation, classes=None))
-    if forgetting is not None:
-        forgetting.run.folder.close()
     if forgetting is not None and not json:
         show_rows(certificate.rows(), f"certificate of request {certificate.request}")
 
@@ -161,6 +172,7 @@ def _check(experiment: Experiment, clients: int, protection: Protection | None, 
     from ...deploy.server import check_servable
     from ...deploy.streaming_nodes import check_streaming
     from ...experiments.build import check
+    from ...training.trackers import make_trackers
 
     check(experiment.model_copy(update={"engine": "local"}))
     if protection is None:
@@ -169,6 +181,7 @@ def _check(experiment: Experiment, clients: int, protection: Protection | None, 
     protection.check(experiment, clients)
     if streaming:
         check_streaming(experiment, protection)
+    make_trackers(experiment.track)
 
 
 def _usual_place(experiment: Experiment, on_tables: bool) -> Path:

@@ -40,7 +40,7 @@ def tune_methods(
     choose: str = typer.Option(
         "best",
         help="Which trial is chosen: best, or fairest:POINTS, the least spread over clients among those at "
-        "most so many points below the best mean over clients.",
+        "most so many points below the mean over clients of FedAvg, which is tuned with the same budget.",
     ),
     prune: bool = typer.Option(
         False, "--prune", help="Give up trials that do worse than the median of those before."
@@ -82,6 +82,7 @@ def tune_methods(
         check_validation,
         final_federation,
         tune,
+        with_reference,
         without_validation,
     )
     from ...experiments.tuning_study import STUDIES
@@ -117,7 +118,7 @@ def tune_methods(
     write_asked(out, asked)
     can_go_on(SAME, out)
     with LiveRounds(quiet or json) as progress:
-        progress.expect(len(variants) * budget)
+        progress.expect(len(with_reference(variants, choose)) * budget)
         trials = tune(
             variants,
             budget=budget,
@@ -140,6 +141,7 @@ def tune_methods(
             tested,
             out=out,
             overwrite=overwrite,
+            retrain=True,  # trials on other rows or of other code were refused above
             jobs=jobs,
             observer=progress,
             announce=progress.rename,

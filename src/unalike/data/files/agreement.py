@@ -18,8 +18,11 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Array, Int64s
 from ..federation import Federation, Split
+from ..missing_values import is_missing_word, say_missing_words
 from ..splitting import PARTS
 
+MOST_LABELS = 10_000
+"""Classes that are words; a column of more is a name or a text, and a model of it takes very long."""
 LONGEST_LABEL = 200
 """Characters in the name of a class; a longer one is a text, not a class."""
 
@@ -69,6 +72,12 @@ def agree_labels(labels: Mapping[str, Sequence[str] | None]) -> tuple[str, ...] 
         raise DataError(
             f"client {next(iter(words))!r} has words as labels but client {numbers!r} has numbers; "
             "use one of the two."
+        )
+    distinct = len(set().union(*words.values()))
+    if distinct > MOST_LABELS:
+        raise DataError(
+            f"the labels are {distinct:,} different words, but classes are at most {MOST_LABELS:,}; is this "
+            "the column to predict?"
         )
     users: dict[str, tuple[str, str]] = {}
     for client, names in words.items():
@@ -141,7 +150,8 @@ def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
     mine = [spell(name) for name in names]
     if mine == list(wanted):
         return x
-    return x[:, [mine.index(name) for name in wanted]]
+    places = {name: place for place, name in enumerate(mine)}
+    return x[:, [places[name] for name in wanted]]
 
 
 def number_words(words: Words, wanted: Sequence[str]) -> Int64s:
@@ -179,9 +189,19 @@ def _translate(
     return replace(split, x=x, y=y)
 
 
-def _check_label(client: str, name: str, where: str = "") -> None:
-    if not name:
+def check_known_label(client: str, name: str, where: str = "") -> None:
+    """Raise for a label that is missing: empty, or a word that stands for a missing value in features too."""
+    if not name.strip():
         raise DataError(f"client {client!r} has an empty label{where}; fill it in or drop the row.")
+    if is_missing_word(name):
+        raise DataError(
+            f"client {client!r} has a missing label{where} ({name.strip()!r}; read as missing: "
+            f"{say_missing_words()}); fill it in or drop the row."
+        )
+
+
+def _check_label(client: str, name: str, where: str = "") -> None:
+    check_known_label(client, name, where)
     if len(name) > LONGEST_LABEL:
         raise DataError(
             f"client {client!r} has a label of {len(name):,} characters{where} ({name[:20]!r}...); classes "
@@ -209,8 +229,9 @@ def _check_once(client: str, names: Sequence[str]) -> None:
 
 
 def _check_same_names(client: str, names: Sequence[str], first: str, wanted: Sequence[str]) -> None:
-    missing = [name for name in wanted if name not in set(names)]
-    extra = [name for name in names if name not in set(wanted)]
+    mine, theirs = set(names), set(wanted)
+    missing = [name for name in wanted if name not in mine]
+    extra = [name for name in names if name not in theirs]
     if missing or extra:
         said = [f"lacks {_listed(missing)}"] * bool(missing) + [f"has also {_listed(extra)}"] * bool(extra)
         raise DataError(

@@ -26,6 +26,8 @@ from .table_columns import reading
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 LABEL_NAMES = ("label", "y", "target")
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What some programs put between columns in place of commas."""
 OTHER_DATA = frozenset(
     (".arff", ".arrow", ".dat", ".data", ".dta", ".feather", ".gz", ".h5", ".hdf5", ".json", ".jsonl", ".npy")
 ) | {".ods", ".parq", ".pickle", ".pkl", ".pq", ".rds", ".sav", ".tab", ".tsv", ".txt", ".xls", ".xlsx"}
@@ -120,6 +122,12 @@ def read_header(path: Path) -> list[str]:
     header = [spell(name) for name in names]
     if not header:
         raise DataError(f"client {path.stem!r}: {path.name} needs a header and at least one row.")
+    separated = next((name for mark, name in SEPARATORS.items() if mark in header[0]), None)
+    if len(header) == 1 and separated is not None and not _is_parquet(path):
+        raise DataError(
+            f"client {path.stem!r}: the columns of {path.name} are separated by {separated}; save it with "
+            "commas between columns and points in numbers (CSV as in English)."
+        )
     if "" in header:
         raise DataError(
             f"client {path.stem!r}: column {header.index('') + 1} of {path.name} has no name; give it one, "

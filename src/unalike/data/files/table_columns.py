@@ -10,7 +10,8 @@ import numpy as np
 
 from ...errors import DataError, UnalikeError
 from ...typing import Array, Float64s
-from .agreement import LONGEST_LABEL, Words, code_words
+from ..missing_values import is_missing_word
+from .agreement import LONGEST_LABEL, Words, check_known_label, code_words
 
 _KINDS: tuple[Callable[[str], int | float], ...]
 
@@ -40,38 +41,29 @@ def in_short(error: Exception) -> str:
     return first[:200] or type(error).__name__
 
 
-MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "?"))
-"""Words that stand for nothing, whatever their capitals."""
-
-
-def is_gap(word: str) -> bool:
-    """Whether a field of a table stands for nothing.
-
-    >>> is_gap(" NA"), is_gap("0")
-    (True, False)
-    """
-    return word.strip().lower() in MISSING
-
-
 def numbers_of(words: Sequence[str]) -> Float64s | None:
     """The numbers of one column, a gap being NaN; None where something in it is not a number."""
     try:
-        return np.array([np.nan if is_gap(word) else float(word) for word in words])
+        return np.array([np.nan if is_missing_word(word) else float(word) for word in words])
     except ValueError:
         return None
 
 
 def words_of(words: Sequence[str]) -> Array:
     """The words of one column, a gap being empty; longer ones than any class has are cut, to be refused."""
-    return np.array(["" if is_gap(word) else word.strip()[: LONGEST_LABEL + 1] for word in words], dtype=str)
+    kept = ["" if is_missing_word(word) else word.strip()[: LONGEST_LABEL + 1] for word in words]
+    return np.array(kept, dtype=str)
 
 
 def targets_of(client: str, words: Sequence[str]) -> Array | Words:
-    """Whole numbers where the text is whole numbers, floats where it is numbers, words otherwise.
+    """Whole numbers where the text is whole numbers, floats where it is numbers, words otherwise; a label
+    that is missing is refused with its row.
 
     >>> targets_of("a", ["1", "2"]), targets_of("a", ["1", "2.5"])
     (array([1, 2]), array([1. , 2.5]))
     """
+    for word in filter(is_missing_word, dict.fromkeys(words)):
+        check_known_label(client, word, f" in row {list(words).index(word) + 1}")
     for kind in _KINDS:
         try:
             values = {word: kind(word) for word in dict.fromkeys(words)}

@@ -9,6 +9,7 @@ sent to nodes, kept in a folder and read by other programs; nothing in it is run
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -66,7 +67,7 @@ class CodedNumbers:
     def _values(self, column: Array) -> Array:
         if column.dtype == np.float64:
             return column
-        days = all_days(column.tolist()) if self.dates else None
+        days = all_days(column.tolist())  # statistics of nodes have dates as numbers, too
         if days is None:
             kind = "dates such as 2024-05-31" if self.dates else "numbers"
             raise DataError(f"column {self.name!r} has words, but was trained with {kind}.")
@@ -104,9 +105,10 @@ class CodedWords:
         words = (*self.words, "missing")
         return [words[int(np.argmax(row))] if row[: len(self.words)].any() else "missing" for row in coded]
 
-    def strange(self, column: Array) -> list[str]:
-        """Words that training rows did not have."""
-        return sorted({word for word in _as_words(column) if word} - set(self.words))
+    def strange(self, column: Array) -> dict[str, int]:
+        """Words that training rows did not have, and in how many rows they are."""
+        counts = Counter(word for word in _as_words(column) if word and word not in set(self.words))
+        return dict(sorted(counts.items()))
 
 
 Coded = CodedNumbers | CodedWords
@@ -158,9 +160,13 @@ class Preparation:
         """What a person should know of rows that are about to be prepared."""
         said = []
         for column in self.columns:
-            strange = column.strange(table[column.name]) if isinstance(column, CodedWords) else []
+            strange = column.strange(table[column.name]) if isinstance(column, CodedWords) else {}
             if strange:
-                said.append(f"column {column.name!r}: unknown in training: {', '.join(strange[:5])}")
+                rows = sum(strange.values())
+                said.append(
+                    f"column {column.name!r}: unknown in training: {', '.join(list(strange)[:5])} "
+                    f"({rows:,} rows, taken as none of the known words)"
+                )
         return said
 
     def explain(self) -> list[dict[str, str]]:

@@ -46,23 +46,39 @@ def statistics_facts(told: Mapping[str, Any], columns: Sequence[str]) -> dict[st
 
     >>> told = {"age": {"kind": "numbers", "missing": 1, "count": 9, "mean": 50, "std": 2}}
     >>> statistics_facts(told, ["age"])
-    {'age': ColumnFacts(kind='numbers', rows=10, gaps=1, mean=50.0, deviations=36.0, words={})}
+    {'age': ColumnFacts(kind='numbers', rows=10, gaps=1, mean=50.0, deviations=32.0, words={})}
     """
     for column in columns:
         if not isinstance(told.get(column), dict):
             raise DataError(f"the statistics do not speak of column {column!r}; leave it out with --drop.")
     try:
-        return {column: _facts(told[column]) for column in columns}
+        return {column: _named_facts(column, told[column]) for column in columns}
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"these are not statistics of columns ({error}).") from None
+
+
+class UntoldError(Exception):
+    """A column of words of which none was told."""
+
+
+def _named_facts(column: str, told: Mapping[str, Any]) -> ColumnFacts:
+    try:
+        return _facts(told)
+    except UntoldError:
+        raise DataError(
+            f"the statistics tell no word of column {column!r}, because each is in too few rows; leave it "
+            f"out with --drop {column}."
+        ) from None
 
 
 def _facts(told: Mapping[str, Any]) -> ColumnFacts:
     gaps = abs(int(told["missing"]))  # a number that is withheld is negative, and means some
     if told["kind"] == "numbers":
         known, mean, std = int(told["count"]), float(told["mean"]), float(told["std"])
-        return ColumnFacts("numbers", known + gaps, gaps, mean, std**2 * known)
+        return ColumnFacts("numbers", known + gaps, gaps, mean, std**2 * max(known - 1, 0))
     words = {str(word): int(count) for word, count in told.get("words", {}).items()}
+    if not words and told["kind"] == "words":
+        raise UntoldError
     days = {days_of(word): count for word, count in words.items()}
     known = sum(words.values())
     if words and None not in days:

@@ -8,8 +8,9 @@ The last three of the 13 attributes (slope of the ST segment, vessels coloured, 
 for most patients outside Cleveland and are dropped; then every patient with anything still missing is
 dropped. That leaves 303, 261, 46 and 130 patients in Cleveland, Hungary, Switzerland and Long Beach:
 exactly the published counts. Chest pain (4 kinds) and resting electrocardiogram (3 kinds) become indicator
-columns without the first kind, which makes 13 features. A cholesterol of 0 in the Swiss file is left as it
-is, although it must mean "unknown".
+columns without the first kind, which makes 13 features. A cholesterol of 0 (all of Switzerland, some of Long
+Beach) means that it was not measured; nobody is dropped for it, which keeps the published counts, and the
+mean of the known ones stands in for it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ HOSPITALS = {
 _WHERE = "the processed.*.data files of archive.ics.uci.edu, data set 45"
 _KEPT = tuple(range(10))
 _KINDS = {2: (2, 3, 4), 6: (1, 2)}  # column: the kinds that get an indicator
-_DIAGNOSIS = 13
+_CHOLESTEROL, _DIAGNOSIS = 4, 13
 
 
 @source_registry.add("heart_disease")
@@ -41,7 +42,7 @@ def heart_disease() -> Source:
     tables = [
         read_hospital(require_local(f"heart_disease/processed.{name}.data", _WHERE)) for name in HOSPITALS
     ]
-    table = np.concatenate(tables)
+    table = with_mean_cholesterol(np.concatenate(tables))
     owners = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
     return Source(
         standardize(features(table)),
@@ -64,6 +65,21 @@ def read_hospital(path: Path) -> Array:
         table[table == -9] = np.nan
         known = ~np.isnan(table[:, [*_KEPT, _DIAGNOSIS]]).any(axis=1)
         return table[known]
+
+
+def with_mean_cholesterol(table: Array) -> Array:
+    """The same patients; a cholesterol of 0 was not measured, and becomes the mean of the others.
+
+    >>> patients = np.zeros((3, 14))
+    >>> patients[:, _CHOLESTEROL] = 0, 200, 240
+    >>> with_mean_cholesterol(patients)[:, _CHOLESTEROL].tolist()
+    [220.0, 200.0, 240.0]
+    """
+    measured = table[:, _CHOLESTEROL]
+    known = measured > 0
+    filled = table.copy()
+    filled[~known, _CHOLESTEROL] = measured[known].mean() if known.any() else 0.0
+    return filled
 
 
 def features(table: Array) -> Array:

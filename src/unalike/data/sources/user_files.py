@@ -158,10 +158,20 @@ def tff_texts(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, st
 
 def _picture(pixels: Any, labels: Any) -> Rows:
     """Pictures of one channel, whether they come as rows of 784 numbers or as squares."""
-    x = np.asarray(pixels, np.float32)
+    x, y = _numbers(pixels, "pixels", np.float32), _numbers(labels, "labels", np.int32)
     if x.size != len(labels) * SIDE * SIDE:
         raise DataError(f"FEMNIST's pictures have {SIDE}x{SIDE} pixels, but rows have shape {x.shape[1:]}.")
-    return x.reshape(-1, SIDE, SIDE, 1), np.asarray(labels, np.int32)
+    return x.reshape(-1, SIDE, SIDE, 1), y
+
+
+def _numbers(values: Any, what: str, kind: type) -> Array:
+    """Values of a file as an array of numbers: rows of unequal length and words are not."""
+    try:
+        return np.asarray(values, kind)
+    except (ValueError, TypeError, OverflowError):
+        raise DataError(
+            f"FEMNIST's {what} must be numbers, and as many in every row; the file holds something else."
+        ) from None
 
 
 def _joined(first: Array, second: Array) -> Array:

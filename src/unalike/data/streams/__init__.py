@@ -3,9 +3,10 @@
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
 from .changes import Change, change_registry
+from .clocked_stream import ClockedStream
 from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
-from .held_steps import HeldSteps
+from .held_steps import HeldSteps, hold_steps
 from .memory import MemoryRule, memory_registry
 from .random_arrivals import Bursts, Poisson
 from .ranked_memory import Balanced, Reservoir
@@ -20,6 +21,7 @@ __all__ = [
     "Balanced",
     "Bursts",
     "Change",
+    "ClockedStream",
     "Drift",
     "GivenImportance",
     "HeldSteps",
@@ -37,6 +39,7 @@ __all__ = [
     "detector_registry",
     "drift_registry",
     "effective_samples",
+    "hold_steps",
     "memory_registry",
     "row_importance",
     "stream_weight_registry",

@@ -58,6 +58,9 @@ class Stream:
     """The drift detector that watches how well arriving rows are predicted, if there is one."""
     changes_rows = False
     """Whether rows may arrive changed, so that they are not those of the federation."""
+    period: float | None = None
+    """How long a round of the stream takes in simulated time; as a round of training where there is no clock,
+    else one unit, when not given."""
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         """Get ready for a run of so many rounds, if that is known, and forget earlier ones."""
@@ -70,13 +73,19 @@ class Stream:
         """The most rows that any client ever holds at once; None where that may be all of them."""
         return None
 
-    def arriving(self, round: int, clients: ClientIds) -> Selection | None:
-        """The rows that these clients receive in this round, kept or not; None where nobody knows."""
+    def arriving(self, round: int, clients: ClientIds, since: int | None = None) -> Selection | None:
+        """The rows that these clients receive in this round, kept or not, and in all others after the round
+        `since`, where that is given; None where nobody knows."""
         return None
 
     def importance(self, round: int) -> Float64s | None:
         """How much each client counts in this round: shares that sum to one, or zeros where nobody counts;
         None where that is what the federation says."""
+        return None
+
+    def round_weight(self, round: int) -> float | None:
+        """W(t), the sum of the weights lambda of all rows in this round, by which rounds count in an average
+        of models; None where rounds count alike."""
         return None
 
     def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:
@@ -93,8 +102,15 @@ class Stream:
         """The rounds, up to this one, in which a drift has begun."""
         return []
 
-    def columns(self, round: int) -> dict[str, float]:
-        """What is recorded of a round."""
+    def is_dry(self, round: int) -> bool:
+        """Whether all rows had arrived before this round, so that none will come any more."""
+        return False
+
+    def tick(self, number: int, time: float) -> None:
+        """Hear when, in simulated time, a step of training took place; only a stream with a clock listens."""
+
+    def columns(self, round: int, since: int | None = None) -> dict[str, float]:
+        """What is recorded of a round, and of those after the round `since`, where that is given."""
         return {}
 
     def facts(self) -> dict[str, float]:

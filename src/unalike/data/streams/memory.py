@@ -52,6 +52,8 @@ class MemoryRule:
     """What clients keep; a rule says :meth:`span` and, where that is not all, :meth:`keeps`."""
 
     needs_labels = False
+    draws = False
+    """Whether :meth:`keeps` chooses among the rows of the span."""
 
     def __init__(self, capacity: int | None = None) -> None:
         if capacity is not None and (type(capacity) is not int or capacity < 1):

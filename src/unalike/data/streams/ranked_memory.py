@@ -28,6 +28,8 @@ _OWNER_BITS = np.uint64(24)
 class Reservoir(MemoryRule):
     """`reservoir:100` keeps a uniform sample of 100 of all rows that have arrived."""
 
+    draws = True
+
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
         assert self.capacity is not None

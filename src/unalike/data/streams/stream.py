@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,23 @@ from ...typing import Array, Bools, ClientIds, Float32s, Float64s, Int64s
 from ..federation import Federation, Split
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream
+from .clocked_stream import check_period
 from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
 from .ranked_memory import ranks
+from .rounds_in_memory import LifetimeCounter, RowRates, row_rates
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
+
+
+class _Now(NamedTuple):
+    """What all clients hold in a round."""
+
+    held: Int64s
+    totals: Float64s
+    """W_m(t)."""
+    row_squares: Float64s
+    """The sum of squares of what each row counts within its client."""
 
 
 class MemoryStream(Stream):
@@ -46,12 +59,14 @@ class MemoryStream(Stream):
         drift: str | Drift | None = None,
         detector: str | None = None,
         ordered: bool = False,
+        period: float | None = None,
     ) -> None:
         self.arrivals = arrival_registry.make(arrivals) if isinstance(arrivals, str) else arrivals
         self.memory = memory if isinstance(memory, MemoryRule) else make_memory(memory)
         self.weights = stream_weight_registry.make(weights) if isinstance(weights, str) else weights
         self.drift = drift_registry.make(drift) if isinstance(drift, str) else drift
         self.ordered, self.changes_rows = ordered, self.drift is not None
+        self.period = None if period is None else check_period(period)
         if detector is not None:
             detector_registry.make(detector)  # refused here rather than after the first rounds
         self.detector = detector
@@ -71,33 +86,60 @@ class MemoryStream(Stream):
             self.drift.begin(federation, self.arrivals, seed, rounds)
         self._own = federation.importance
         self._weigh()
-        self._last: tuple[int, Int64s, Float64s] | None = None
+        self._last: tuple[int, _Now] | None = None
 
     def _weigh(self) -> None:
-        known = self._horizon is not None and self._horizon > 0
-        totals = self.arrivals.arrived((self._horizon or 1) - 1) if known else self._sizes
-        self.weights.begin(Collected(totals, self.arrivals.historical, self._own, self.arrivals.passing))
+        self.weights.begin(
+            Collected(self.collected(), self.arrivals.historical, self._own, self.arrivals.passing)
+        )
+        places = self.arrivals.passing is not None and self.weights.keeps_places
+        counted = self._horizon and self.weights.by_lifetime and not places
+        self._rates = self._count_rounds() if counted else None
 
-    def select(self, round: int, clients: ClientIds) -> Selection:
+    def collected(self) -> Int64s:
+        """Rows that each client receives in the whole run; all of its rows where nobody knows how long that
+        is."""
+        return self.arrivals.arrived(self._horizon - 1) if self._horizon else self._sizes
+
+    def _count_rounds(self) -> RowRates:
+        """The weights of all rows, from the rounds in which each is in memory."""
+        counter, everyone = LifetimeCounter(self._offsets), np.arange(len(self._sizes))
+        for round in range(self._horizon or 0):
+            if self.memory.draws:
+                owner, index, _, _ = self._held_rows(round, everyone)
+                counter.add_rows(self._offsets[owner] + index)
+            else:
+                counter.add_span(self._span(round))
+        return row_rates(counter.lifetimes(), self._offsets)
+
+    def _held_rows(self, round: int, clients: ClientIds) -> tuple[Int64s, Int64s, Int64s, Bools | None]:
+        """Rows that clients hold: whose each is, its place, the row itself, and which came changed."""
         span = self._span(round)
-        last = span.last[clients]
-        owner, index, rows = self._between(span.first[clients], last, clients)
+        owner, index, rows = self._between(span.first[clients], span.last[clients], clients)
         drifted = None if self.drift is None else self.drift.drifted(round, clients[owner], index)
         kept = self.memory.keeps(Candidates(owner, clients[owner], index, self._labels_of(rows, drifted)))
-        if kept is not None:
-            kept |= self.arrivals.exempt[clients[owner]]
-            owner, index, rows = owner[kept], index[kept], rows[kept]
-            drifted = None if drifted is None else drifted[kept]
+        if kept is None:
+            return owner, index, rows, drifted
+        kept |= self.arrivals.exempt[clients[owner]]
+        return owner[kept], index[kept], rows[kept], None if drifted is None else drifted[kept]
+
+    def select(self, round: int, clients: ClientIds) -> Selection:
+        owner, index, rows, drifted = self._held_rows(round, clients)
         held = np.bincount(owner, minlength=len(clients))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(held)])
-        weights = self.weights.of_rows(last[owner] - 1 - index, held)
+        if self._rates is not None:
+            weights = self._rates.relative(self._offsets[clients[owner]] + index, owner, held)
+        else:
+            last = self._span(round).last[clients]
+            weights = self.weights.of_rows(last[owner] - 1 - index, held)
         # In the federation's order: whoever holds all of its rows trains as without a stream.
         place = np.lexsort((rows, owner))
         weights = None if weights is None else weights[place]
         return self._received(rows[place], offsets, weights, None if drifted is None else drifted[place])
 
-    def arriving(self, round: int, clients: ClientIds) -> Selection:
-        first, last = (self.arrivals.arrived(r)[clients] for r in (round - 1, round))
+    def arriving(self, round: int, clients: ClientIds, since: int | None = None) -> Selection:
+        before = round - 1 if since is None else since
+        first, last = (self.arrivals.arrived(r)[clients] for r in (before, round))
         owner, index, rows = self._between(first, last, clients)
         drifted = None if self.drift is None else self.drift.drifted(round, clients[owner], index)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(last - first)])
@@ -140,15 +182,23 @@ class MemoryStream(Stream):
 
     def totals(self, round: int) -> Float64s:
         """W_m(t): the weight of all rows that each client holds in a round."""
-        return self.weights.totals(self.held(round))
+        return self._now(round).totals
+
+    def round_weight(self, round: int) -> float:
+        return float(self.totals(round).sum())
 
     def importance(self, round: int) -> Float64s:
-        return self._now(round)[1]
+        return shares_of(self.totals(round))
 
-    def columns(self, round: int) -> dict[str, float]:
-        held, importance = self._now(round)
-        arrived = self.arrivals.arrived(round).sum() - self.arrivals.arrived(round - 1).sum()
-        squares = float((importance**2 / np.maximum(held, 1)).sum())
+    def is_dry(self, round: int) -> bool:
+        arrived = self.arrivals.arrived(round - 1)
+        return not self.arrivals.historical.all() and bool((arrived == self._sizes).all())
+
+    def columns(self, round: int, since: int | None = None) -> dict[str, float]:
+        held, totals, row_squares = self._now(round)
+        before = round - 1 if since is None else since
+        arrived = self.arrivals.arrived(round).sum() - self.arrivals.arrived(before).sum()
+        squares = float((shares_of(totals) ** 2 * row_squares).sum())
         effective = {"effective_samples": 1 / squares} if squares else {}
         drift = {} if self.drift is None else {"drift": self.drift.share(round)}
         return {"arrived": float(arrived), "held": float(held.sum()), **effective, **drift}
@@ -188,13 +238,27 @@ class MemoryStream(Stream):
             np.where(free, self.arrivals.arrived(round), span.last),
         )
 
-    def _now(self, round: int) -> tuple[Int64s, Float64s]:
-        """Rows held and shares of all clients; those of the last round that was asked for are kept."""
+    def _now(self, round: int) -> _Now:
+        """What all clients hold; that of the last round that was asked for is kept."""
         if self._last is None or self._last[0] != round:
-            span = self._span(round)
-            held = np.where(self.arrivals.exempt, span.sizes, self.memory.held(span))
-            self._last = (round, held, shares_of(self.weights.totals(held)))
-        return self._last[1:]
+            self._last = (round, self._all_hold(round))
+        return self._last[1]
+
+    def _all_hold(self, round: int) -> _Now:
+        span = self._span(round)
+        held = np.where(self.arrivals.exempt, span.sizes, self.memory.held(span))
+        if self._rates is None:
+            return _Now(held, self.weights.totals(held), 1 / np.maximum(held, 1))
+        if self.memory.draws:
+            owner, index, _, _ = self._held_rows(round, np.arange(len(held)))
+            rates = self._rates.each[self._offsets[owner] + index]
+            sums: Float64s = np.bincount(owner, rates, minlength=len(held)).astype(np.float64)
+            squares: Float64s = np.bincount(owner, rates**2, minlength=len(held)).astype(np.float64)
+        else:
+            sums, squares = self._rates.totals(span), self._rates.total_squares(span)
+        sums = np.where(held > 0, sums, 0.0)
+        relative = np.divide(squares, sums**2, out=np.zeros(len(held)), where=sums > 0)
+        return _Now(held, self.weights.given * sums, relative)
 
 
 def shares_of(totals: Float64s) -> Float64s:

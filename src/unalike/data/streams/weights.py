@@ -1,19 +1,22 @@
 """How much does each client count while rows come and go?  (Weights of rows and clients in a stream.)
 
-For a vector p of shares, every row of client m weighs lambda_m(t, j) = p_m / |I_m(t)|, so that the client
-counts W_m(t) = p_m in every round in which it holds rows, and
+A strategy is a choice of p, how much each client counts over the whole run (Marfoq, Neglia, Kameni and Vidal,
+"Federated Learning for Data Streams", 2023, sections 4 and 5): N_m are the rows that client m receives in the
+run, "historical" clients have all of theirs from the start, "fresh" ones receive theirs while training. With
+tau_mj the number of rounds in which row j is in memory, every row weighs
 
-    p_m(t) = p_m / sum of p_k over the clients k that hold rows
+    lambda_m(t, j) = p_m / (N_m tau_mj),      W_m(t) = sum_{j in I_m(t)} lambda_m(t, j),
 
-(Marfoq, Neglia, Kameni and Vidal, "Federated Learning for Data Streams", 2023, section 5). A strategy is a
-choice of p: N_m are the rows that client m receives in the whole run, "historical" clients have all of theirs
-from the start, "fresh" ones receive theirs while training. Clients who come one after the other take each
-other's place: whoever is there shares, in proportion to p, what all of them count together.
+so that all rows of a client count the same, p_m / N_m, however irregularly they arrive. With N_m = T b_m and
+memories of one batch that is the published p_m / |I_m(t)| in every round, up to a factor. Where nobody knows
+how many rounds there will be, rows have that weight, p_m / |I_m(t)|. "memory-size" and "importance" look at a
+round alone. Clients who come one after the other take each other's place, except with "uniform": whoever is
+there shares, in proportion to p, what all of them count together.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +45,12 @@ class Collected(NamedTuple):
 
 class StreamWeights:
     """How much clients count; a strategy says :meth:`shares`, once for a run."""
+
+    by_lifetime: ClassVar[bool] = False
+    """Whether the shares are of the whole run, and rows of a client count alike in it: by the rounds in which
+    each is in memory."""
+    keeps_places: ClassVar[bool] = True
+    """Whether clients that come one after the other take each other's place in every round."""
 
     def begin(self, clients: Collected) -> None:
         """Get ready for a run, and forget earlier ones."""
@@ -85,7 +94,10 @@ class MemorySize(StreamWeights):
 
 @stream_weight_registry.add("uniform")
 class Uniform(StreamWeights):
-    """Clients count by the rows that they receive in the whole run, n_m = N_m / N."""
+    """All rows count the same over the whole run, and clients by their rows, n_m = N_m / N."""
+
+    by_lifetime = True
+    keeps_places = False
 
     def shares(self, clients: Collected) -> Float64s:
         return clients.totals / max(int(clients.totals.sum()), 1)
@@ -94,6 +106,8 @@ class Uniform(StreamWeights):
 @stream_weight_registry.add("fixed")
 class Fixed(StreamWeights):
     """`fixed:0.8` gives historical clients 0.8 together and fresh ones the rest, each by its rows."""
+
+    by_lifetime = True
 
     def __init__(self, historical: float) -> None:
         if not 0 <= historical <= 1:
@@ -144,6 +158,8 @@ class Optimal(StreamWeights):
     """`optimal:0.15` minimises the published bound for c2/c1 = 0.15; `optimal` estimates c2/c1 from first
     local steps (see `unalike advise stream`)."""
 
+    by_lifetime = True
+
     def __init__(self, ratio: float | None = None) -> None:
         if ratio is not None and not ratio >= 0:
             raise ConfigError(f"the ratio c2/c1 must not be negative, but is {ratio}.")
@@ -163,6 +179,8 @@ class Optimal(StreamWeights):
 class GivenImportance(StreamWeights):
     """Shares p_m that somebody has computed, one for each client."""
 
+    by_lifetime = True
+
     def __init__(self, importance: ArrayLike) -> None:
         self.importance = check_importance(np.asarray(importance, np.float64))
 
@@ -173,6 +191,8 @@ class GivenImportance(StreamWeights):
 @stream_weight_registry.add("given")
 class ImportanceFile(StreamWeights):
     """`given:FILE` reads one share per client, which sum to one."""
+
+    by_lifetime = True
 
     def __init__(self, path: str) -> None:
         self.path = str(path)

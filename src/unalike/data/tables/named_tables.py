@@ -74,7 +74,8 @@ def student_grades() -> Tables:
 
 @table_registry.add("heart_disease")
 def heart_disease() -> Tables:
-    """920 patients of four hospitals, numbers and words with gaps; `ill` is 1 where a diagnosis was made.
+    """920 patients of four hospitals, numbers and words with missing values; `ill` is 1 where a diagnosis was
+    made. A cholesterol of 0 is missing: Zurich and Basel have measured none.
 
     A. Janosi, W. Steinbrunn, M. Pfisterer and R. Detrano, "Heart Disease", 1989.
     """
@@ -112,6 +113,7 @@ def _hospital(path: Path) -> Table:
     numbers = {
         name: np.where(c == -9, np.nan, c) if c.dtype == np.float64 else c for name, c in found.items()
     }
+    numbers["cholesterol"] = np.where(numbers["cholesterol"] == 0, np.nan, numbers["cholesterol"])
     return Table({**numbers, "ill": (diagnosis > 0).astype(np.float64)})
 
 

@@ -5,6 +5,7 @@ CSV and Parquet files are read as text and numbers only; nothing in them is run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def read_columns(path: Path) -> dict[str, Any]:
 def split_by(table: Table, column: str) -> Tables:
     """One table per value of a column, which is left out of them."""
     parts = split_columns(table.columns, column)
-    return check_tables({name: Table(columns) for name, columns in parts.items()})
+    return check_tables({name: Table(columns).with_days() for name, columns in parts.items()})
 
 
 def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, dict[str, Array]]:
@@ -113,8 +114,10 @@ def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, d
         raise DataError(f"column {client_column!r} does not say whose row {row} is.")
     names, places = np.unique(np.array(owners), return_inverse=True)
     rest = {name: np.asarray(values) for name, values in columns.items() if name != client_column}
+    rows = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
     return {
-        str(name): {key: values[places == i] for key, values in rest.items()} for i, name in enumerate(names)
+        str(name): {key: values[mine] for key, values in rest.items()}
+        for name, mine in zip(names, rows, strict=True)
     }
 
 
@@ -144,7 +147,7 @@ def _of_path(path: Path, client_column: str | None) -> Tables:
     paths = [file for file in client_paths(path) if file.suffix.lower() != ".npz"]
     if not paths:
         raise DataError(f"folder {str(path)!r} holds no .csv or .parquet file.")
-    return check_tables({file.stem: read_table(file) for file in paths})
+    return check_tables({file.stem: read_table(file).with_days() for file in paths})
 
 
 def _of_federation(federation: Federation) -> Tables:
@@ -168,7 +171,7 @@ def is_table(value: Any) -> bool:
 
 
 def _one_table(value: Any) -> Table:
-    return value if isinstance(value, Table) else Table.of(columns_of(value))
+    return value if isinstance(value, Table) else Table.of(columns_of(value)).with_days()
 
 
 def columns_of(value: Any) -> Mapping[str, Any]:
@@ -185,8 +188,8 @@ def columns_of(value: Any) -> Mapping[str, Any]:
             f"a {type(frame).__name__} is not a table; give a data frame or a mapping of columns."
         )
     names = [str(name) for name in frame.columns]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise DataError(f"column {name!r} comes twice; give each column a name of its own.")
     columns = {str(name): frame[name].to_numpy() for name in frame.columns if not is_index(str(name))}
     return {**columns, **_class_names(value, columns)}

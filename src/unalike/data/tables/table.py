@@ -14,9 +14,9 @@ import numpy as np
 
 from ...errors import DataError, unknown
 from ...typing import Array
-from ..dates import days_of_moments
-from ..files.table_columns import is_gap
+from ..dates import all_days, days_of_moments
 from ..foreign import are_truths, is_missing, is_nested
+from ..missing_values import is_missing_word
 
 Kind = Literal["numbers", "words", "empty"]
 
@@ -72,6 +72,16 @@ class Table:
         """Only some rows, by number or by mask."""
         return Table({name: column[chosen] for name, column in self.columns.items()})
 
+    def with_days(self) -> Table:
+        """Columns of dates as numbers, days since 1970, as training has them.
+
+        >>> Table.of({"visit": ["1970-01-03", ""], "sex": ["f", "m"]}).with_days()["visit"].tolist()
+        [2.0, nan]
+        """
+        worded = [name for name in self.names if self.kind(name) == "words"]
+        days = {name: all_days(self[name].tolist()) for name in worded}
+        return Table({**self.columns, **{name: one for name, one in days.items() if one is not None}})
+
     def only(self, names: Iterable[str]) -> Table:
         """Only some columns."""
         return Table({name: self[name] for name in names})
@@ -118,7 +128,7 @@ def _word(value: Any) -> str:
     if is_nested(value):
         raise _several()
     word = "" if is_missing(value) else str(value).strip()
-    return "" if is_gap(word) else word
+    return "" if is_missing_word(word) else word
 
 
 def _several() -> DataError:

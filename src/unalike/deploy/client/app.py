@@ -42,6 +42,10 @@ NEVER = -1
 """The job after which a client that has not taken part yet remembers what it does."""
 
 
+OF_TABLES = ("question", "rows", "coefficients")
+"""Requests that only a node with a table answers."""
+
+
 class ClientWorker:
     """One client that keeps its rows: answers requests one after the other."""
 
@@ -73,6 +77,11 @@ class ClientWorker:
             "finish": self._finish,
         }
         try:
+            if request.kind in OF_TABLES:
+                raise MessageError(
+                    "this node trains with its rows (`unalike join --data`) and answers no questions about "
+                    "them; for an analysis or statistics, it must join with --table FILE."
+                )
             if request.kind not in requests:
                 raise MessageError(f"this node does not know the request {request.kind!r}.")
             if request.numbers.get("protocol") != PROTOCOL:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ...analytics.hierarchical.device_draws import draw_at_device
-from ...analytics.model_matrix import Matrix, Plan, as_design, matrix_of
+from ...analytics.model_matrix import Matrix, Plan, as_design, matrix_of, why_no_rows
 from ...analytics.statistics.answers import answer as answer_question
 from ...analytics.statistics.questions import Question
 from ...data import Federation
@@ -28,6 +28,11 @@ from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, NodeRows
 from ..transport.messages import MessageError, WireMessage
 from .app import NEVER, ClientWorker, Session, below, whole
+
+OF_TABLES = (
+    "this node answers questions about a table (`unalike join --table`) and does not train; to train, it "
+    "must join with --data."
+)
 
 
 class TableWorker(ClientWorker):
@@ -59,7 +64,7 @@ class TableWorker(ClientWorker):
         names = self.table.names
         rows = NodeRows(len(self.table), 0, 0, 0, (len(names),), (), ("float64", "float64"), None, names)
         self.log("told the server how many rows there are, and what columns are called")
-        return WireMessage("introduction", {"rows": rows.write(), "protocol": PROTOCOL})
+        return WireMessage("introduction", {"rows": rows.write(), "protocol": PROTOCOL, "table": True})
 
     def _question(self, request: WireMessage) -> WireMessage:
         kind, words = str(request.numbers.get("about")), _words(request, "words")
@@ -69,7 +74,10 @@ class TableWorker(ClientWorker):
 
     def _rows(self, request: WireMessage) -> WireMessage:
         plan = Plan.read(_words(request, "plan"))
-        matrix = check_cells(matrix_of(self.table, plan), plan, self.smallest_cell)
+        matrix = matrix_of(self.table, plan)
+        if not len(matrix.y):
+            raise MessageError(f"{why_no_rows(self.table, plan)} of this node.")
+        check_cells(matrix, plan, self.smallest_cell)
         self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} with gaps left out")
         return WireMessage("answer", {"rows": len(matrix.y), "dropped": matrix.dropped})
 
@@ -86,7 +94,7 @@ class TableWorker(ClientWorker):
     def _session_for(self, request: WireMessage) -> Session:
         words = str(request.numbers.get("contract"))
         if self._open_session is None or self._open_session[0] != words:
-            config = AnalysisConfig.read(words)
+            config = AnalysisConfig.read(words, OF_TABLES)
             self._open_session = (words, Session(config, self._planned(config), self.folder, self.devices))
         return self._open_session[1]
 

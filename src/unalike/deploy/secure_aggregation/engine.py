@@ -43,6 +43,7 @@ class SecureEngine(FlowerEngine):
         away = [int(c) for c in clients if self.mailbox.names[c] not in there]
         for client in away:
             self.mailbox.note("client away", client, errand="train")
+        self.asked = True
         self._ready = [(int(c), True) for c in clients if int(c) not in away]
         return away
 
@@ -100,7 +101,7 @@ class SecureEngine(FlowerEngine):
             self.mailbox.post.grid,  # type: ignore[attr-defined]
             length,
             8 * length + ROOM * len(there),
-            lambda node, reason: self.mailbox.note("dropped out", clients[node], reason=reason),
+            lambda node, reason: self._dropped_out(clients[node], reason),
         )
         requests = self._secure_requests(step, message, there, heavy)
         return self._tried(grid, requests, reach(jax.tree.leaves(message)), step.number), there
@@ -138,7 +139,12 @@ class SecureEngine(FlowerEngine):
             for client, node in there.items()
         }
 
+    def _dropped_out(self, client: int, reason: str) -> None:
+        self.faults[client] = reason
+        self.mailbox.note("dropped out", client, reason=reason)
+
     def _failed(self, reason: str) -> None:
+        self.trouble = reason
         self.happened.append({"kind": "no secure sum", "reason": reason})
 
 

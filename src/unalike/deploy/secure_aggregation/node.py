@@ -27,6 +27,7 @@ from ...privacy.clipping import clip_arrays
 from ...privacy.secure_aggregation import FEWEST, HEAVIEST, MODULUS
 from ...typing import Array, Float64s
 from ..client.app import below, whole
+from ..client_config import PROTOCOL
 from ..transport.messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def secure_app(answer: Answers, only: bool = False, limit: int = DEFAULT_LIMIT) 
             return secaggplus_mod(message, context, work)
         request = unpack(message.content, limit)
         if only and request.kind == "train":
-            raise MessageError(
-                "this node trains by secure aggregation only; serve with --secure-aggregation."
-            )
+            reason = "this node trains by secure aggregation only; serve with --secure-aggregation."
+            refusal = WireMessage("refusal", {"reason": reason, "protocol": PROTOCOL})
+            return Message(pack(refusal), reply_to=message)
         return Message(pack(answer(request)), reply_to=message)
 
     return app

@@ -63,6 +63,8 @@ class Answer(NamedTuple):
     """Its kind."""
     wire_message: WireMessage | None
     fault: str | None = None
+    refused: bool = False
+    """Whether the node itself said no."""
 
 
 class Sent(NamedTuple):
@@ -158,7 +160,7 @@ class Mailbox:
 
     def note(self, kind: str, client: int, **more: Any) -> None:
         """Something happened to a client; its own words are made fit for one line."""
-        told = {name: _plain(value) if isinstance(value, str) else value for name, value in more.items()}
+        told = {name: plain_text(value) if isinstance(value, str) else value for name, value in more.items()}
         self._events.append({"kind": kind, "client": client, "name": self.names[client], **told})
 
     def events(self) -> list[dict[str, Any]]:
@@ -175,11 +177,11 @@ class Mailbox:
             if arrival.wire_message is not None:  # otherwise the post only says that it has expired
                 self.note("late answer", sent.client, errand=sent.kind)
             return None
+        refused = wire_message is None and arrival.wire_message is not None
         if wire_message is None:
-            refused = arrival.wire_message is not None
             kind = "refused errand" if refused else "bad answer"
             self.note(kind, sent.client, errand=sent.kind, reason=fault or "empty")
-        return Answer(sent.client, sent.kind, wire_message, fault)
+        return Answer(sent.client, sent.kind, wire_message, fault, refused)
 
     def _overdue(self) -> list[Answer]:
         now = time.monotonic()
@@ -192,10 +194,10 @@ class Mailbox:
         ]
 
 
-def _plain(words: str) -> str:
+def plain_text(words: str) -> str:
     """Words of somebody else without control characters, and not longer than a person reads.
 
-    >>> _plain("a\\x1b[2Jb\\n")
+    >>> plain_text("a\\x1b[2Jb\\n")
     'a [2Jb '
     """
     shown = "".join(letter if letter.isprintable() else " " for letter in words[:LONGEST_REASON])

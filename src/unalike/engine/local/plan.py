@@ -80,8 +80,13 @@ def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
         numbers[k] = plan.numbers
         positions[k, :, : plan.positions.shape[1]] = plan.positions
     held = _stack_rows([plan.held for plan in plans], rounds)
-    weights = _stack_rows([plan.row_weights for plan in plans], rounds)
-    return Plan(numbers, positions, held, weights)
+    given = [plan.row_weights for plan in plans]
+    if any(one is not None for one in given):  # then rows of the other rounds weigh 1
+        given = [
+            np.ones(plan.held.shape, np.float32) if plan.row_weights is None else plan.row_weights
+            for plan in plans
+        ]
+    return Plan(numbers, positions, held, _stack_rows(given, rounds))
 
 
 def _stack_rows(parts: list[Any], rounds: int) -> Array | None:

@@ -79,7 +79,9 @@ class Gathered:
             pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
         length = rounded_up(max(len(piece) for piece in pieces))
         index = np.concatenate([np.pad(piece, (0, length - len(piece))) for piece in pieces])
-        weights = None if chosen.weights is None else chosen.weights[index]
+        weights = chosen.weights
+        if weights is not None:  # without any rows, all of it is padding
+            weights = weights[index] if len(weights) else np.zeros(len(index), np.float32)
         return Placed(*chosen.read(self._split, index), weights, starts)
 
 

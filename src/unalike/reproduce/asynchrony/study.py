@@ -7,7 +7,7 @@ learning claims are on Gaussian classes, and on real images where UNALIKE_DATA h
 
 from __future__ import annotations
 
-from ..study import Claim, study_registry
+from ..study import Claim, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
@@ -17,3 +17,14 @@ from .training import training_claims
 def asynchronous(quick: bool = False) -> list[Claim]:
     """What late results weigh, where that leads, and what it is worth in time (AS-1 to AS-19)."""
     return [*theory_claims(quick), *training_claims(quick)]
+
+
+_GAUSSIANS = "Gaussian classes for CIFAR-10 and Shakespeare, T = 20 for 5,000"
+scale_down(
+    "async",
+    AS_14="Gaussian classes and 10,000 images of MNIST, T = 400 for 200,000, one learning rate",
+    AS_15=f"{_GAUSSIANS}, 3 of 5 seeds",
+    AS_16=f"{_GAUSSIANS}, 3 of 5 seeds",
+    AS_17=f"{_GAUSSIANS}, 3 of 5 seeds",
+    AS_19="10,000 of 60,000 images, 3 of 5 seeds, T = 400 for 200,000, one learning rate",
+)

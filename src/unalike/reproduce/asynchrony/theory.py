@@ -45,6 +45,8 @@ from ...typing import Float64s
 from ..study import Claim, at_least, at_most, matches
 from .data import equal, policy
 
+INDEPENDENT = "independent program"
+"""Where an expectation comes from that neither a document prints nor a formula gives."""
 RATES = {10: 21.2806, 20: 41.3080, 50: 101.6107}
 """Aggregations per unit of time of asynchronous FedAvg."""
 OLDEST = {10: 24, 20: 44, 50: 108}
@@ -126,11 +128,13 @@ def example_claims() -> Iterator[Claim]:
     """Three clients of times 2, 3 and 4; and clients that are all alike."""
     three, clients = Asynchronous(hardware=FixedTimes([2, 3, 4])), equal(3)
     schedule = plan_schedule(three, clients, until=120)
-    yield matches("AS-2", "window of times 2, 3, 4", float(window(three, clients) or 0), 13, 0)
+    length = float(window(three, clients) or 0)
+    yield matches("AS-2", "window of times 2, 3, 4", length, 13, 0, derivation="equation (4.35)")
     weights = {int(step.clients[0]): float(step.weights[0]) for step in schedule.steps}
     gap = max(abs(weights[i] - d) for i, d in enumerate((13 / 18, 13 / 12, 13 / 9)))
     yield at_most("AS-2", "weights 13/18, 13/12, 13/9", [gap], 1e-12)
-    yield matches("AS-2", "oldest result", float(schedule.staleness.max()), 4, 0)
+    oldest = float(schedule.staleness.max())
+    yield matches("AS-2", "oldest result", oldest, 4, 0, derivation=INDEPENDENT)
     for count in (10, 50):
         alike = Asynchronous(hardware="equal")
         planned = plan_schedule(alike, equal(count), until=20)
@@ -139,10 +143,12 @@ def example_claims() -> Iterator[Claim]:
         yield Claim(
             "AS-3",
             f"F0, {count} clients: window, oldest result, aggregations per time",
-            str(wanted),
+            "W = M, tau = M - 1",
             str(wanted),
             str(found),
             found == wanted,
+            place="section 4.4.1",
+            derivation="with equation (4.39)",
         )
 
 
@@ -154,15 +160,20 @@ def constant_claims(quick: bool) -> Iterator[Claim]:
         known = constants(timing, clients, plan_schedule(timing, clients, until=until))
         weights = Begun(timing, clients).policy.weighing.fixed
         rate = aggregations(timing, clients, 10**6) / 10**6
-        yield matches("AS-4", f"sum of 1/tau, {count} clients", rate, RATES[count], 1e-4)
-        yield matches("AS-4", f"largest weight, {count} clients", weights.max(), RATES[count] / count, 1e-4)
-        yield matches(
-            "AS-4", f"largest over smallest weight, {count}", weights.max() / weights.min(), 5, 1e-9
-        )
-        yield matches("AS-4", f"oldest result, {count}", known.staleness, OLDEST[count], 0)
-        yield matches(
-            "AS-4", f"log10 of the window, {count}", math.log10(known.window or 1), WINDOWS[count], 5e-3
-        )
+        for words, value, reference, tolerance, derivation in (
+            ("sum of 1/tau, {} clients", rate, RATES[count], 1e-4, "equation (4.39)"),
+            ("largest weight, {} clients", weights.max(), RATES[count] / count, 1e-4, "equation (4.36)"),
+            ("largest over smallest weight, {}", weights.max() / weights.min(), 5, 1e-9, "times 0.2 to 1"),
+            ("oldest result, {}", known.staleness, OLDEST[count], 0, INDEPENDENT),
+            (
+                "log10 of the window, {}",
+                math.log10(known.window or 1),
+                WINDOWS[count],
+                5e-3,
+                "equation (4.35)",
+            ),
+        ):
+            yield matches("AS-4", words.format(count), value, reference, tolerance, derivation=derivation)
 
 
 def count_claims() -> Iterator[Claim]:
@@ -170,13 +181,17 @@ def count_claims() -> Iterator[Claim]:
     for count in (10, 20, 50):
         names = ("wait-for-all", "FedFix-0.5", "async")
         sync, fixed, late = (aggregations(policy(name), equal(count), 100) for name in names)
-        yield matches("AS-5", f"aggregations in T = 100, waiting for {count}", sync, 100, 1)
-        yield matches("AS-5", f"FedFix-0.5 over that, {count} clients", fixed / sync, 2, 0.01)
-        yield matches("AS-5", f"async over that, {count} clients", late / sync, RATES[count], count / 100)
+        words, rate = f"aggregations in T = 100, waiting for {count}", RATES[count]
+        yield matches("AS-5", words, sync, 100, 1, derivation="Table 4.2")
+        words = f"FedFix-0.5 over that, {count} clients"
+        yield matches("AS-5", words, fixed / sync, 2, 0.01, place="section 4.5.2")
+        words = f"async over that, {count} clients"
+        yield matches("AS-5", words, late / sync, rate, count / 100, derivation="equation (4.39)")
     for name in ("wait-for-all", "FedFix-0.5", "async"):
         counted = len(plan_schedule(policy(name), equal(10), until=37).steps)
         formula = aggregations(policy(name), equal(10), 37)
-        yield matches("AS-5", f"aggregations in T = 37, {name}, counted", counted, formula, 0)
+        words = f"aggregations in T = 37, {name}, counted"
+        yield matches("AS-5", words, counted, formula, 0, derivation="Table 4.2")
 
 
 def _steady_rate(schedule: Timeline) -> float:
@@ -190,18 +205,19 @@ def traffic_claims(quick: bool) -> Iterator[Claim]:
     """Results per unit of time, the age of the oldest, windows and biases, by policy."""
     time = 100 if quick else 200
     for place, count in enumerate((10, 20) if quick else (10, 20, 50)):
-        for name, published in TRAFFIC.items():
+        for name, known in TRAFFIC.items():
             schedule = plan_schedule(policy(name, weights="identical"), equal(count), until=time)
             rate = _steady_rate(schedule)
-            edge = 0.005 * published[place]  # what was published was counted, with the start
-            yield matches("AS-11", f"results per time, {name}, {count} clients", rate, published[place], edge)
+            edge = 0.005 * known[place]  # what is known was counted, with the start
+            words = f"results per time, {name}, {count} clients"
+            yield matches("AS-11", words, rate, known[place], edge, derivation=INDEPENDENT)
             if name in AGES:
                 oldest = float(schedule.staleness.max())
-                yield matches(
-                    "AS-11", f"oldest result, {name}, {count} clients", oldest, AGES[name][place], 0
-                )
+                words = f"oldest result, {name}, {count} clients"
+                yield matches("AS-11", words, oldest, AGES[name][place], 0, derivation=INDEPENDENT)
     for name, steps in (("FedFix-0.5", 2), ("FedFix-0.2", 60), ("FedFix-0.8", 2)):
-        yield matches("AS-11", f"window of {name}", float(window(policy(name), equal(10)) or 0), steps, 0)
+        length = float(window(policy(name), equal(10)) or 0)
+        yield matches("AS-11", f"window of {name}", length, steps, 0, derivation="lcm of section 4.4.4")
 
 
 # Quadratic losses -----------------------------------------------------------------------------------------
@@ -231,7 +247,7 @@ def bias_claims() -> Iterator[Claim]:
         ("FedBuff-5", "identical", 5.85),
         ("FedBuff-5", "corrected", 4.5),
     )
-    for name, weights, published in cases:
+    for name, weights, known in cases:
         timing = policy(name, weights=weights)
         schedule = plan_schedule(timing, equal(10), until=1000)
         # A start at the true optimum, so that what is seen is where it settles and not where it began.
@@ -241,9 +257,10 @@ def bias_claims() -> Iterator[Claim]:
             "AS-7",
             f"where {name} with {weights} weights settles",
             float(settled[0]),
-            published,
+            known,
             0.02,
             note=f"its weights predict {predicted[0]:.4f}",
+            derivation=INDEPENDENT if known == 5.85 else "optimum of problem (4.10)",
         )
 
 
@@ -254,8 +271,10 @@ def wobble_claims() -> Iterator[Claim]:
     offsets = {phi: float(path.settled[0]) - 4.5 for phi, path in found.items()}
     wobbles = {phi: float(path.wobble[0]) for phi, path in found.items()}
     for phi, offset, wobble in ((0.001, 0.0008, 0.004), (0.01, 0.0077, 0.040), (0.05, 0.037, 0.198)):
-        yield matches("AS-8", f"offset at step {phi}", offsets[phi], offset, 0.1 * offset)
-        yield matches("AS-8", f"wobble at step {phi}", wobbles[phi], wobble, 0.05 * wobble)
+        words = f"offset at step {phi}"
+        yield matches("AS-8", words, offsets[phi], offset, 0.1 * offset, derivation=INDEPENDENT)
+        words = f"wobble at step {phi}"
+        yield matches("AS-8", words, wobbles[phi], wobble, 0.05 * wobble, derivation=INDEPENDENT)
     for words, values in (("offset", offsets), ("wobble", wobbles)):
         for low, high in ((0.001, 0.01), (0.01, 0.05)):
             ratio, wanted = values[high] / values[low], high / low
@@ -265,15 +284,17 @@ def wobble_claims() -> Iterator[Claim]:
                 ratio,
                 wanted,
                 0.2 * wanted,
+                derivation="linear in the step",
             )
 
 
 def stability_claims() -> Iterator[Claim]:
     """The step from which on training diverges."""
     limits = {}
-    for name, published in (("wait-for-all", 2.0), ("FedFix-0.5", 1.1), ("async", 0.17)):
+    for name, known in (("wait-for-all", 2.0), ("FedFix-0.5", 1.1), ("async", 0.17)):
         limits[name] = largest_stable_step(policy(name), equal(10))
-        yield matches("AS-9", f"largest stable step, {name}", limits[name], published, 0.1 * published)
+        words, derivation = f"largest stable step, {name}", "closed form" if known == 2 else INDEPENDENT
+        yield matches("AS-9", words, limits[name], known, 0.1 * known, derivation=derivation)
     ordered = limits["async"] < limits["FedFix-0.5"] < limits["wait-for-all"]
     words = ", ".join(f"{limit:.4g}" for limit in limits.values())
     yield Claim("AS-9", "the later results are, the shorter steps must be", None, "falling", words, ordered)
@@ -282,20 +303,22 @@ def stability_claims() -> Iterator[Claim]:
 def alternating_claims() -> Iterator[Claim]:
     """Clients that take turns, with a delay of one step."""
     four = turns([[0, 2], [1, 3]], [[0.5, 0.5]] * 2, steps=400)
-    for phi, published in ((0.1, 0.88730), (0.5, 0.70711), (0.9, 0.94868)):
+    roots = "roots of z^2 - z + phi, Example 4.1"
+    for phi, known in ((0.1, 0.88730), (0.5, 0.70711), (0.9, 0.94868)):
         rate = float(np.exp(growth(four, [phi], period=2))[0])
-        yield matches("AS-10", f"two types by turns: error per step at {phi}", rate, published, 1e-4)
-    yield matches("AS-10", "and it diverges above 1", float(np.exp(growth(four, [1.0], 2))[0]), 1.0, 1e-9)
+        words = f"two types by turns: error per step at {phi}"
+        yield matches("AS-10", words, rate, known, 1e-4, derivation=roots)
+    rate = float(np.exp(growth(four, [1.0], 2))[0])
+    yield matches("AS-10", "and it diverges above 1", rate, 1.0, 1e-9, derivation=roots)
     optima = [1.0, 1.0, -2.0, -2.0]
     end = float(simulate(four, optima, 0.5, start=7.0).models[-1, 0])
     yield at_most("AS-10", "its distance from the common optimum in the end", [abs(end + 0.5)], 1e-9)
     for phi, after in ((0.5, (0.45701, 0.26697)), (0.01, (0.40126, 0.39707))):
         pair = turns([[0], [1]], [[0.7], [0.3]], steps=20_000)
         first, second = simulate(pair, [1.0, -1.0], phi).models[-2:, 0]
-        for client, (found, published) in enumerate(zip((first, second), after, strict=True), 1):
-            yield matches(
-                "AS-10", f"two clients by turns: after client {client}, step {phi}", found, published, 1e-4
-            )
+        for client, (found, known) in enumerate(zip((first, second), after, strict=True), 1):
+            words = f"two clients by turns: after client {client}, step {phi}"
+            yield matches("AS-10", words, found, known, 1e-4, derivation="cycle of Example 4.2")
         mean = 0.7 * first + 0.3 * second
         yield at_most(
             "AS-10", f"the weighted mean of both is their limit, step {phi}", [abs(mean - 0.4)], 1e-9
@@ -320,23 +343,27 @@ def moment_claims() -> Iterator[Claim]:
     exact = _independent_moment(chance, ready, x)
     gap = abs(_lemma(known, ready, chance * ready, x) - exact)
     yield at_most("AS-11", "Lemma C.1, FedFix with memoryless clients", [gap], 1e-12)
-    for name, sampler, published in (
+    for name, sampler, value in (
         ("md", Multinomial(per_round=10), 0.9),
         ("uniform", Uniform(per_round=10), 0.90909),
     ):
         drawn = sampler.statistics(np.full(100, 0.01))
         assert drawn.alpha is not None
-        yield matches("AS-11", f"alpha of 10 of 100 clients, {name}", 1 - drawn.alpha, published, 1e-4)
-    for count, published in BIASES.items():
+        words, closed = f"alpha of 10 of 100 clients, {name}", "closed form"
+        yield matches("AS-11", words, 1 - drawn.alpha, value, 1e-4, derivation=closed)
+    for count, value in BIASES.items():
         bias = surrogate(policy("async", weights="identical"), equal(count)).chi_square()
-        yield matches("AS-11", f"chi-square of async, identical, {count} clients", bias, published, 1e-4)
-    for name, count, published in (
+        words = f"chi-square of async, identical, {count} clients"
+        yield matches("AS-11", words, bias, value, 1e-4, derivation=closed)
+    for name, count, value in (
         ("FedFix-0.5", 10, 0.12),
         ("FedFix-0.5", 20, 0.12),
         ("FedBuff-10", 20, 0.171),
     ):
         bias = surrogate(policy(name, weights="identical"), equal(count)).chi_square()
-        yield matches("AS-11", f"chi-square of {name}, identical, {count} clients", bias, published, 1e-3)
+        words = f"chi-square of {name}, identical, {count} clients"
+        derivation = closed if value == 0.12 else INDEPENDENT
+        yield matches("AS-11", words, bias, value, 1e-3, derivation=derivation)
 
 
 def _lemma(known: Constants, weights: Float64s, expected: Float64s, x: Float64s) -> float:
@@ -368,13 +395,14 @@ def memoryless_claims(quick: bool) -> Iterator[Claim]:
         "AS-12", "async: shares are (1/tau) / sum (1/tau), relative gap", [gap], 0.02 if quick else 0.01
     )
     fixed = plan_schedule(FedFix(0.5, hardware=ExponentialTimes(mean)), clients, steps=results // 4)
-    for i, published in enumerate((0.3935, 0.5654, 0.8111)):
+    for i, known in enumerate((0.3935, 0.5654, 0.8111)):
         yield matches(
             "AS-12",
             f"FedFix-0.5: share of steps of mean time {mean[i]}",
             fixed.frequency[i],
-            published,
-            0.01 * published * (2 if quick else 1),
+            known,
+            0.01 * known * (2 if quick else 1),
+            derivation="1 - exp(-window / tau)",
         )
     right = Surrogate(clients.importance, fixed.expected_weights).chi_square()
     yield at_most("AS-12", "FedFix-0.5: chi-square of corrected weights", [right], 1e-3)

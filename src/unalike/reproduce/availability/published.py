@@ -176,7 +176,8 @@ def _reported(contest: Contest, name: str, best: Rates, found: list[Outcome], no
     )
     published: Value = f"rates {contest.chosen[name]}"
     measured = f"{numbers}, {mean_of(clients, 'end'):.2f}, rates {best.client:g}/{best.server:g}"
-    return Claim("A15", words, published, "reported", measured, True, hard=False, note=note)
+    place = "Table 4 of appendix D"
+    return Claim("A15", words, published, "reported", measured, True, hard=False, note=note, place=place)
 
 
 def _lead_claims(contest: Contest, found: dict[str, list[Outcome]], note: str) -> Iterator[Claim]:
@@ -189,6 +190,7 @@ def _lead_claims(contest: Contest, found: dict[str, list[Outcome]], note: str) -
             0.0,
             hard=False,
             published=f"+{contest.gain}",
+            place="section 2.2.6.2",
             note=f"standard error {error_of(leads):.2f}; {note}",
         )
     rows = {name: _part(outcomes, "rows") for name, outcomes in found.items()}

@@ -71,18 +71,28 @@ def _round_trip(active: float, correlation: float) -> float:
 def _trace_claims(trace: Bools, groups: Int64s | None, rounds: int) -> Iterator[Claim]:
     assert groups is not None
     share = 2e-2 if rounds >= 100_000 else 6e-2
-    for group, published in enumerate((0.9, 0.1, 0.1)):
+    for group, expected in enumerate((0.9, 0.1, 0.1)):
         seen = float(trace[:, groups == group].mean())
         name = ("often there", "rarely there", "rarely there, in runs")[group]
-        yield matches("A1", f"availability of clients {name}", seen, published, share * published)
+        claim, how = f"availability of clients {name}", f"1/2 {'-' if group else '+'} g, published g = 0.4"
+        yield matches("A1", claim, seen, expected, share * expected, derivation=how)
     runs = trace[:, groups == 2].astype(float)
     centered = runs - runs.mean(axis=0)
     correlation = float(((centered[1:] * centered[:-1]).mean(axis=0) / runs.var(axis=0)).mean())
-    yield matches("A1", "their correlation between rounds", correlation, 0.9, share * 0.9)
+    claim = "their correlation between rounds"
+    yield matches("A1", claim, correlation, 0.9, share * 0.9, place="section 2.2.6.1")
     starts = (np.diff(runs, axis=0, prepend=0) == 1).sum()
     length = float(runs.sum() / starts)
     exact = float(mean_run(0.1, 0.9)[0])
-    yield matches("A1", "their mean run", length, 11.11, share * 11.11, note=f"exactly {exact:.4f}")
+    yield matches(
+        "A1",
+        "their mean run",
+        length,
+        11.11,
+        share * 11.11,
+        note=f"exactly {exact:.4f}",
+        derivation="1 / ((1 - lambda) (1 - pi))",
+    )
 
 
 def error_claims(instances: int) -> Iterator[Claim]:
@@ -182,17 +192,19 @@ def limit_claims(rounds: int) -> Iterator[Claim]:
 def estimator_claims(repeats: int) -> Iterator[Claim]:
     """Errors of the online estimates after t rounds."""
     lengths = (10, 32, 100, 316, 1000) if repeats < 20 else (10, 32, 100, 316, 1000, 3162, 10_000)
-    published = {10: (0.079, 0.298), 100: (0.041, 0.117), 1000: (0.014, 0.026), 10_000: (0.004, 0.008)}
+    pilot = {10: (0.079, 0.298), 100: (0.041, 0.117), 1000: (0.014, 0.026), 10_000: (0.004, 0.008)}
     errors = np.array([_estimation_errors(seed, lengths) for seed in range(repeats)]).mean(axis=0)
     for (active, correlation), length in zip(errors, lengths, strict=True):
-        if length in published:
+        if length in pilot:
             yield Claim(
                 "A12",
                 f"mean absolute error of availability and correlation after {length} rounds",
-                "{:.3f}, {:.3f}".format(*published[length]),
+                "the second is larger",
                 "the second is larger",
                 f"{active:.3f}, {correlation:.3f}",
                 bool(correlation > active),
+                note="pilot: {:.3f}, {:.3f}".format(*pilot[length]),
+                place="section 2.2.6.2",
             )
     slopes = np.diff(np.log(errors), axis=0) / np.diff(np.log(lengths))[:, None]
     yield at_most(
@@ -200,9 +212,8 @@ def estimator_claims(repeats: int) -> Iterator[Claim]:
     )
     tail = np.log(errors[-1] / errors[2]) / np.log(lengths[-1] / lengths[2])
     for name, slope in zip(("availability", "correlation"), tail, strict=True):
-        yield matches(
-            "A12", f"exponent of t in the error of {name} after 100 rounds", float(slope), -0.5, 0.15
-        )
+        claim = f"exponent of t in the error of {name} after 100 rounds"
+        yield matches("A12", claim, float(slope), -0.5, 0.15, derivation="error of a mean")
 
 
 def _estimation_errors(seed: int, lengths: tuple[int, ...]) -> list[tuple[float, float]]:
@@ -224,13 +235,14 @@ def _estimation_errors(seed: int, lengths: tuple[int, ...]) -> list[tuple[float,
 def share_claims(rounds: int) -> Iterator[Claim]:
     """Each group's part of all weight ever given, on one long trace."""
     shares = {name: group_shares(name, rounds) for name in ("unbiased", "adafed", "fedavg", "f3ast")}
-    for group, published in enumerate((0.5, 0.25, 0.25)):
+    for group, expected in enumerate((0.5, 0.25, 0.25)):
         yield matches(
             "A13",
             f"share of all weight, unbiased, group {group}",
             float(shares["unbiased"][group]),
-            published,
+            expected,
             0.05 if rounds >= 10_000 else 0.15,
+            derivation="part of the clients that are in the group",
         )
     rare = float(shares["f3ast"][1:].sum())
     yield at_least(

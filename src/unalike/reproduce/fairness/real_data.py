@@ -35,6 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gifair-per": {"rho": 0.9},
 }
 """Values of the published grids; which of them were chosen is not published."""
+IMAGES, PLAYS = "Table 2.2, FEMNIST", "Table 2.6"
 WOMEN = (
     "ROMEO_AND_JULIET.JULIET",
     "AS_YOU_LIKE_IT.ROSALIND",
@@ -80,15 +81,15 @@ def picture_claims(rounds: int = 150, seed: int = 0) -> Iterator[Claim]:
         )
         if method == "fedavg":
             words = f"{name}: spread of FedAvg over clients"
-            yield at_least("R1", words, [float(plain.std())], 5, published=22.3, hard=False, note=note)
+            spread = [float(plain.std())]
+            yield at_least("R1", words, spread, 5, published=22.3, place=IMAGES, hard=False, note=note)
             continue
-        published = SKEWED[method][1] / SKEWED["fedavg"][1]
+        said = f"{SKEWED[method][1]} against {SKEWED['fedavg'][1]}"
         ratio = [float(values.std() / plain.std())]
-        yield at_most("R1", words, ratio, 1.0, published=round(published, 3), hard=False, note=note)
+        yield at_most("R1", words, ratio, 1.0, published=said, place=IMAGES, hard=False, note=note)
     gain = [float(found["gifair"].mean() - plain.mean())]
-    yield at_least(
-        "R1", f"{name}: points of mean accuracy that GIFAIR gains", gain, 0, published=8.7, hard=False
-    )
+    words, said = f"{name}: points of mean accuracy that GIFAIR gains", "87.9 against 79.2"
+    yield at_least("R1", words, gain, 0, published=said, place=IMAGES, hard=False)
 
 
 def role_claims(rounds: int = 150, seed: int = 0) -> Iterator[Claim]:
@@ -109,10 +110,11 @@ def role_claims(rounds: int = 150, seed: int = 0) -> Iterator[Claim]:
         published = round(GENDER[method][0] - GENDER[method][1], 2)
         if method == "fedavg":
             words = "Shakespeare's roles: points by which FedAvg is better for men"
-            yield at_least("R2", words, [gaps[method]], 5, published=published, hard=False, note=note)
+            lead = [gaps[method]]
+            yield at_least("R2", words, lead, 5, published=published, place=PLAYS, hard=False, note=note)
             continue
-        limit = abs(gaps["fedavg"])
-        yield at_most("R2", words, [abs(gaps[method])], limit, published=published, hard=False, note=note)
+        limit, gap = abs(gaps["fedavg"]), [abs(gaps[method])]
+        yield at_most("R2", words, gap, limit, published=published, place=PLAYS, hard=False, note=note)
 
 
 def clients(

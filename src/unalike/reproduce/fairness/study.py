@@ -7,7 +7,7 @@ tables of images and plays are soft, for the data and the models are others.
 
 from __future__ import annotations
 
-from ..study import Claim, study_registry
+from ..study import Claim, scale_down, study_registry
 from .real_data import real_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -18,3 +18,14 @@ def fairness(quick: bool = False) -> list[Claim]:
     """How fair methods are to clients and groups, and what that costs (G1 to G9, T1 to T10, R1 and R2)."""
     real = [] if quick else real_claims()
     return [*theory_claims(quick), *training_claims(quick), *real]
+
+
+_GROUPS = "40 clients of a Gaussian problem with a linear model for 200 of FEMNIST with a CNN"
+scale_down(
+    "fairness",
+    T4=_GROUPS,
+    **{f"T{number}": "as T4" for number in (6, 7, 9)},
+    T5="35 clients of a Gaussian problem with a linear model for Shakespeare with an LSTM",
+    R1="Fashion-MNIST (or digits) and 64 hidden units for FEMNIST and a CNN, 1 of 5 seeds",
+    R2="5 of 80 characters and a linear model for an LSTM, 150 rounds of 500, 1 of 5 seeds",
+)

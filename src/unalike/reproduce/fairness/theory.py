@@ -43,12 +43,15 @@ def multiplier_claims() -> Iterator[Claim]:
     losses = np.array([1.2, 0.7, 1.5])[list(groups.group)]
     lam = choose_lambda(groups, 0.9, None)
     counts = np.asarray(groups.multipliers(jnp.asarray(losses), lam), np.float64)
-    yield matches("G1", "largest lambda", groups.largest_lambda(), 0.0697674419, 1e-9)
+    golden = "independent NumPy program"
+    largest = groups.largest_lambda()
+    yield matches("G1", "largest lambda", largest, 0.0697674419, 1e-9, derivation=golden)
     off = np.abs(counts[[0, 3, 8]] - [1.0, 0.784, 1.9])
     yield at_most("G1", "error of the multipliers 1, 0.784 and 1.9", off.tolist(), SINGLE)
     weighted, direct = float(np.dot(groups.importance, counts * losses)), objective(groups, losses, lam)
-    yield matches("G1", "H, from weighted losses", weighted, 1.0516279070, SINGLE)
-    yield matches("G1", "H, from differences between groups", direct, 1.0516279070, 1e-9)
+    yield matches("G1", "H, from weighted losses", weighted, 1.0516279070, SINGLE, derivation=golden)
+    words = "H, from differences between groups"
+    yield matches("G1", words, direct, 1.0516279070, 1e-9, derivation=golden)
 
 
 def identity_claims(draws: int) -> Iterator[Claim]:
@@ -71,14 +74,16 @@ def identity_claims(draws: int) -> Iterator[Claim]:
 def lambda_claims() -> Iterator[Claim]:
     """Where lambda ends, and that it is refused there."""
     femnist = sized_groups((60, 100, 40), (800, 1000, 600))
-    yield matches("G3", "largest lambda of FEMNIST in three groups", femnist.largest_lambda(), 0.069767, 1e-6)
+    words, largest = "largest lambda of FEMNIST in three groups", femnist.largest_lambda()
+    yield matches("G3", words, largest, 0.069767, 1e-6, derivation="computed from Table 2.1")
     refused = 0
     for lam in (femnist.largest_lambda(), 1.0):
         try:
             choose_lambda(femnist, 0.5, lam)
         except ConfigError as error:
             refused += f"{femnist.largest_lambda():.6g}" in str(error)
-    yield matches("G3", "lambdas at and beyond it that are refused, with the largest named", refused, 2, 0)
+    words = "lambdas at and beyond it that are refused, with the largest named"
+    yield matches("G3", words, refused, 2, 0, derivation="both that are tried")
 
 
 def baseline_claims() -> Iterator[Claim]:
@@ -106,14 +111,15 @@ def errata_claims() -> Iterator[Claim]:
     for method, printed in PRINTED_DISCREPANCY.items():
         found = group_measures(THREE_GROUPS[method], "abc")["discrepancy"]
         note = "max - min of the table's own accuracies"
-        yield matches(
-            "E1", f"discrepancy of {method} in table 2.4", found, printed, 0.005, hard=False, note=note
-        )
+        words = f"discrepancy of {method} in table 2.4"
+        yield matches("E1", words, found, printed, 0.005, hard=False, note=note, place="Table 2.4")
     shares, sizes = np.array([0.2, 0.3, 0.5]), np.array([20, 30, 50])
     right, printed = np.sqrt((shares**2 / sizes).sum()), np.sqrt(((shares / sizes) ** 2).sum())
-    yield matches("E2", "concentration factor by McDiarmid's inequality", right, 0.1, 1e-6)
+    words = "concentration factor by McDiarmid's inequality"
+    yield matches("E2", words, right, 0.1, 1e-6, derivation="closed form")
     note = "the printed bound sums over clients where McDiarmid sums over samples"
-    yield matches("E2", "the printed concentration factor", right, printed, 1e-3, hard=False, note=note)
+    words, derivation = "the printed concentration factor", "Theorem 37 as printed, lambda = 0"
+    yield matches("E2", words, right, printed, 1e-3, hard=False, note=note, derivation=derivation)
 
 
 class LeastSquares(NamedTuple):

@@ -112,8 +112,16 @@ def against_fedavg(seeds: range) -> Iterator[Claim]:
     apart = [p.discrepancy - f.discrepancy for p, f in pairs]
     yield at_least("T4", "points of discrepancy that GIFAIR takes away", apart, 0)
     gaps = [f.discrepancy / p.discrepancy for p, f in pairs]
-    note = "on FEMNIST in three groups"
-    yield average("T4", "discrepancy against FedAvg's", gaps, 0.65, most=True, published=0.44, note=note)
+    yield average(
+        "T4",
+        "discrepancy against FedAvg's",
+        gaps,
+        0.65,
+        most=True,
+        published="6.07 against 11.21",
+        place="Table 2.4, FEMNIST",
+        note="published 0.54 times, 0.44 by the table's own accuracies",
+    )
     spreads = [f.spread / p.spread for p, f in pairs]
     yield average("T4", "spread against FedAvg's", spreads, 0.80, most=True)
     lost = [p.mean - f.mean for p, f in pairs]
@@ -123,7 +131,8 @@ def against_fedavg(seeds: range) -> Iterator[Claim]:
         "points of mean accuracy that fairness gains",
         [-x for x in lost],
         0.0,
-        published=8.7,
+        published="87.9 against 79.2",
+        place="Table 2.2, FEMNIST",
         hard=False,
         note="published on images with a convolutional network; a convex model has a frontier",
     )
@@ -144,8 +153,8 @@ def two_groups_by_rho(seeds: range) -> Iterator[Claim]:
         [last.groups[g] - first.groups[g] for first, last in zip(found[0], found[-1], strict=True)]
         for g in (0, 1)
     )
-    words = "falls monotonically"
-    yield in_order("T5", f"discrepancy for rho = {grid[::-1]}", gaps[::-1], published=words)
+    words, said = f"discrepancy for rho = {grid[::-1]}", "it decreases as lambda increases"
+    yield in_order("T5", words, gaps[::-1], published=said, place="section 2.5.4, Shakespeare")
     yield average("T5", "points that the weak group gains", weak, 2.0)
     yield average("T5", "points that the strong group gains", strong, -4.0)
 
@@ -156,7 +165,8 @@ def personal(seeds: range) -> Iterator[Claim]:
     own = [outcome(three_groups, s, "gifair-per", **FAIREST) for s in seeds]
     pairs = list(zip(common, own, strict=True))
     gained = [mine.mean - shared.mean for shared, mine in pairs]
-    yield average("T6", "points that personal models gain", gained, 0.0, published=5.1)
+    words, said = "points that personal models gain", "93.0 against 87.9"
+    yield average("T6", words, gained, 0.0, published=said, place="Table 2.2, FEMNIST")
     wider = [mine.spread / shared.spread for shared, mine in pairs]
     yield average("T6", "spread of personal models against the common one's", wider, 1.05, most=True)
 
@@ -197,13 +207,17 @@ def orders(seeds: range) -> Iterator[Claim]:
         g for (name, _), g in zip(tried, gap, strict=True) if name in ("q-ffl", "term", "term-group")
     )
     ratio = mean("discrepancy", "gifair", **FAIREST) / fairer
-    note = "published on FEMNIST; here they lie on the same frontier of mean and spread"
+    note = (
+        "published 0.89 times, 0.72 by the table's own accuracies; "
+        "here they lie on the same frontier of mean and spread"
+    )
     yield at_most(
         "T9",
         "GIFAIR's discrepancy by the best of q-FFL and TERM",
         [ratio],
         0.75,
-        published=0.72,
+        published="6.07 against 6.79",
+        place="Table 2.4, FEMNIST",
         hard=False,
         note=note,
     )
@@ -231,4 +245,5 @@ def bytes_sent() -> Iterator[Claim]:
         for name in ("fedavg", "gifair")
     }
     numbers = (sent["gifair"] - sent["fedavg"]) / 4 / COHORT
-    yield matches("T8", "numbers per client that GIFAIR sends beside the model", float(numbers), 2, 0)
+    words, derivation = "numbers per client that GIFAIR sends beside the model", "a multiplier and a loss"
+    yield matches("T8", words, float(numbers), 2, 0, derivation=derivation)

@@ -124,7 +124,8 @@ def cost_claims(quick: bool) -> Iterator[Claim]:
     metrics = learn(federation, FedAvg(work=LocalWork(steps=1)), 2).metrics()
     plain = np.nansum(metrics["bytes_down"]) + np.nansum(metrics["bytes_up"])
     for m, count in sent.items():
-        yield matches("R15", f"bytes over FedAvg's, M = {m}", count / plain, m, 0, note="roughly M times")
+        claim, place = f"bytes over FedAvg's, M = {m}", "section 3.5.6.3: roughly M times"
+        yield matches("R15", claim, count / plain, m, 0, place=place)
 
 
 # Methods that are special cases ---------------------------------------------------------------------------
@@ -305,9 +306,8 @@ def mixing_claims(quick: bool) -> Iterator[Claim]:
     """Mixing weights that are known, and how fast models agree."""
     for clients in (5, 8):
         slowest = math.sqrt(1 - contraction(mixing_of("fastest:0", graph_of("path", clients))))
-        yield matches(
-            "S6", f"fastest mixing on a path of {clients}", slowest, math.cos(math.pi / clients), 1e-4
-        )
+        claim, closed = f"fastest mixing on a path of {clients}", math.cos(math.pi / clients)
+        yield matches("S6", claim, slowest, closed, 1e-4, derivation="cos(pi / n)")
     ring = math.sqrt(1 - contraction(mixing_of("fastest:0", graph_of("ring", 6))))
     yield at_most("S6", "fastest mixing on a ring of 6, off its closed form 0.6", [abs(ring - 0.6)], 1e-4)
     clients = 40 if quick else 300
@@ -370,7 +370,14 @@ def convergence_claims(quick: bool) -> Iterator[Claim]:
         half = len(squares) // 2
         last_rise.append(float(squares[half:].mean() / squares[:half].mean()))
     slope = float(np.polyfit(np.log(lengths), np.log(means), 1)[0])
-    yield at_most("R16", "log-log slope of mean |grad f|^2 against rounds", [slope], -0.4, published="-0.5")
+    yield at_most(
+        "R16",
+        "log-log slope of mean |grad f|^2 against rounds",
+        [slope],
+        -0.4,
+        published="O(1 / sqrt(K))",
+        place="Theorem 3.5.3",
+    )
     yield at_most("R16", "mean |grad f|^2 of the second half over that of the first", last_rise, 1.0)
 
 

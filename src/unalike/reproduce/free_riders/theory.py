@@ -66,8 +66,11 @@ def variance_claims() -> Iterator[Claim]:
         printed = variance(SIZES, KEEP, NOISE, [cell.claimed], cell.amplitude, form="printed").total
         expected = f"{right:.5f} ± 4 %"
         holds = abs(found - right) <= 0.04 * right and abs(printed - cell.printed) < 1e-5
-        note = "" if not cell.claimed else "erratum: the printed formula is an upper bound, not the limit"
-        yield Claim("F3", words, cell.printed, expected, round(found, 5), holds, note=note)
+        source = "Theorem 6.3" if cell.amplitude else "Theorem 6.2"
+        note = f"{source} as printed gives {cell.printed}"
+        note += ", erratum: it is an upper bound, not the limit" if cell.claimed else ""
+        derivation = "closed form of the variance"
+        yield Claim("F3", words, None, expected, round(found, 5), holds, note=note, derivation=derivation)
     worst = VARIANCES[3]
     note = f"erratum: printed {worst.printed}, correct {worst.correct}, simulated {measured[worst]:.5f}"
     over = worst.printed / measured[worst]
@@ -77,7 +80,8 @@ def variance_claims() -> Iterator[Claim]:
         "F4",
         "variance falls with what plain free-riders claim (1000 V, most rows first)",
         [1000 * value for value in plain],
-        published="it rises",
+        published="strictly increasing",
+        place="section 6.2.4",
         note="erratum: it rises only with a disguise",
     )
 
@@ -88,9 +92,8 @@ def mean_claims() -> Iterator[Claim]:
     for seed, cell in enumerate(VARIANCES):
         apart = last_difference(problem(cell, start=2.0), 2 * ROUNDS, REPLICAS, seed + 10)
         errors.append(abs(float(apart.mean())) / (float(apart.std()) / np.sqrt(REPLICAS)))
-    yield at_most(
-        "F5", "mean difference after long, in standard errors, all cases", errors, 4.0, published="0"
-    )
+    words, place = "mean difference after long, in standard errors, all cases", "Theorems 6.2 and 6.3"
+    yield at_most("F5", words, errors, 4.0, published="0", place=place)
 
 
 def proximal_claims() -> Iterator[Claim]:
@@ -101,11 +104,15 @@ def proximal_claims() -> Iterator[Claim]:
         found = variance(SIZES, local.keep, local.noise, [600.0]).total
         kept.append(float(local.keep))
         words = f"FedProx, mu = {mu:g}:"
-        yield matches("F6", f"{words} eta'", float(local.keep), keep, 1e-3 * keep)
-        yield matches("F6", f"{words} rho'^2", float(local.noise) ** 2, square, 1e-3 * square)
-        yield matches("F6", f"{words} variance with a plain free-rider", found, total, 1e-3 * total)
+        for what, value, known, derivation in (
+            ("eta'", float(local.keep), keep, "equation (6.22)"),
+            ("rho'^2", float(local.noise) ** 2, square, "equation (6.21)"),
+            ("variance with a plain free-rider", found, total, "closed form of the variance"),
+        ):
+            yield matches("F6", f"{words} {what}", value, known, 1e-3 * known, derivation=derivation)
     note = "erratum: the text says that it falls, its appendix that it rises"
-    yield in_order("F6", "eta' rises with mu", kept, published="it falls", note=note)
+    said, place = "a smaller epsilon", "section 6.2.6"
+    yield in_order("F6", "eta' rises with mu", kept, published=said, place=place, note=note)
 
 
 def idle_claims() -> Iterator[Claim]:
@@ -115,9 +122,8 @@ def idle_claims() -> Iterator[Claim]:
     for _ in range(1000):
         theta = float((claims / claims.sum()) @ np.full(len(claims), theta))
     gap = abs(theta - start) / start
-    yield at_most(
-        "F7", "only plain free-riders: relative change after 1,000 rounds", [gap], 1e-12, published="0"
-    )
+    words = "only plain free-riders: relative change after 1,000 rounds"
+    yield at_most("F7", words, [gap], 1e-12, published="0", place="section 6.2.4")
 
 
 def fading_claims() -> Iterator[Claim]:
@@ -129,9 +135,8 @@ def fading_claims() -> Iterator[Claim]:
         rounds = int(50 / (1 - left.ridden))
         constant = variance(SIZES, KEEP, NOISE, [cell.claimed], cell.amplitude).total
         values.append(float(last_difference(told, rounds, 2_000).var()) / constant)
-    yield at_most(
-        "F8", "variance with noise that fades like 1/t, over the constant one", values, 0.01, published="0"
-    )
+    words = "variance with noise that fades like 1/t, over the constant one"
+    yield at_most("F8", words, values, 0.01, published="0", place="Corollary 6.2")
 
 
 def _over_round(t: int) -> float:

@@ -16,10 +16,10 @@ from .applications import arm_errors, engine_errors
 from .baselines import network_errors
 from .data import read_arm, read_engines
 
-ENGINES = {2: (0.545, 0.679), 7: (0.576, 0.655)}
-"""Table C.1: FGPR and polynomial, by sensor."""
-ARM = {1: 0.914, 3: 0.793, 5: 0.761, 7: 0.821}
-"""Table 4.3: FGPR over Ditto's network, by torque."""
+ENGINES = {2: (5.45, 6.79), 7: (5.76, 6.55)}
+"""Table C.1: ten times the errors of FGPR and polynomial, by sensor."""
+ARM = {1: (2.75, 3.01), 3: (2.42, 3.05), 5: (2.20, 2.89), 7: (2.38, 2.90)}
+"""Table 4.3: ten times the errors of FGPR and Ditto's network, by torque."""
 CLIENTS, ROWS, TESTED = 5, 400, 500
 WHY = "rows are dealt at random, so networks learn from all of them, a process predicts from its own"
 """What stands beside the ratios: longer training or larger batches leave FGPR's error where it is."""
@@ -45,11 +45,12 @@ def turbofan_claims() -> Iterator[Claim]:
         yield Claim(
             "C.1",
             f"turbofan sensor {sensor}, 40 new engines: FGPR over pooled polynomial",
-            round(fgpr / polynomial, 3),
+            f"{fgpr:.2f} against {polynomial:.2f}",
             "0.75 to 0.92",
             round(ratio, 4),
             0.75 <= ratio <= 0.92,
-            note=f"FGPR {error:.3f}, published {fgpr}",
+            note=f"FGPR {error:.3f}; ten times the errors are published",
+            place="Table C.1",
         )
 
 
@@ -60,7 +61,7 @@ def sarcos_claims() -> Iterator[Claim]:
         return
     x, torques = table
     x = (x - x.mean(axis=0)) / x.std(axis=0)
-    for torque, published in ARM.items():
+    for torque, (fgpr, ditto) in ARM.items():
         y = torques[:, torque - 1]
         y = (y - y.mean()) / y.std()
         order = generator(torque, "rows of the arm").permutation(len(y))
@@ -73,4 +74,7 @@ def sarcos_claims() -> Iterator[Claim]:
         ratio = federated / float(networks.mean())
         words = f"SARCOS torque {torque}: FGPR over Ditto's networks"
         note = f"FGPR {federated:.3f}, networks {float(networks.mean()):.3f}; {WHY}"
-        yield average("4.3", words, [ratio], 1.0, most=True, published=published, hard=False, note=note)
+        said, place = f"{fgpr:.2f} against {ditto:.2f}", "Table 4.3"
+        yield average(
+            "4.3", words, [ratio], 1.0, most=True, published=said, place=place, hard=False, note=note
+        )

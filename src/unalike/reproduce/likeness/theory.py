@@ -90,21 +90,23 @@ def probability_claims(quick: bool) -> Iterator[Claim]:
     printed = probability_of_less(network, corrected=False)
     right = probability_of_less(network)
     words = "P(changed network is less homogeneous), corrected"
-    yield matches("L10", words, found.probability, right, noise, note=note)
+    yield matches("L10", words, found.probability, right, noise, note=note, derivation="closed form")
     words = "P(changed network is less homogeneous), as printed"
     gap = abs(found.probability - printed)
     yield Claim(
         "L10",
         f"{words}: simulation rejects it",
-        printed,
-        f"farther than {noise:.2g}",
+        None,
+        f"farther than {noise:.2g} from {printed:.3g}",
         found.probability,
         gap > noise,
         note="an erratum: a graph is symmetric, so only half of the weights are independent",
+        derivation="Proposition 3.2 as printed",
     )
     variance = found.homogeneity_variance / homogeneity_variance(network)
-    words = "variance of homogeneity over phi^2 / (2 n (n - 1))"
-    yield matches("L10", words, variance, 1.0, 6 * float(np.sqrt(2 / draws)), note="printed: half of it")
+    words, derived = "variance of homogeneity over phi^2 / (2 n (n - 1))", "closed form of the variance"
+    noise = 6 * float(np.sqrt(2 / draws))
+    yield matches("L10", words, variance, 1.0, noise, note="printed: half of it", derivation=derived)
 
 
 def deviation_claims(quick: bool) -> Iterator[Claim]:

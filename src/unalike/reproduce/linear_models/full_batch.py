@@ -5,8 +5,9 @@ mean squared error are one linear map,
 
     z  <-  (1 - 2 rate g)^steps z  +  (1 - (1 - 2 rate g)^steps) c / g
 
-The rounds are those of :class:`unalike.analytics.hierarchical.HM1` with all rows in every step, which the
-study checks; here they take milliseconds, so that hyper-parameters can be chosen on validation rows.
+or, without the division by n, on the sum of squares, as HM1 is printed. The rounds are those of
+:class:`unalike.analytics.hierarchical.HM1` with all rows in every step, which the study checks; here they
+take milliseconds, so that hyper-parameters can be chosen on validation rows.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ class Spectra:
     along: Float64s
 
     @classmethod
-    def of(cls, design: Design) -> Spectra:
-        """Of the training rows."""
+    def of(cls, design: Design, summed: bool = False) -> Spectra:
+        """Of the training rows: of the mean over them, or of their sum."""
         rows = [design.client(i) for i in range(len(design))]
-        values, vectors = np.linalg.eigh(np.stack([x.T @ x / len(y) for x, y in rows]))
-        along = np.stack([v.T @ (x.T @ y) / len(y) for v, (x, y) in zip(vectors, rows, strict=True)])
+        sizes = np.array([1.0 if summed else len(y) for _, y in rows])
+        grams = [x.T @ x / n for n, (x, _) in zip(sizes, rows, strict=True)]
+        values, vectors = np.linalg.eigh(np.stack(grams))
+        products = [x.T @ y / n for n, (x, y) in zip(sizes, rows, strict=True)]
+        along = np.einsum("kij,ki->kj", vectors, np.stack(products))
         return cls(np.maximum(values, 0), vectors, along)
 
     def descend(

@@ -17,6 +17,8 @@ from .data import TABLE_3_1, correlated, hm1_case
 from .full_batch import Spectra, hm1_models, separate_models
 
 ROUNDS, STEPS, RATE = 30, 20, 0.05
+PRINTED_RATES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+"""Of the printed step, which is a sum over rows."""
 SCENARIOS = {
     "12 of 200 rows, correlation 0.9": (20, 8, 0.9, 1.0, 12, 200, 0.3),
     "200 rows, correlation 0.9": (20, 8, 0.9, 1.0, 200, 200, 0.3),
@@ -88,29 +90,35 @@ def convergence_claims(quick: bool) -> Iterator[Claim]:
 
 
 def published_claims(quick: bool) -> Iterator[Claim]:
-    """LM11: table 3.1, with averaged gradients and the published rate of 0.01."""
+    """LM11: table 3.1, with averaged gradients and a rate of 0.01; as printed, with sums and the best of some
+    rates, which were chosen by a search."""
     for case, (hm1, separate) in TABLE_3_1.items():
         errors = np.array([_published(case, seed) for seed in range(1 if quick else 5)])
         ratios = errors[:, 0] / errors[:, 2]
         words = f"table 3.1, case {case}: A-RMSE of HM1 (map) over separate fits"
         yield average(
             "LM11", words, ratios.tolist(), hm1 / separate + 0.05, most=True, hard=False,
-            published=round(hm1 / separate, 3),
-            note=f"errors {errors[:, 0].mean():.3f} and {errors[:, 2].mean():.3f}; as printed, HM1 has "
-            f"{errors[:, 1].mean():.3f}; noise this low leaves next to nothing to borrow",
+            published=f"{hm1} against {separate}", place="Table 3.1",
+            note=f"errors {errors[:, 0].mean():.3f} and {errors[:, 2].mean():.3f}; as printed (sums over "
+            f"rows, best rate), HM1 has {errors[:, 1].mean():.4f} and separate fits "
+            f"{errors[:, 3].mean():.4f}; noise this low leaves next to nothing to borrow",
         )  # fmt: skip
 
 
-def _published(case: str, seed: int) -> tuple[float, float, float]:
-    """A-RMSE of HM1 by `map` and as printed, and of separate fits."""
+def _published(case: str, seed: int) -> tuple[float, float, float, float]:
+    """A-RMSE of HM1 by `map` and as printed, at its best rate, and of separate fits by either steps."""
     design, models, judged = hm1_case(case, seed)
     spectra, start = Spectra.of(design), generator(seed, "random start").normal(size=models.shape)
     noise = 0.05**2 if case == "I" else 0.1**2
     by_map = 0.01 * STEPS * noise / design.federation.train.sizes
-    found = (
-        hm1_models(spectra, ROUNDS, STEPS, 0.01, 0.1, by_map, start),
-        hm1_models(spectra, ROUNDS, STEPS, 0.01, 0.1, 0.01, start),
-        separate_models(spectra, ROUNDS, STEPS, 0.01, start),
-    )
-    errors = [float(device_rmse(design, predict_each(design, m))[judged].mean()) for m in found]
-    return errors[0], errors[1], errors[2]
+    sums = Spectra.of(design, summed=True)
+    mapped = hm1_models(spectra, ROUNDS, STEPS, 0.01, 0.1, by_map, start)
+    alone = separate_models(spectra, ROUNDS, STEPS, 0.01, start)
+    stable = [rate for rate in PRINTED_RATES if rate * sums.values.max() < 1]
+    printed = [hm1_models(sums, ROUNDS, STEPS, rate, 0.1, rate, start) for rate in stable]
+    rivals = [separate_models(sums, ROUNDS, STEPS, rate, start) for rate in stable]
+
+    def error(models: Float64s) -> float:
+        return float(device_rmse(design, predict_each(design, models))[judged].mean())
+
+    return error(mapped), min(map(error, printed)), error(alone), min(map(error, rivals))

@@ -7,7 +7,7 @@ nothing to borrow; engines and students need their files and are skipped without
 
 from __future__ import annotations
 
-from ..study import Claim, study_registry
+from ..study import Claim, scale_down, study_registry
 from .engines import engine_claims
 from .students import student_claims
 from .theory import theory_claims
@@ -23,3 +23,12 @@ def linear_models(quick: bool = False) -> list[Claim]:
         *engine_claims(quick),
         *student_claims(quick),
     ]
+
+
+scale_down(
+    "linear-models",
+    LM8="4 of 30 runs",
+    LM11="5 of 30 runs",
+    LM12="4 of 30 runs",
+    LM13="1 of 30 runs",
+)

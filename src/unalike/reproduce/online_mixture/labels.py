@@ -91,16 +91,15 @@ def softmax_regression(dimension: int) -> Task:
     return Task.classification(Model(init, apply), CLASSES)
 
 
-def mixture_player(outer: str = "last", rate: float = RATE, rows: int = ROWS) -> FemOMD:
-    """FEM-OMD with one step of descent; its loss is a mean over rows, so the rate is that of a sum times
-    them."""
+def mixture_player(outer: str = "last", rate: float = RATE) -> FemOMD:
+    """FEM-OMD with one step of descent, at a rate of the sum over rows."""
     return FemOMD(
         components=len(GROUPS),
         outer=outer,
         inner_start="played",
         weight_rate=0.05,
         work=LocalWork(steps=1, batch_size=0),
-        optimizer=Optimizer("sgd", rows * rate),
+        optimizer=Optimizer("sgd", rate),
     )
 
 

@@ -7,7 +7,7 @@ and with classes hold the published statements, two of which did not come out in
 
 from __future__ import annotations
 
-from ..study import Claim, study_registry
+from ..study import Claim, scale_down, study_registry
 from .theory import theory_claims
 from .training import training_claims
 
@@ -16,3 +16,9 @@ from .training import training_claims
 def online_mixture(quick: bool = False) -> list[Claim]:
     """What FEM-OMD rests on, and its regret in changing worlds (M1 to M13)."""
     return [*theory_claims(quick), *training_claims(quick)]
+
+
+scale_down(
+    "online-mixture",
+    M13="Gaussian classes and 8x8 digits beside MNIST; CIFAR-10 with a CNN is left out",
+)

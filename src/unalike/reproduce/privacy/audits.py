@@ -2,7 +2,7 @@
 
     werm         by the weight of training rows
     adv-reg      by the weight of its attacker
-    adv-reg-rt   the same, where reference rows are learnt from, too
+    adv-reg-rt   the same, and the attacker is to be wrong of reference rows, too
     stopped      werm with all weight on training rows, by passes: what stopping early does
     dp-sgd       on the training rows alone, once
 
@@ -32,7 +32,7 @@ from .data import FULL, QUICK, Sizes, study_rows, study_task
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LAMS = (0.0, 1.0, 2.0, 3.0)
-LEARNT_LAMS = (1.0, 3.0)
+RT_LAMS = (1.0, 3.0)
 STOPPED = (3, 6, 12)
 MODELS = 8
 PASSES, PRIVATE_PASSES = 40, 10
@@ -77,7 +77,7 @@ def attack_draw(sizes: Sizes, seed: int, private: bool = False, passes: int = PA
         "werm weight": {f"{w:g}": (WERM(work=WORK, optimizer=OPTIMIZER, weight=w), passes) for w in WEIGHTS},
         "adv-reg lam": {f"{v:g}": (AdvReg(work=WORK, optimizer=OPTIMIZER, lam=v), passes) for v in LAMS},
         "adv-reg-rt lam": {
-            f"{v:g}": (AdvRegRT(work=WORK, optimizer=OPTIMIZER, lam=v), passes) for v in LEARNT_LAMS
+            f"{v:g}": (AdvRegRT(work=WORK, optimizer=OPTIMIZER, lam=v), passes) for v in RT_LAMS
         },
         "werm rounds": {
             str(n): (WERM(work=WORK, optimizer=OPTIMIZER, weight=1.0), min(n, passes)) for n in STOPPED

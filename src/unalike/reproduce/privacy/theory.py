@@ -33,7 +33,8 @@ def bound_claims(quick: bool) -> Iterator[Claim]:
         # Three deviations of a share of one in twenty.
         limit = round(0.05 + 3 * float(np.sqrt(0.05 * 0.95 / draws)), 3)
         words = f"share of {draws} draws whose bound is above epsilon = {epsilon:g} (randomized response)"
-        yield at_most("E1", words, [above], limit, published="5 %")
+        how = "1 in 20, and three deviations of that share"
+        yield at_most("E1", words, [above], limit, derivation=how)
         if epsilon:
             words = f"median bound over epsilon = {epsilon:g}, {ROWS:,} rows"
             yield at_least("E2", words, [float(np.median(found)) / epsilon], 0.7)

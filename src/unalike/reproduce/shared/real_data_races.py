@@ -32,7 +32,7 @@ from ...training.train import train
 from ...typing import Params, PyTree, State
 from ..study import Claim, average
 from .picture_features import Encoder
-from .summaries import score
+from .summaries import printed_difference, score
 
 Setting = dict[str, float]
 SEEDS, TUNING_SEED = (31, 32), 100
@@ -93,6 +93,8 @@ ROLES_KNNPER = {
     "knnper": Marks(51.4, 45.4, 50.7),
 }
 """What was published for Shakespeare, in the two papers."""
+FEDEM_TABLES, KNNPER_TABLES = ("Table 3.2", "Table 3.3"), ("Table 3.5", "Table 3.6")
+"""Where Marfoq's doctoral thesis (2023) prints accuracies of clients that trained, and of newcomers."""
 
 
 class Comparison(NamedTuple):
@@ -139,28 +141,39 @@ class Race(NamedTuple):
 
 
 def claims(
-    id: str, data: str, race: Race, published: Table, comparisons: Sequence[Comparison]
+    id: str,
+    data: str,
+    race: Race,
+    published: Table,
+    comparisons: Sequence[Comparison],
+    tables: tuple[str, str],
 ) -> Iterator[Claim]:
-    """A line for every method of a published table, and one for every comparison."""
-    for place, (name, theirs) in enumerate(published.items()):
+    """A line for every method of two published tables, and one for every comparison."""
+    place = " and ".join(tables)
+    for number, (name, theirs) in enumerate(published.items()):
         ours = Marks(*np.mean(race.marks[name], axis=0))
         words = ", ".join(f"{key} {value:.3g}" for key, value in race.settings[name].items())
-        note = f"{words}; {race.note}" if place == 0 else words
+        note = f"{words}; {race.note}" if number == 0 else words
         line = f"{data}: {name}, accuracy / bottom decile / of new clients"
-        yield Claim(id, line, shown(theirs), "reported", shown(ours), True, hard=False, note=note)
+        yield Claim(
+            id, line, shown(theirs), "reported", shown(ours), True, hard=False, note=note, place=place
+        )
     for one in comparisons:
-        yield compared(id, data, race.marks, published, one)
+        yield compared(id, data, race.marks, published, one, tables[one.part == "unseen"])
 
 
-def compared(id: str, data: str, marks: dict[str, list[Marks]], published: Table, one: Comparison) -> Claim:
+def compared(
+    id: str, data: str, marks: dict[str, list[Marks]], published: Table, one: Comparison, place: str
+) -> Claim:
     """How far a method leads another, beside how far it did in the published table."""
     values = [lead(*pair, one.part) for pair in zip(marks[one.ours], marks[one.other], strict=True)]
-    theirs = round(lead(published[one.ours], published[one.other], one.part), 4)
+    theirs = printed_difference(*(getattr(published[name], one.part) for name in (one.ours, one.other)))
     what = {"mean": "", "decile": "bottom decile, ", "unseen": "new clients, "}[one.part]
     words = f"{data}: {what}{one.ours} minus {one.other}, points"
     if one.most:
         words, values = f"{words}, either way", [abs(float(np.mean(values)))]
-    return average(id, words, values, one.least, most=one.most, published=theirs, hard=False, note=one.note)
+    rest: dict[str, Any] = {"most": one.most, "hard": False, "note": one.note}
+    return average(id, words, values, one.least, published=theirs, place=place, **rest)
 
 
 def lead(ours: Marks, other: Marks, part: str) -> float:

@@ -34,6 +34,15 @@ def score_of(accuracy: Float64s, federation: Federation) -> Score:
     return Score(float(np.average(found, weights=rows)), bottom_decile(found))
 
 
+def printed_difference(one: float, other: float) -> str:
+    """Two printed numbers and their difference, which is not printed.
+
+    >>> printed_difference(82.7, 68.1)
+    '82.7 - 68.1 = 14.6'
+    """
+    return f"{one:g} - {other:g} = {round(one - other, 4):g}"
+
+
 def mean_of(curves: Sequence[Any], name: str) -> float:
     """The mean of a property of curves, over seeds."""
     return float(np.mean([getattr(curve, name) for curve in curves]))

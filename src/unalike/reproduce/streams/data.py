@@ -14,6 +14,8 @@ from typing import NamedTuple
 from ...data.streams.bound_constants import Constants
 
 FRACTIONS = (0.05, 0.20, 0.50)
+TABLES = ("Table 4.4", "Table 4.3", "Table 4.5")
+"""Where the cells of each historical share are printed."""
 
 
 class Cell(NamedTuple):

@@ -52,15 +52,17 @@ def both(arcs: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
 def example_claims() -> Iterator[Claim]:
     """Three worked examples."""
     path = critical_circuit(table(3, both({(0, 1): 1, (1, 2): 3}))).mean
-    yield matches("T1", "three silos, best undirected overlay", path, 3, 0)
+    yield matches("T1", "three silos, best undirected overlay", path, 3, 0, place="equation (2.6)")
     ring = critical_circuit(table(3, {(0, 1): 1, (1, 2): 3, (2, 0): 4})).mean
-    yield matches("T1", "three silos, directed ring", ring, 8 / 3, 1e-15)
+    yield matches("T1", "three silos, directed ring", ring, 8 / 3, 1e-15, place="equation (2.7)")
     for n in (5, 50):
         links = {(i, i + 1): 1.0 for i in range(n - 1)} | {(n - 1, n): float(n)}
         chain = critical_circuit(table(n + 1, both(links))).mean
-        yield matches("T1", f"chain of {n} and one far silo, undirected", chain, n, 0)
+        claim = f"chain of {n} and one far silo, undirected"
+        yield matches("T1", claim, chain, n, 0, place="equation (2.8)")
         round_trip = critical_circuit(table(n + 1, links | {(n, 0): 2.0 * n - 1})).mean
-        yield matches("T1", f"the same, {n}, directed ring", round_trip, (4 * n - 2) / (n + 1), 1e-12)
+        claim, printed = f"the same, {n}, directed ring", (4 * n - 2) / (n + 1)
+        yield matches("T1", claim, round_trip, printed, 1e-12, place="equation (2.9)")
     for n in (4, 16, 64):
         shared = {(i, i + 1): 0.0 for i in range(n - 1)}
         shared |= {arc: 1.0 for k in range(n, 2 * n) for arc in ((n - 1, k), (k, 0))}
@@ -71,7 +73,8 @@ def example_claims() -> Iterator[Claim]:
             0.5 / best,
             (n + 1) / 4,
             1e-9,
-            note="printed as (N + 2) / 4, which counts an arc too many",
+            note="Example 2 prints (N + 2) / 4, which counts an arc too many",
+            derivation="(N + 1) / 4",
         )
 
 

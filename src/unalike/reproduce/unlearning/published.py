@@ -59,32 +59,35 @@ def compared_claims(results: Results) -> Iterator[Claim]:
     yield Claim(
         "B",
         "MNIST: rounds of SIFU over scratch's",
-        "about one half",
+        "roughly half",
         "0.4 to 0.75",
         round(ratio, 3),
         0.4 <= ratio <= 0.75,
         spread=float(np.ptp(each)) / 2,
         note=f"mean rounds {_words(rounds, 0)}; {UNDERCOUNTS}",
+        place="section 5.5.2",
     )
     means = {scheme: float(values.mean()) for scheme, values in left.items()}
     nearer = means["sifu"] - means["scratch"] < means["fine-tuning"] - means["sifu"]
     yield Claim(
         "B",
         "MNIST: residual accuracy of SIFU, %",
-        "close to scratch, slightly above",
+        "similar to scratch, slightly higher",
         "nearer to scratch than to fine-tuning",
         round(means["sifu"], 2),
         nearer,
         note=_words(left, 1),
+        place="section 5.5.2",
     )
     gap = means["fine-tuning"] - means["scratch"]
     yield Claim(
         "A",
         "MNIST: residual accuracy of fine-tuning above scratch, points",
-        "much above",
+        "significantly higher",
         ">= 20",
         round(gap, 2),
         gap >= 20,
+        place="section 5.5.2",
     )
 
 
@@ -100,6 +103,7 @@ def last_claim(last: Forgetting, mode: Mode, most: int) -> Claim:
         hard=False,
         note=f"noise of {last.noise:.3g}; utility {100 * last.utility:.1f} %, "
         f"residual accuracy {100 * last.residual:.1f} %",
+        place="section 5.5.2",
     )
 
 

@@ -5,10 +5,12 @@ L-smooth in parameters from a set of diameter D, a model of pseudo-dimension d_P
 independently, the expected excess loss under the target mix of clients is at most eps_opt + 2 eps_gen,
 
     eps_gen <= disc(P^alpha, P^p) + 5 B sqrt(d_P / N_eff) sqrt(1 + ln(N / d_P))
-    eps_opt <= D s + s / sqrt(T) + (C1 + C3) / sqrt(T) + C2 / T^(3/2)
+    eps_opt <= D s + s / sqrt(T) + (C1 + D^2 max(1, s) / 2) / sqrt(T) + C2 / T^(3/2)
     s^2     <= sigma_0^2 F sum_{fresh} p_m^2
 
-where s is the variability of gradients from round to round. Of C3 only D^2 is known, and D^2 is used.
+where s is the variability of gradients from round to round. As printed (G.742), the term of the start is
+C3 / sqrt(T) with a constant C3; but with the step size min(1, 1/s) / sqrt(T) of the theorem, the distance
+D^2 / 2 over the sum of steps in (G.741) grows with s, and what is printed is no bound for large s.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ def optimization_bound(problem: Problem, variability: float) -> float:
     gradient, later, rounds = problem.largest_gradient, 1 - 1 / problem.local_steps, problem.rounds
     c1 = gradient * (2.5 * gradient + problem.smoothness * problem.diameter * math.sqrt(2 * later))
     c2 = 2 * problem.smoothness**2 * gradient**2 * later
-    c3 = problem.diameter**2
+    c3 = problem.diameter**2 * max(1.0, variability) / 2
     lasting = problem.diameter * variability
     return lasting + (variability + c1 + c3) / math.sqrt(rounds) + c2 / rounds**1.5
 

@@ -7,6 +7,7 @@ overlays never see the map; they see what can be measured between pairs, which :
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,8 @@ from ...typing import Float64s, Int64s
 from ..graphs import Graph
 from .gml import Block, parse_gml
 
+MOST_NODES = 5_000
+"""Of a map: ways between all pairs of more would take gigabytes."""
 MILLIMETRE = 1e-6
 """Every link counts as so many km more when ways are sought, so that fewer links break ties."""
 underlay_registry: Registry[Underlay] = Registry("underlay")
@@ -190,6 +193,11 @@ def read_underlay(path: Path) -> Underlay:
 
 def _from_gml(graph: Block) -> Underlay:
     nodes, edges = graph.blocks("node"), graph.blocks("edge")
+    if len(nodes) > MOST_NODES:
+        raise DataError(
+            f"the map has {len(nodes):,} nodes; ways between all pairs are computed, for at most "
+            f"{MOST_NODES:,}. Keep the nodes that are silos and those between them."
+        )
     number: dict[object, int] = {}
     for node in nodes:
         if (key := node.get("id")) is None or key in number:
@@ -230,7 +238,7 @@ def _unique_names(nodes: list[Block]) -> tuple[str, ...]:
     labels = [
         str(node.get("id") if node.get("label") is None else node.get("label")).strip() for node in nodes
     ]
-    shared = {label for label in labels if labels.count(label) > 1}
+    shared = {label for label, count in Counter(labels).items() if count > 1}
     return tuple(
         f"{label} ({node.get('id')})" if label in shared or not label else label
         for label, node in zip(labels, nodes, strict=True)

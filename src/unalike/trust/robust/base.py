@@ -91,8 +91,10 @@ class RobustRule(Aggregator):
             raise ConfigError(f"{self.name} cannot work with {clients} in a step: {self.limit}.")
 
     def combine(self, uploads: Uploads) -> Combined:
-        rows, as_tree = as_rows(uploads.changes())
-        present = (uploads.accepted > 0) & (uploads.weight != 0)
+        changes, present = uploads.changes(), (uploads.accepted > 0) & (uploads.weight != 0)
+        if not jax.tree.leaves(changes):  # a method that sends no model, such as local
+            return Combined(None, changes, present.any(), {"rule_used": present.astype(jnp.float32)})
+        rows, as_tree = as_rows(changes)
         votes = Votes(rows, present.astype(rows.dtype), uploads.weight, uploads.key)
         usable = votes.voters >= self.least
         update = as_tree(jnp.where(usable, self.estimate(votes), 0.0))

@@ -23,14 +23,6 @@ from .oracle import RULES
 from .requests import Request
 from .sensitivity import MODES
 
-REMAINS = (
-    "earlier models without noise in the run folder's history, in which forgotten clients are up to their "
-    "sensitivity; later requests need them: whoever keeps the folder must encrypt it and never release them",
-    "the record of earlier rounds (who took part, metrics of single clients)",
-    "what clients, backups and receivers of earlier models hold: their owners must erase it",
-)
-"""What is still somewhere, and who must protect it."""
-
 
 class Assumption(NamedTuple):
     """What the guarantee rests on, and whether that holds here: True, False, or None if it is assumed."""
@@ -106,15 +98,17 @@ def certify(
     assumptions: Sequence[Assumption],
     digest: str,
     rounds_retrained: int,
+    remains: Sequence[str] = (),
 ) -> Certificate:
-    """The certificate of a request whose model is `digest`, under these assumptions on the training."""
+    """The certificate of a request whose model is `digest`, under these assumptions on the training, with
+    what `remains` somewhere, and who must protect it."""
     budget = request.budget
     theorem = Assumption(
         f"the {budget.calibration} calibration is a theorem at epsilon {budget.epsilon:g}",
         budget.certified,
         "" if budget.certified else f"its noise gives delta {budget.true_delta:.4g}, not {budget.delta:g}",
     )
-    every = (*assumptions, theorem)
+    every = (*assumptions, *([] if request.fresh else [theorem]))
     label = label_of(every)
     return Certificate(
         request=request.number,
@@ -137,7 +131,7 @@ def certify(
         rounds_retrained=rounds_retrained,
         digest_before=request.digest_before,
         digest=digest,
-        remains=REMAINS,
+        remains=tuple(remains),
     )
 
 
@@ -155,26 +149,35 @@ def label_of(assumptions: Sequence[Assumption]) -> str:
 def guarantee(request: Request, label: str) -> str:
     """What is promised, in one sentence."""
     budget, whom = request.budget, "them together" if request.rule == "group" else "each of them alone"
+    if request.fresh:
+        terms = "(0, 0)-unlearning of them together: the model was trained anew, on the others only"
+        return _labelled(terms, label) + "."
     spent = (request.noises * budget.epsilon, request.noises * budget.delta)
     terms = f"({spent[0]:g}, {spent[1]:g})-unlearning of {whom}"
     never = all(psi == 0 for psi in request.sensitivities)
     nothing = " They never contributed to the model from which it was trained." if never else ""
+    return _labelled(terms, label) + "." + nothing
+
+
+def _labelled(terms: str, label: str) -> str:
     words = {
         "proven": terms,
         "conditional": f"{terms}, given what is assumed below",
         "heuristic": f"heuristic, not certified: {terms} if all assumptions held",
     }
-    return words[label] + "." + nothing
+    return words[label]
 
 
 def composition(request: Request) -> str:
     """What several noises on the way add up to for one client."""
     noises, budget = request.noises, request.budget
+    if request.fresh:
+        return "no noise is needed: training started with a new model"
     if noises == 1:
         return f"one noise hides everything, at ({budget.epsilon:g}, {budget.delta:g})"
     return (
         f"basic, of {noises} noises at ({budget.epsilon:g}, {budget.delta:g}): a client is in as many "
-        "trainings on the way to this model, and each noise hides one of them; --rule path needs one only"
+        "trainings on the way to this model, and each is hidden by its own noise; --rule path needs one only"
     )
 
 

@@ -138,6 +138,19 @@ class BranchHistory:
         words = {"names": json.dumps(self._names)}
         save_tensors(self.path(0), {"importance": self._importance, **tensors, **changed}, words)
 
+    def start_with(self, state: State) -> None:
+        """Begin with a state that holds nothing of anybody; whatever was there stays."""
+        if self.path(0).exists():
+            return
+        words = {"names": json.dumps(self._names)}
+        save_tensors(self.path(0), {"importance": self._importance, "state": state}, words)
+
+    def keep_names(self, importance: Float64s) -> None:
+        """Erase all rounds and the first model, and keep what clients are called and what they weigh."""
+        self.erase_after(0)
+        _, words = load_tensors(self.path(0))
+        save_tensors(self.path(0), {"importance": importance}, words)
+
     def ledger(self, server_rate: float = 1.0, discount: float = 1.0) -> Ledger:
         """The norms and weights of all rounds."""
         rounds = self.rounds()

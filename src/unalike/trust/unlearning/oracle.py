@@ -25,6 +25,7 @@ RULES: dict[str, str] = {
     "path": "each client of the request by itself, added up over all branches on the way",
 }
 """What must stay below the limit."""
+_ROUNDING = 1 + 1e-12
 
 
 class Node(NamedTuple):
@@ -35,12 +36,18 @@ class Node(NamedTuple):
 
 
 def select_restart(
-    sensitivities: Mapping[int, Float64s], nodes: Sequence[Node], limit: float, path: bool = False
+    sensitivities: Mapping[int, Float64s],
+    nodes: Sequence[Node],
+    limit: float,
+    path: bool = False,
+    limits: Sequence[float] | None = None,
 ) -> Node:
     """The model to start again from, with everything admissible kept.
 
-    `sensitivities` has a table (rounds + 1, whoever must stay below the limit) for every branch on the way;
-    with `path`, what earlier branches hold counts too.
+    `sensitivities` has a table (rounds + 1, whoever must stay below the limit) for every branch on the way.
+    `limit` is what the noise of this request hides, `limits` what the noise that was drawn at each node hides
+    (the same where not given): a node counts with its own noise only. With `path`, what earlier branches hold
+    counts too, and the noise of this request must hide all of it.
 
     >>> tables = {0: 0.2 * np.arange(11)[:, None]}
     >>> select_restart(tables, [], limit=1.0)
@@ -49,10 +56,11 @@ def select_restart(
     newest = max(sensitivities)
     branch, cap = newest, len(sensitivities[newest]) - 1
     carried = np.zeros(sensitivities[newest].shape[1])
-    for node in nodes:
+    own = [limit] * len(nodes) if path or limits is None else limits
+    for node, hidden in zip(nodes, own, strict=True):
         held = sensitivities[node.branch][node.round]
-        if not (carried + held <= limit).all():  # also where something is not a number
-            branch, cap = node.branch, node.round - 1
+        if not (carried + held <= hidden).all():  # also where something is not a number
+            branch, cap = node.branch, node.round
             break
         carried = carried + held if path else carried
     below = (carried + sensitivities[branch][: cap + 1] <= limit).all(axis=1)
@@ -68,12 +76,38 @@ def extend_path(nodes: Sequence[Node], restart: Node) -> tuple[Node, ...]:
     return (*(node for node in nodes if node.branch < restart.branch), restart)
 
 
-def check_path(nodes: Sequence[Node], held: Mapping[Node, Float64s], limit: float) -> None:
-    """Raise unless branches increase along the way and no node holds more of a forgotten client than the
-    limit; `held` are the sensitivities of all forgotten clients there."""
+def check_path(nodes: Sequence[Node]) -> None:
+    """Raise unless branches increase along the way."""
     branches = [node.branch for node in nodes]
     if branches != sorted(set(branches)) or any(node.round < 0 for node in nodes):
         raise UnalikeError(f"the way to the present model is not one: {list(nodes)}.")
-    for node in nodes:
-        if not (held[node] <= limit * (1 + 1e-12)).all():
-            raise UnalikeError(f"the model of {node} holds more of a forgotten client than may be left.")
+
+
+def noise_on_path(nodes: Sequence[Node], sigmas: Mapping[int, float], newest: float) -> tuple[float, ...]:
+    """The deviation of the noise that was drawn at every node of the way: that of the request whose branch
+    starts there, by its number, and `newest` at the last.
+
+    >>> noise_on_path([Node(0, 5), Node(1, 4)], {1: 0.1, 2: 7.0}, 0.3)
+    (0.1, 0.3)
+    """
+    started = [node.branch for node in nodes[1:]]
+    return (*(sigmas[branch] for branch in started), *([newest] if nodes else []))
+
+
+def is_hidden(held: Float64s, sigmas: Sequence[float], ratio: float, path: bool = False) -> bool:
+    """Whether what nodes hold of a client (or of a group) is hidden by the noises drawn there, each of which
+    hides `ratio` times its deviation. By the rule path one noise, not before the last node that holds
+    something, must hide all; otherwise each node's own noise what the node holds.
+
+    >>> held = np.array([0.5, 0.5, 0.0])
+    >>> is_hidden(held, [1, 1, 1], 0.6), is_hidden(held, [1, 1, 1], 0.6, path=True)
+    (True, False)
+    >>> is_hidden(held, [1, 2, 1], 0.6, path=True), is_hidden(held, [1, 0.5, 9], 0.6)
+    (True, False)
+    """
+    there = np.flatnonzero(~(held <= 0))
+    if not len(there):
+        return True
+    if path:
+        return bool(held.sum() <= ratio * max(sigmas[there[-1] :]) * _ROUNDING)
+    return bool((held <= ratio * np.asarray(sigmas) * _ROUNDING).all())

@@ -40,9 +40,10 @@ class Request:
     nodes: tuple[Node, ...]
     """The way to the model that is retrained; the last is where training starts again."""
     sensitivities: tuple[float, ...]
-    """What each client's sensitivity is there: the largest on the way, or, by the rule path, their sum."""
+    """What each client's sensitivity is there: the largest on the way, or, by the rule path, their sum; by
+    the rule group, that of all clients of the request together."""
     noises: int
-    """How many noises on the way hide something of a client, at most."""
+    """How many noises on the way hide something of a client, or, by the rule group, of the group."""
     rounds_before: int
     """Rounds of the training that it replaces."""
     rounds: int
@@ -50,6 +51,9 @@ class Request:
     digest_before: str | None
     asked_at: str
     stage: Stage = "planned"
+    fresh: bool = False
+    """Whether training starts from a new model, because rows of the others were prepared with the clients'
+    rows and had to be prepared again."""
 
     @property
     def restart(self) -> Node:
@@ -74,6 +78,11 @@ class RequestLog:
     def forgotten(self) -> tuple[int, ...]:
         """The clients of all requests."""
         return tuple(client for request in self.requests for client in request.clients)
+
+    @property
+    def sigmas(self) -> dict[int, float]:
+        """The deviation of each request's noise, by its number, which is also that of its branch."""
+        return {request.number: request.budget.sigma for request in self.requests}
 
     @property
     def nodes(self) -> tuple[Node, ...]:

@@ -1,0 +1,22 @@
+"""Which rows chose a model, or the end of training?  (What a record says of model selection.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TEST_ROWS = "patience on test rows"
+"""The event that says which rows decided when to stop."""
+
+
+def best_in_words(meta: Mapping[str, str]) -> str | None:
+    """Which model was the best, by which rows, as a run's record has it.
+
+    >>> best_in_words({"best": "test_accuracy 0.9 in round 3"})
+    'test accuracy 0.9 in round 3 (chosen on test rows)'
+    >>> best_in_words({"best": "validation_loss 0.2 in round 5"})
+    'validation loss 0.2 in round 5'
+    """
+    best = meta.get("best")
+    if best is None:
+        return None
+    return best.replace("_", " ", 1) + (" (chosen on test rows)" if best.startswith("test_") else "")

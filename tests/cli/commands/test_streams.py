@@ -1,0 +1,21 @@
+"""Do commands hold a stream's rows for a whole time step, and weigh them over the whole run?"""
+
+import numpy as np
+
+from unalike.runs import RunFolder
+
+STREAM = ("--data", "digits", "--clients", "5", "--model", "linear", "--batch-size", "0", "--seed", "1")
+
+
+def column(path, name):
+    with RunFolder.open(path, read_only=True) as folder:
+        return np.array(folder.record.metrics()[name])
+
+
+def test_run_and_compare_show_one_set_of_rows_for_a_step_of_several_rounds(unalike, no_reports):
+    words = (*STREAM, "--rounds", "4", "--stream", "constant:6", "--memory", "replace")
+    assert unalike("run", "--algorithm", "fem-omd", *words, "--out", "one").code == 0
+    assert column("one", "arrived")[1:].tolist() == [30, 0, 30, 0]
+    assert column("one", "held")[1:].tolist() == [30] * 4
+    answer = unalike("compare", "--algorithms", "fem-omd,fed-omd", *words, "--out", "both")
+    assert answer.code == 0
