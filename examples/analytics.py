@@ -28,7 +28,7 @@ def make_tables(seed: int = 0) -> Tables:
 def main() -> None:
     """Look, fit, compare."""
     tables = make_tables()
-    nodes = LocalNodes(tables, smallest_cell=5)
+    nodes = LocalNodes(tables, minimum_cell_count=5)
     print(describe(nodes).summary(), end="\n\n")
     print(cross_table(nodes, "sex", "smokes").summary(), end="\n\n")
     pooled = LinearRegression().fit(tables, "pressure ~ age + sex + smokes")

@@ -67,9 +67,9 @@ def test_gaps_and_words_that_nobody_agreed_on_are_dropped_and_counted_or_refused
             "b": {"y": [1, 3, 4, 5], "sex": ["f", "m", "m", "rare"]},
         }
     )
-    _, _, dropped = design_by_formula(tables, "y ~ sex", smallest_cell=1)
+    _, _, dropped = design_by_formula(tables, "y ~ sex", minimum_cell_count=1)
     assert dropped == {"a": 2}
-    _, _, dropped = design_by_formula(tables, "y ~ 1", smallest_cell=2)
+    _, _, dropped = design_by_formula(tables, "y ~ 1", minimum_cell_count=2)
     assert dropped == {"a": 1}
     held_back = Plan("y ~ sex", {"sex": ("f", "m")}, {}, ("Intercept", "sex[T.m]"))
     assert matrix_of(tables["b"], held_back).dropped == 1

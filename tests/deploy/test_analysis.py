@@ -8,6 +8,8 @@ import pytest
 pytest.importorskip("flwr")
 pytest.importorskip("formulaic")
 
+from unalike.analytics.disclosure import DisclosureError, DisclosurePolicy
+from unalike.analytics.disclosure.model_checks import check_matrix
 from unalike.analytics.gaussian_process.regression import GaussianProcess
 from unalike.analytics.hierarchical.hm1 import HM1
 from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
@@ -22,10 +24,10 @@ from unalike.analytics.survival.cox_model import CoxModel
 from unalike.data.tables import Table
 from unalike.deploy.analysis import RemoteNodes, analyse_nodes
 from unalike.deploy.analysis_config import AnalysisConfig
-from unalike.deploy.client.table_node import TableWorker, check_cells
+from unalike.deploy.client.table_node import TableWorker
 from unalike.deploy.local_deployment import deployed_workers
 from unalike.deploy.server import introductions
-from unalike.deploy.transport.messages import MessageError, WireMessage
+from unalike.deploy.transport.messages import WireMessage
 from unalike.errors import ConfigError, UnalikeError
 from unalike.runs import RunFolder
 
@@ -40,7 +42,7 @@ def made():
         signed = np.where(rng.random(n) < 0.7, 1, -1) * np.ceil(rng.exponential(400 / age))
         columns = {"age": age, "sex": sex, "y": y, "ill": (y > 14).astype(float), "survived": signed}
         tables[f"node-{k}"] = Table.of(columns)
-    tables["node-0"].columns["age"][3] = np.nan
+    tables["node-0"].columns["age"][3:8] = np.nan
     return tables
 
 
@@ -48,7 +50,7 @@ TABLES = made()
 
 
 def workers(folder):
-    return {name: TableWorker(table, folder / name, 5) for name, table in TABLES.items()}
+    return {name: TableWorker(table, folder / name) for name, table in TABLES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def test_nodes_give_the_numbers_of_a_simulation(post, tmp_path, text, here):
     here.fit(TABLES, text.split(":")[-1] if ":" in text else text)
     np.testing.assert_allclose(there.params, here.params, rtol=1e-9)
     np.testing.assert_allclose(there.bse, here.bse, rtol=1e-7)
-    assert there.given.dropped == {"node-0": 1}
+    assert there.given.dropped == {"node-0": 5}
     assert str(there.summary()).splitlines()[:4] == str(here.summary()).splitlines()[:4]
     folder.close()
 
@@ -206,9 +208,9 @@ def test_a_node_refuses_in_one_sentence(tmp_path, request_, words):
 def test_sums_over_few_rows_are_not_told():
     table = Table.of({"y": np.arange(30.0), "sex": ["m"] * 3 + ["f"] * 27, "age": np.arange(30.0) ** 2})
     plan = Plan("y ~ sex", {"sex": ("f", "m")}, {}, ("Intercept", "sex[T.m]"))
-    with pytest.raises(MessageError, match="fewer than 5 rows"):
-        check_cells(matrix_of(table, plan), plan, 5)
-    assert check_cells(matrix_of(table, plan), plan, 3).dropped == 0
+    with pytest.raises(DisclosureError, match="fewer than 5 rows"):
+        check_matrix(matrix_of(table, plan), plan, DisclosurePolicy())
+    assert check_matrix(matrix_of(table, plan), plan, DisclosurePolicy(3)).dropped == 0
     few = Plan("y ~ age", {}, {}, ("Intercept", "age"))
-    with pytest.raises(MessageError, match="tells nothing of fewer than 5"):
-        check_cells(matrix_of(table.rows(np.arange(4)), few), few, 5)
+    with pytest.raises(DisclosureError, match="fewer than 5 rows"):
+        check_matrix(matrix_of(table.rows(np.arange(4)), few), few, DisclosurePolicy())

@@ -87,6 +87,16 @@ def parse_formula(text: str) -> Formula:
     )
 
 
+def factor_expressions(formula: Formula) -> list[list[str]]:
+    """The factors of every term as they are written, the response first."""
+    parsed = _parse(formula.fixed)
+    return [
+        [factor.expr for factor in term.factors if factor.eval_method.value != "literal"]
+        for part in (parsed.lhs, parsed.rhs)
+        for term in part
+    ]
+
+
 def _without_bars(text: str) -> tuple[str, str | None]:
     """The formula without `(what | client)`, and what is before the bar."""
     bars = [place for place, letter in enumerate(text) if letter == "|" and text[place - 1] != "|"]

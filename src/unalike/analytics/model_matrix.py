@@ -96,6 +96,11 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
     return Plan(text, words, known_moments, terms, varying, gaps)
 
 
+def complete_rows(table: Table, plan: Plan) -> Array:
+    """Which rows have a value that was agreed on in every column of the formula."""
+    return ~_coded(table, parse_formula(plan.formula).columns, plan)[1]
+
+
 def matrix_of(table: Table, plan: Plan) -> Matrix:
     """One client's rows as the plan says; rows with gaps are dropped and counted, or refused."""
     formula = parse_formula(plan.formula)
@@ -153,7 +158,7 @@ class Planned(NamedTuple):
     dropped: dict[str, int]
 
 
-def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", smallest_cell: int = 1) -> Planned:
+def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1) -> Planned:
     """The design of tables that are here.
 
     >>> from unalike.data.tables import tables_of
@@ -162,7 +167,7 @@ def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", smallest_c
     >>> design.terms, design.client(1)[0].tolist()
     (('Intercept', 'sex[T.m]', 'sex[T.x]'), [[1.0, 0.0, 1.0]])
     """
-    plan = plan_design(LocalNodes(tables, smallest_cell), text, gaps)
+    plan = plan_design(LocalNodes(tables, minimum_cell_count), text, gaps)
     made = {}
     for name, table in tables.items():
         try:

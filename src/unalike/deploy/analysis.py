@@ -145,6 +145,7 @@ def analyse_nodes(
         return engines[-1]
 
     fitted = made.fit(given, engine=engine, out=folder, resume=resume, observer=observer, timing=WaitForAll())
+    _check_refusals(fitted.run.events())  # type: ignore[attr-defined]
     message = fitted.run.message  # type: ignore[attr-defined]
     if isinstance(fitted, PenalisedRegression):
         mailbox.limit = LARGEST
@@ -152,6 +153,13 @@ def analyse_nodes(
     told = engines[-1].hand_over_model(message)
     log(f"{told} of {len(taking_part)} nodes have the result.")
     return fitted
+
+
+def _check_refusals(events: Sequence[Mapping[str, Any]]) -> None:
+    """Raise where a node refused a round: sums without it would be those of other rows."""
+    for event in events:
+        if event.get("kind") == "refused errand" and event.get("errand") == "train":
+            raise RunError(f"node {event['name']} stopped taking part: {event.get('reason')}")
 
 
 def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:

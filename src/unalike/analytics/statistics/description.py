@@ -33,7 +33,7 @@ class Agreed:
     words: Mapping[str, Mapping[str, int]]
     """Of word columns: how many rows hold each word, in the order of the words."""
     untold: Mapping[str, int]
-    """Of word columns: how many cells nodes withhold."""
+    """Of word columns: how many nodes withhold rare words."""
 
     @property
     def total(self) -> int:
@@ -94,7 +94,7 @@ class Description:
             listed = ", ".join(f"{word} {n}" for word, n in often[:MOST_SHOWN])
             more = f", {len(often) - MOST_SHOWN} more" if len(often) > MOST_SHOWN else ""
             untold = self.agreed.untold[name]
-            withheld = f" ({untold} small cells withheld)" if untold else ""
+            withheld = " (small counts withheld)" if untold else ""
             rows.append((name, _gaps(self.agreed.missing[name]), f"{listed}{more}{withheld}"))
         return SummaryTable("Words", ("column", "missing", "rows of each word"), tuple(rows))
 
@@ -171,7 +171,7 @@ def _one_kind(column: str, answers: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _add_words(told: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     words = sorted({word for one in told for word in one.get("words", {})})
-    return {word: sum(int(one.get("words", {}).get(word, 0)) for one in told) for word in words}
+    return {word: sum(max(int(one.get("words", {}).get(word, 0)), 0) for one in told) for word in words}
 
 
 def _gaps(count: int) -> Cell:

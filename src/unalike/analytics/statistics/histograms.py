@@ -10,16 +10,15 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Float64s, Int64s
 from ..summary import Cell, Summary, SummaryTable
-from .answers import WITHHELD
 from .moments import ask_moments
-from .questions import Nodes, Question
+from .questions import Nodes, Question, bins_of
 
 BINS, WIDEST = 12, 30
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many rows lie in each bin (from, to]; those of cells that a node withholds are not counted."""
+    """How many rows lie in each bin (from, to]; those in wider bins of a node are not counted."""
 
     column: str
     edges: Float64s
@@ -36,7 +35,7 @@ class Histogram:
             for i, n in enumerate(self.counts)
             if n or (edges[i] is not None and edges[i + 1] is not None)
         )
-        words = f"{self.withheld} cells of single nodes are withheld and not counted."
+        words = f"{self.withheld} bins of single nodes are wider than these and not counted."
         table = SummaryTable(self.column, ("above", "to", "rows", ""), rows)
         return Summary(
             "Histogram", (("rows", int(self.counts.sum())),), (table,), (words,) if self.withheld else ()
@@ -58,9 +57,14 @@ def histogram(nodes: Nodes, column: str, edges: Sequence[float] | Float64s) -> H
     """Counts between given edges over all nodes."""
     given = np.asarray(edges, np.float64)
     answers = nodes.ask(Question("bins", {"columns": [column]}, {"edges": given[None]}))
-    counts = np.array([answer.arrays["counts"][0] for answer in answers.values()])
-    total = np.where(counts == WITHHELD, 0, counts).sum(axis=0)
-    return Histogram(column, given, total, int((counts == WITHHELD).sum()))
+    total, outside = np.zeros(len(given) + 1, np.int64), 0
+    for answer in answers.values():
+        own, counts = bins_of(answer, 0, given)
+        first = np.searchsorted(given, np.append(-np.inf, own), side="right")
+        last = np.searchsorted(given, np.append(own, np.inf), side="left")
+        np.add.at(total, last[first == last], counts[first == last])
+        outside += int((first != last).sum())
+    return Histogram(column, given, total, outside)
 
 
 def _round_up(width: float) -> float:

@@ -5,7 +5,8 @@ No node tells its smallest or largest value. All values lie within
     mean -+ std sqrt(n - 1)                    (P. Samuelson, "How Deviant Can You Be?", 1968)
 
 so nodes count in equal bins of that range, then of the bin in which the quantile is, and so on, until the bin
-is as narrow as asked or nodes withhold too many of its cells. The answer comes with the width of its bin.
+is as narrow as asked, or as the bins of nodes that count in their own. The answer comes with the width of its
+bin.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from numpy.typing import NDArray
 
 from ...errors import ConfigError
 from ...typing import Float64s, Int64s
-from .answers import WITHHELD
 from .moments import Moments
-from .questions import Answer, Nodes, Question
+from .questions import Answer, Nodes, Question, bins_of
 
 Mask = NDArray[np.bool_]
 BINS = 64
@@ -90,7 +90,7 @@ def _narrow(
     low, high, ask = low.copy(), high.copy(), np.flatnonzero(open_)
     edges = np.linspace(low[ask], high[ask], BINS + 1, axis=1)
     answers = nodes.ask(Question("bins", {"columns": [names[i] for i in ask]}, {"edges": edges}))
-    least, most = _at_most_each_edge(answers.values())
+    least, most = _count_up_to(answers.values(), edges)
     still = np.zeros(len(open_), bool)
     for row, i in enumerate(ask):
         above, below = least[row] >= wanted[i], most[row] < wanted[i]
@@ -104,12 +104,17 @@ def _narrow(
     return low, high, still
 
 
-def _at_most_each_edge(answers: Iterable[Answer]) -> tuple[Int64s, Int64s]:
-    """How many values are at most each edge, at least and at most: withheld cells hold one row or more."""
-    told = [(a.arrays["counts"][:, :-1], int(a.words["smallest_cell"]) - 1) for a in answers]
-    least = sum(np.cumsum(np.where(counts == WITHHELD, 1, counts), axis=1) for counts, _ in told)
-    most = sum(np.cumsum(np.where(counts == WITHHELD, large, counts), axis=1) for counts, large in told)
-    return np.asarray(least), np.asarray(most)
+def _count_up_to(answers: Iterable[Answer], edges: Float64s) -> tuple[Float64s, Float64s]:
+    """How many values are at most each edge, at least and at most; nodes may have counted in bins of their
+    own."""
+    least, most = np.zeros(edges.shape), np.zeros(edges.shape)
+    for answer in answers:
+        for place, wanted in enumerate(edges):
+            own, counts = bins_of(answer, place, wanted)
+            below = np.concatenate([[0], np.cumsum(counts)])
+            least[place] += below[np.searchsorted(own, wanted, side="right")]
+            most[place] += below[np.searchsorted(own, wanted, side="left") + 1]
+    return least, most
 
 
 def _numbers(moments: Moments) -> tuple[Float64s, Float64s, Float64s]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...data.tables import Tables
 from ...errors import DataError, UnalikeError
-from ...typing import Array
+from ...typing import Array, Float64s, Int64s
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,13 @@ class Answer:
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
 
+def bins_of(answer: Answer, place: int, edges: Float64s) -> tuple[Float64s, Int64s]:
+    """Edges and counts of a column's bins: the node's own, or those at the edges that were asked for."""
+    if f"edges_{place}" in answer.arrays:
+        return answer.arrays[f"edges_{place}"], answer.arrays[f"counts_{place}"]
+    return edges, answer.arrays["counts"][place]
+
+
 class Nodes(Protocol):
     """Clients that can be asked."""
 
@@ -40,21 +47,32 @@ class Nodes(Protocol):
 
 
 class LocalNodes:
-    """Clients whose tables are here: a rehearsal of nodes that tell no cell of fewer than so many rows."""
+    """Clients whose tables are here.
 
-    def __init__(self, tables: Tables, smallest_cell: int = 1) -> None:
-        if smallest_cell < 1:
-            raise DataError(f"the smallest cell must have at least 1 row, but has {smallest_cell}.")
-        self.tables, self.smallest_cell = tables, smallest_cell
+    Answers are exact, unless `minimum_cell_count` is above 1: then tables answer as nodes with that
+    disclosure policy would.
+    """
+
+    def __init__(self, tables: Tables, minimum_cell_count: int = 1) -> None:
+        from ..disclosure import DisclosureGuard, DisclosurePolicy
+
+        policy = DisclosurePolicy(minimum_cell_count)
+        self.tables = tables
+        self._guards = {
+            name: None if minimum_cell_count == 1 else DisclosureGuard(table, policy)
+            for name, table in tables.items()
+        }
 
     def ask(self, question: Question) -> dict[str, Answer]:
-        """What each table says; a refusal is an error here, since nobody else can repair it."""
+        """The answer of each table; a refusal is an error here, since nobody else can repair it."""
         from .answers import answer
 
-        found = {}
-        for name, table in self.tables.items():
+        answers = {}
+        for name, guard in self._guards.items():
             try:
-                found[name] = answer(table, question, self.smallest_cell)
+                answers[name] = (
+                    answer(self.tables[name], question) if guard is None else guard.answer(question)
+                )
             except UnalikeError as error:
                 raise DataError(f"client {name!r}: {error}") from None
-        return found
+        return answers

@@ -26,7 +26,9 @@ def statistics(
     cross: str | None = typer.Option(None, help="Two columns of words to count together, such as sex,ill."),
     histogram: str | None = typer.Option(None, help="Count the numbers of one column in bins."),
     correlations: bool = typer.Option(False, "--correlations", help="Correlations and principal components."),
-    smallest_cell: int = typer.Option(1, min=1, help="Rehearse nodes that tell no cell of fewer rows."),
+    minimum_cell_count: int = typer.Option(
+        1, min=1, help="Answer as nodes would that disclose no cell of fewer rows (`join --table`)."
+    ),
     latex: bool = typer.Option(False, "--latex", help="Print the tables as LaTeX."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
@@ -35,11 +37,11 @@ def statistics(
     Means, variances, correlations and components are exactly those of all rows together. Between
     organisations: `unalike serve --statistics` and `unalike join --table`.
 
-    Example: unalike statistics heart_disease --smallest-cell 5
+    Example: unalike statistics heart_disease --minimum-cell-count 5
     """
     from ...analytics.statistics import LocalNodes, count_in_bins, cross_table, describe
 
-    nodes = LocalNodes(_tables(data, client_column), smallest_cell)
+    nodes = LocalNodes(_tables(data, client_column), minimum_cell_count)
     chosen = None if columns is None else _words(columns)
     found: list[Any]
     if cross is not None:

@@ -16,7 +16,7 @@ from ..log_lines import say
 from ..messages import say_data
 from .certs import CERTS
 from .listen import ADDRESS
-from .node_tables import check_tables, join_table
+from .node_tables import check_tables, disclosure_policy, join_table
 
 if TYPE_CHECKING:
     from ...data import Federation
@@ -62,8 +62,23 @@ def join(
     table: Path | None = typer.Option(
         None, help="Answer questions about this .csv or .parquet file (`serve --analysis`, `--statistics`)."
     ),
-    smallest_cell: int = typer.Option(
-        5, min=1, help="With --table: tell no count, mean or sum of fewer rows than this."
+    minimum_cell_count: int = typer.Option(
+        5, min=1, help="With --table: answer no count, mean or sum of fewer rows than this."
+    ),
+    maximum_leverage: float = typer.Option(
+        0.5,
+        min=0.0,
+        max=1.0,
+        help="With --table: refuse a model that gives a row more leverage than this; 0.2 is stricter.",
+    ),
+    maximum_questions: int = typer.Option(
+        100, min=1, help="With --table: answer so many different questions about a column, restarts included."
+    ),
+    bin_edges: list[str] = typer.Option(
+        [],
+        metavar="COLUMN=EDGES",
+        help="With --table: count this column between these edges only, such as age=18,40,65.",
+        show_default="round widths of at least half a standard deviation",
     ),
     group: str | None = typer.Option(
         None,
@@ -107,10 +122,12 @@ def join(
     stop = threading.Event()
     if table is not None:
         others = {"stream": stream, "local_dp": local_dp, "secure_only": secure_only, "behaviour": behaviour}
+        others["data"] = "data" in experiment.model_fields_set
         check_tables(None, False, others)
         _stop_by_signals(stop)
         trusted, own_key = (None, None) if insecure else (certificate, key)
-        join_table(table, smallest_cell, server, trusted, own_key, folder, stop, say)
+        policy = disclosure_policy(minimum_cell_count, maximum_leverage, maximum_questions, bin_edges)
+        join_table(table, policy, server, trusted, own_key, folder, stop, say)
         return
     # Means and words of one node are not those of all: numbers are taken as they are, unless a file that all
     # nodes share says what becomes of columns.

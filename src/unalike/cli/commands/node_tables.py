@@ -12,6 +12,7 @@ from ..interrupted import can_go_on
 from ..screen import LiveRounds, console, print_json
 
 if TYPE_CHECKING:
+    from ...analytics.disclosure import DisclosurePolicy
     from ...deploy.transport.mailbox import MessageGrid
 
 Log = Callable[[str], None]
@@ -104,9 +105,34 @@ def run_analysis(
     folder.close()
 
 
+def disclosure_policy(minimum: int, leverage: float, questions: int, edges: list[str]) -> DisclosurePolicy:
+    """The policy of a node's owner, from options.
+
+    Args:
+        minimum: The minimum cell count.
+        leverage: The largest leverage of a row.
+        questions: The budget of questions per column.
+        edges: Edges of bins, such as `age=18,40,65`.
+    """
+    from ...analytics.disclosure import DisclosurePolicy
+
+    chosen = dict[str, tuple[float, ...]]()
+    for text in edges:
+        column, _, numbers = text.partition("=")
+        try:
+            chosen[column] = tuple(float(number) for number in numbers.split(","))
+        except ValueError:
+            chosen[column] = ()
+        if not chosen[column] or list(chosen[column]) != sorted(set(chosen[column])):
+            raise ConfigError(
+                f"--bin-edges must be a column and increasing numbers, such as age=18,40,65, got {text!r}."
+            )
+    return DisclosurePolicy(minimum, leverage, questions, bin_edges=chosen)
+
+
 def join_table(
     table: Path,
-    smallest_cell: int,
+    policy: DisclosurePolicy,
     server: str,
     certificate: Path | None,
     key: Path | None,
@@ -123,13 +149,14 @@ def join_table(
     from ...deploy.client.table_node import TableWorker
 
     rows = read_table(table).with_days()
-    if len(rows) < smallest_cell:
+    minimum = policy.minimum_cell_count
+    if len(rows) < minimum:
         raise ConfigError(
-            f"{table.name} has {len(rows)} rows, fewer than the smallest cell of {smallest_cell}."
+            f"{table.name} has {len(rows)} rows, fewer than the minimum cell count of {minimum}."
         )
     name = key.stem if key is not None else table.stem
     place = folder or Path("nodes") / name
-    worker = TableWorker(rows, place, smallest_cell, log)
+    worker = TableWorker(rows, place, policy, log)
     columns = ", ".join(f"{column} ({rows.kind(column)})" for column in rows.names)
     log(f"{name}: {len(rows)} rows, which stay here; columns: {columns}.")
     missing = [
@@ -139,7 +166,7 @@ def join_table(
         log(f"missing values: {', '.join(missing)} ({say_missing_words()} are read so).")
     for hint in column_hints(rows):
         log(f"{hint}.")
-    log(f"no count or sum of fewer than {smallest_cell} rows leaves; joining {server} (Ctrl-C to leave).")
+    log(f"no count or sum of fewer than {minimum} rows leaves; joining {server} (Ctrl-C to leave).")
     app = message_app(lambda message, _: worker.answer(message))
     serve_node(app, server, certificate, key, place, stop, log)
     log("left.")

@@ -5,8 +5,8 @@
     train (model, contract)     -> the client's upload, as for any training
     coefficients (model, contract)  -> draws of its own coefficients, after a penalised regression
 
-The owner sets the smallest cell. A model is refused where the node has too few rows for it, or where one of
-its columns of zeros and ones marks fewer rows than that: their sums would speak of single people.
+The owner sets a policy of disclosure control (:mod:`...analytics.disclosure`). What it does not allow is
+refused with the name of the rule, and what was answered is kept in `disclosure.json` of the node's folder.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ...analytics.disclosure import DisclosureGuard, DisclosureLedger, DisclosurePolicy
+from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
 from ...analytics.hierarchical.device_draws import draw_at_device
-from ...analytics.model_matrix import Matrix, Plan, as_design, matrix_of, why_no_rows
-from ...analytics.statistics.answers import answer as answer_question
+from ...analytics.model_matrix import Plan, as_design
 from ...analytics.statistics.questions import Question
 from ...data import Federation
 from ...data.tables import Table
@@ -34,6 +35,8 @@ OF_TABLES = (
     "must join with --data."
 )
 
+LEDGER = "disclosure.json"
+
 
 class TableWorker(ClientWorker):
     """One client that keeps its table."""
@@ -42,10 +45,11 @@ class TableWorker(ClientWorker):
         self,
         table: Table,
         folder: Path,
-        smallest_cell: int = 5,
+        policy: DisclosurePolicy | None = None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.table, self.folder, self.smallest_cell, self.log = table, folder, smallest_cell, log
+        self.table, self.folder, self.log = table, folder, log
+        self.guard = DisclosureGuard(table, policy, DisclosureLedger(table, folder / LEDGER))
         self.devices, self.behaviour, self.stream = None, None, None
         self._open_session: tuple[str, Session] | None = None
 
@@ -68,18 +72,31 @@ class TableWorker(ClientWorker):
 
     def _question(self, request: WireMessage) -> WireMessage:
         kind, words = str(request.numbers.get("about")), _words(request, "words")
-        told = answer_question(self.table, Question(kind, words, request.arrays), self.smallest_cell)
-        self.log(f"answered a question about {kind} (no cell of fewer than {self.smallest_cell} rows)")
+        told = self.guard.answer(Question(kind, words, request.arrays))
+        self.log(f"answered a question about {kind} (no cell of fewer than {self.guard.minimum} rows)")
         return WireMessage("answer", {"words": json.dumps(dict(told.words))}, dict(told.arrays))
 
     def _rows(self, request: WireMessage) -> WireMessage:
         plan = Plan.read(_words(request, "plan"))
-        matrix = matrix_of(self.table, plan)
-        if not len(matrix.y):
-            raise MessageError(f"{why_no_rows(self.table, plan)} of this node.")
-        check_cells(matrix, plan, self.smallest_cell)
-        self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} with gaps left out")
+        matrix = disclosed_matrix(self.guard, plan)
+        self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} left out")
         return WireMessage("answer", {"rows": len(matrix.y), "dropped": matrix.dropped})
+
+    def _train(self, request: WireMessage) -> WireMessage:
+        self._check_step(request)
+        return super()._train(request)
+
+    def _evaluate(self, request: WireMessage) -> WireMessage:
+        self._check_step(request)
+        return super()._evaluate(request)
+
+    def _check_step(self, request: WireMessage) -> None:
+        session = self._session_for(request)
+        assert isinstance(session.client_config, AnalysisConfig)
+        message = session.message(below(request.arrays, "message"))
+        x, y = map(np.asarray, session.setting.federation.train.client(0))
+        plan = session.client_config.agreed_plan()
+        check_step(self.guard, plan, session.setting.algorithm, message, (x, y))
 
     def _coefficients(self, request: WireMessage) -> WireMessage:
         session, last = self._session_for(request), whole(request, "last")
@@ -100,26 +117,8 @@ class TableWorker(ClientWorker):
 
     def _planned(self, config: AnalysisConfig) -> Federation:
         plan = config.agreed_plan()
-        matrix = check_cells(matrix_of(self.table, plan), plan, self.smallest_cell)
+        matrix = disclosed_matrix(self.guard, plan)
         return config.in_units(as_design({"here": matrix}, plan)).federation
-
-
-def check_cells(matrix: Matrix, plan: Plan, smallest_cell: int) -> Matrix:
-    """The same rows; refused where sums over them would speak of fewer rows than may be told."""
-    rows, columns = matrix.x.shape
-    least = max(smallest_cell, columns + 1)
-    if rows < least:
-        raise MessageError(
-            f"this node has {rows} rows for {plan.formula!r}; it tells nothing of fewer than {least}."
-        )
-    for j, term in enumerate(plan.terms):
-        values = matrix.x[:, j]
-        marked = int(np.count_nonzero(values))
-        if np.isin(values, (0.0, 1.0)).all() and 0 < min(marked, rows - marked) < smallest_cell:
-            raise MessageError(
-                f"{term} tells fewer than {smallest_cell} rows of this node apart; it tells no such sums."
-            )
-    return matrix
 
 
 def _words(request: WireMessage, name: str) -> dict[str, object]:

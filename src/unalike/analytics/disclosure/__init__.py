@@ -1,0 +1,7 @@
+"""What may a node disclose about its table?  (Statistical disclosure control, applied at the node.)"""
+
+from .guard import DisclosureGuard
+from .ledger import DisclosureLedger
+from .policy import DisclosureError, DisclosurePolicy
+
+__all__ = ["DisclosureError", "DisclosureGuard", "DisclosureLedger", "DisclosurePolicy"]
