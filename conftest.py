@@ -99,3 +99,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Whoever runs a file wonders where its tests of bits are."""
     if not HOW and (count := config.stash.get(LEFT_OUT, 0)):
         terminalreporter.write_line(f"left out {count} of bits: UNALIKE_EXACT=1 runs those, and only those")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_seal_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run folders of tests are sealed with a key of their own, not with that of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield

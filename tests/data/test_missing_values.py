@@ -78,9 +78,9 @@ def rows(n, seed, words=("f", "m")):
     }
 
 
-def told(tables, smallest_cell, path):
+def told(tables, minimum_cell_count, path):
     nodes = LocalNodes(
-        tables_of({name: {k: t[k] for k in t if k != "y"} for name, t in tables.items()}), smallest_cell
+        tables_of({name: {k: t[k] for k in t if k != "y"} for name, t in tables.items()}), minimum_cell_count
     )
     path.write_text(json.dumps(describe(nodes).as_dict()))
     return str(path)

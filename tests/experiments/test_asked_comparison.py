@@ -8,6 +8,7 @@ from unalike import ConfigError, RunError
 from unalike.experiments.asked_comparison import ASKED, AskedComparison, begun, read_asked, write_asked
 from unalike.experiments.config import Experiment
 from unalike.runs.comparison_files import ANSWER
+from unalike.runs.sealed_files import seal_again
 
 ONE = AskedComparison(
     algorithms=("fedavg",),
@@ -49,5 +50,8 @@ def test_other_folders_and_files_are_said(tmp_path):
     with pytest.raises(RunError, match="neither a run"):
         read_asked(tmp_path)
     (tmp_path / ASKED).write_text("algorithms = 3\n")
+    with pytest.raises(RunError, match="unalike runs seal"):
+        read_asked(tmp_path)
+    seal_again(tmp_path)
     with pytest.raises(ConfigError, match="algorithms is not possible"):
         read_asked(tmp_path)

@@ -21,6 +21,7 @@ from unalike.experiments.forget_plan import open_run, plan_request
 from unalike.experiments.run import run_experiment
 from unalike.participation import Full, Remaining
 from unalike.runs import RunFolder, load_tensors
+from unalike.runs.sealed_files import seal_again
 from unalike.training.train import train
 from unalike.trust.unlearning.calibration import Budget
 from unalike.trust.unlearning.certificate import model_digest
@@ -179,6 +180,7 @@ def test_a_stopping_rule_that_is_none_is_refused_before_anything_is_erased(folde
 def test_other_data_are_noticed_before_anything_is_erased(folder):
     config = folder / "config.toml"
     config.write_text(config.read_text().replace("clients = 6", "clients = 5"))
+    seal_again(folder)
     with pytest.raises(RunError, match="clients differ"):
         forget(folder, ["2"], LARGE)
     assert (folder / MODEL).exists()
@@ -307,6 +309,7 @@ def test_kill_9_in_the_middle_leaves_a_request_that_goes_on(folder):
     words = json.loads(log.path.read_text())
     words["requests"][0]["rounds"] = 5  # a shorter training will do from here on
     log.path.write_text(json.dumps(words))
+    seal_again(folder)
     retraining = RunFolder.open(folder / UNLEARNING / "retraining-1")
     retraining.checkpoints.rewind(0)
     retraining.close()

@@ -106,8 +106,8 @@ def test_a_file_in_the_way_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("config.toml", b"seed = [1, 2", r"config\.toml is damaged"),
-        ("config.toml", bytes(range(256)), r"config\.toml is damaged"),
+        ("config.toml", b"seed = [1, 2", r"config\.toml was changed"),
+        ("config.toml", bytes(range(256)), r"config\.toml was changed"),
         ("config.toml", None, "is not a run folder"),
         ("metrics.sqlite", b"", "missing or empty"),
         ("metrics.sqlite", None, "missing or empty"),

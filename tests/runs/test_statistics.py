@@ -53,6 +53,12 @@ def test_paired_tests_agree_with_scipy(n):
         assert answer["p_free"] == pytest.approx(stats.wilcoxon(a - b).pvalue)
 
 
+def test_equal_differences_have_no_t_test_and_are_not_called_certain():
+    a = np.array([0.7, 0.8, 0.9])
+    assert np.isnan(paired_test(a, a - 0.1)["p_t"])  # also where rounding makes them differ in the last bit
+    assert paired_test(a, a)["p_t"] == 1.0
+
+
 def test_a_consistent_sign_has_the_smallest_possible_p_value():
     for n in range(1, 9):
         assert paired_test(np.arange(1.0, n + 1), np.zeros(n))["p_free"] == 2.0 ** (1 - n)

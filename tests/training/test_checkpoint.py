@@ -25,6 +25,7 @@ from unalike.cli import main
 from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
 from unalike.runs import RunFolder
+from unalike.runs.sealed_files import seal_again
 
 from .interrupts import asked_at
 
@@ -310,6 +311,9 @@ def test_when_every_checkpoint_is_damaged_a_person_is_told(stopped):
 def test_a_model_that_is_a_pickle_is_not_run(stopped):
     bomb_file = stopped / "model.safetensors"
     bomb_file.write_bytes(pickle.dumps(Bomb(stopped.parent / "exploded")))
+    with pytest.raises(RunError, match=r"model\.safetensors was changed"):
+        RunFolder.open(stopped)
+    seal_again(stopped)
     with (
         RunFolder.open(stopped) as folder,
         pytest.raises(RunError, match="damaged or not a safetensors file"),
@@ -322,8 +326,8 @@ def test_a_model_that_is_a_pickle_is_not_run(stopped):
     ("name", "content", "words"),
     [
         ("config.toml", None, "is not a run folder"),
-        ("config.toml", b"\xff\x00 rounds", "is damaged"),
-        ("config.toml", b"rounds = [", "is damaged"),
+        ("config.toml", b"\xff\x00 rounds", "was changed"),
+        ("config.toml", b"rounds = [", "was changed"),
         ("metrics.sqlite", None, "is missing or empty"),
         ("metrics.sqlite", b"", "is missing or empty"),
         ("metrics.sqlite", pickle.dumps(Bomb("exploded")), "is damaged"),
@@ -345,6 +349,7 @@ def test_a_damaged_folder_is_refused_in_one_sentence(stopped, name, content, wor
 def test_a_checkpoint_of_another_model_is_refused(stopped):
     config = stopped / "config.toml"
     config.write_text(config.read_text().replace('"linear"', '"mlp:3"'))
+    seal_again(stopped)
     with pytest.raises(RunError, match=r"cannot be resumed: task\.model"):
         resume(stopped)
 

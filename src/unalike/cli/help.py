@@ -45,7 +45,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("rounds", "stop_at", "target", "patience", "seed", "engine", "devices", "track"),
         *("evaluate_every", "evaluate_clients", "checkpoint_every"),
     ),
-    "Output": ("out", "overwrite", "quiet", "json", "help"),
+    "Output": ("out", "overwrite", "quiet", "json", "trust_file", "help"),
 }
 """The settings of an experiment, in the order in which a person thinks of them; before them, what is the
 command's own."""

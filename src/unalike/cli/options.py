@@ -25,6 +25,13 @@ FILE = typer.Argument(
     None, help="A TOML file that describes the experiment; options replace its values.", show_default=False
 )
 
+TRUST = typer.Option(
+    False,
+    "--trust-file",
+    help="Let the file name paths outside its folder, queries (sql:...) and places to write, because you "
+    "wrote it or have read it. Options on the command line always may.",
+)
+
 
 def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) -> Callable[..., Any]:
     """`command(experiment=..., ...)` as a command line with one option per field, and a file."""
@@ -38,9 +45,11 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
             given.pop(name, None)
         if "options" in overrides:
             overrides["options"] = parse_settings(overrides["options"])
-        return command(experiment=checked(read_experiment(given.pop("file"), overrides)), **given)
+        file, trust = given.pop("file"), given.pop("trust_file", False)
+        return command(experiment=checked(read_experiment(file, overrides, trust)), **given)
 
-    parameters = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields), *own]
+    named = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields)]
+    parameters = [*named, *own, _keyword("trust_file", bool, TRUST)]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -18,6 +18,8 @@ ROUNDS = "rounds.jsonl"
 """What was measured, a line per round, where that is asked for."""
 FACTS = "clients.json"
 """What clients, columns and classes are called, and how columns became features."""
+SEAL = "seal.jsonl"
+"""Digests of the files, by which a changed one is found."""
 UNLEARNING = "unlearning"
 """Where models and norms are kept so that clients can be forgotten."""
 OURS = (
@@ -29,6 +31,7 @@ OURS = (
     BEST,
     FACTS,
     ROUNDS,
+    SEAL,
     "report.html",
     "similarity.json",
     "similarity.html",

@@ -38,6 +38,11 @@ class Spec:
         """A text taken apart, or what has been taken apart already."""
         return given if isinstance(given, Spec) else cls.parse(given)
 
+    @property
+    def rest(self) -> str:
+        """What follows the name, in one piece: a path may hold commas."""
+        return self.text.partition(":")[2]
+
     def __str__(self) -> str:
         return self.text
 

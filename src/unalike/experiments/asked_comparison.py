@@ -12,12 +12,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..core.run_files import CONFIG
+from ..core.run_files import CONFIG, SEAL
 from ..errors import ConfigError, RunError
 from ..runs.comparison_files import ANSWER
 from ..runs.configuration import plain, read_config, write_config
+from ..runs.sealed_files import seal_again, verify
 from ..training.stopping import StopRule
 from .config import Experiment
+from .outside_paths import check_received_settings
 from .targets import read_target
 from .variations import check_options, variant, vary
 
@@ -74,6 +76,16 @@ Asked = AskedComparison | AskedTuning
 def write_asked(folder: Path, asked: Asked) -> None:
     """Say in a folder what is compared there; answers to other questions are no longer its answers."""
     (folder / ANSWER).unlink(missing_ok=True)
+    if (folder / SEAL).is_file():
+        if not verify(folder).is_own:
+            raise RunError(
+                f"{folder} is sealed by another key; choose another --out, or take it over with `unalike "
+                f"runs seal {folder}`."
+            )
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        seal_again(folder)
     write_config(folder / _file(asked), asked.model_dump())
 
 
@@ -86,12 +98,16 @@ def read_asked(folder: Path) -> AskedComparison:
         )
     if not (folder / ASKED).is_file():
         raise RunError(f"{folder} holds neither a run ({CONFIG}) nor a comparison ({ASKED}).")
+    seal = verify(folder)
     values: dict[str, Any] = read_config(folder / ASKED)
     try:
-        return AskedComparison(**values)
+        asked = AskedComparison(**values)
     except ValidationError as error:
         name = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise ConfigError(f"{folder / ASKED} describes no comparison: {name} is not possible.") from None
+    for chosen in () if seal.is_own else asked.variants().values():
+        check_received_settings(folder, chosen.model_dump())
+    return asked
 
 
 def begun(folders: Iterator[Path], asked: Asked) -> Path:

@@ -58,11 +58,11 @@ class Rows(NamedTuple):
     reference: Split | str | None
 
 
-def read_base(path: str | Path) -> Experiment:
-    """The experiment of a run folder, or that of a TOML file."""
+def read_base(path: str | Path, trust_file: bool = False) -> Experiment:
+    """The experiment of a run folder, or that of a TOML file, which may be trusted."""
     place = Path(path)
     if not (place / CONFIG).exists() and place.is_file():
-        return check_experiment(place, read_experiment(place))
+        return check_experiment(place, read_experiment(place, trust_file=trust_file))
     with RunFolder.open(place, read_only=True) as opened:
         return finished_experiment(opened)
 

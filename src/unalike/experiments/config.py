@@ -14,9 +14,10 @@ from typing import Any, Literal, overload
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..core.plain_files import check_plain_file
-from ..core.run_files import BESIDE
+from ..core.run_files import BESIDE, SEAL
 from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
+from .outside_paths import check_file
 
 Number = int | float | str | bool
 DEFAULT_ROUNDS = 50
@@ -376,8 +377,15 @@ class Experiment(BaseModel):
         return self.rounds if self.rounds is not None or self.until is not None else DEFAULT_ROUNDS
 
 
-def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None = None) -> Experiment:
+def read_experiment(
+    path: str | Path | None, overrides: Mapping[str, Any] | None = None, trust_file: bool = False
+) -> Experiment:
     """The experiment that a TOML file describes, with some values replaced.
+
+    Args:
+        path: The file; None where all values are replaced, or usual.
+        overrides: Values that replace those of the file.
+        trust_file: Whether the file may name paths outside its folder, queries, and places to write.
 
     >>> read_experiment(None, {"rounds": 3}).rounds
     3
@@ -385,7 +393,19 @@ def read_experiment(path: str | Path | None, overrides: Mapping[str, Any] | None
     document = _read(Path(path)) if path is not None else {}
     for name in BESIDE:  # a run folder's configuration also says what it ran on
         document.pop(name, None)
-    return make_experiment({**document, **(overrides or {})})
+    replaced = overrides or {}
+    if path is not None and not trust_file and not _is_own(Path(path)):
+        check_file(Path(path), {name: document[name] for name in document if name not in replaced})
+    return make_experiment({**document, **replaced})
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file is of a run or a search whose folder is sealed with the user's key."""
+    if not (path.parent / SEAL).is_file():
+        return False
+    from ..runs.seal import is_own_file  # after which JAX is imported
+
+    return is_own_file(path)
 
 
 def make_experiment(values: Mapping[str, Any]) -> Experiment:

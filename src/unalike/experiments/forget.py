@@ -28,6 +28,7 @@ from ..errors import RunError
 from ..models import Task
 from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder, load_tensors
+from ..runs.atomic import remove_file
 from ..training.observers import Observer
 from ..training.run import Run
 from ..training.train import train
@@ -184,7 +185,7 @@ def erase(run: ForgettingRun, request: Request) -> None:
     """Erase every model that holds more of the clients than may be left, the published one first, and all
     else that was computed from them."""
     run.folder.finished = False
-    (run.path / MODEL).unlink(missing_ok=True)
+    remove_file(run.path / MODEL)
     erase_traces(run, request)
     for number in range(request.restart.branch + 1, request.number):
         run.branch(number).erase_after(-1)

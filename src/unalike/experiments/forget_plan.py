@@ -38,6 +38,7 @@ from ..typing import Float64s
 from .build import make_algorithm
 from .build_unlearning import LedgerTerms, branch_history, ledger_terms
 from .config import DEFAULT_ROUNDS, Experiment, make_experiment
+from .outside_paths import check_received
 
 
 @dataclass
@@ -84,7 +85,7 @@ def open_run(path: str | Path, *, read_only: bool = False) -> ForgettingRun:
     """The run in a folder, if it kept what forgetting needs."""
     folder = Path(path)
     check_run(folder)
-    opened = RunFolder.open(folder, read_only=read_only)
+    opened = RunFolder.open(folder, read_only=read_only, with_history=True)
     experiment = experiment_of_run(opened)
     if not (folder / UNLEARNING / "branch-0" / "round-000000.safetensors").is_file():
         raise RunError(f"{folder} has no history any more, so nothing can be forgotten from it.")
@@ -97,6 +98,7 @@ def experiment_of_run(folder: RunFolder) -> Experiment:
     """What a run was asked to do, if it kept a ledger."""
     if folder.config.get("made_by"):
         raise RunError(f"{folder.path} was made in Python; forget clients of runs of `unalike run`.")
+    check_received(folder)
     experiment = make_experiment(folder.config)
     if experiment.unlearning is None:
         raise RunError(

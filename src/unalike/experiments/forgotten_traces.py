@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shutil
 
-from ..core.run_files import BEST, CHECKPOINTS, CONFIG, OURS, RECORD, UNLEARNING
+from ..core.run_files import BEST, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL, UNLEARNING
 from ..data.facts import facts_of
-from ..runs.atomic import remove_leftovers, write_bytes
+from ..runs.atomic import remove_file, remove_leftovers, write_bytes
 from ..training.run import Run
 from ..trust.unlearning.requests import Request
 from .forget_plan import ForgettingRun
@@ -22,10 +22,10 @@ FORGOTTEN, FORGETTING = "forgotten", "forgetting"
 
 def erase_traces(run: ForgettingRun, request: Request) -> None:
     """Erase all but the histories that a restart needs, the journal and the certificates."""
-    kept = {run.path / CONFIG, *run.path.glob(f"{RECORD}*")}
+    kept = {run.path / CONFIG, run.path / SEAL, *run.path.glob(f"{RECORD}*")}
     for path in (path for pattern in OURS for path in run.path.glob(pattern)):
         if path not in kept and run.home not in path.parents and path.is_file():
-            path.unlink(missing_ok=True)
+            remove_file(path)
     remove_leftovers(run.path)  # a writer that was killed may have left a model
     for folder in (run.path / CHECKPOINTS, run.path / "plots"):
         shutil.rmtree(folder, ignore_errors=True)

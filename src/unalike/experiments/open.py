@@ -31,6 +31,7 @@ from ..training.run import Run
 from ..trust.unlearning.requests import RequestLog
 from .build import check, make_task
 from .config import Experiment, make_experiment
+from .outside_paths import OPENED_FIRST, check_received
 from .remaining_rows import remaining_rows
 
 
@@ -54,6 +55,7 @@ def open_run(
     """
     folder = RunFolder.open(path, read_only=True)
     experiment = None if folder.config.get("made_by") else make_experiment(folder.config)
+    check_received(folder, OPENED_FIRST)
     if RequestLog(folder.path / UNLEARNING).pending is not None:
         raise RunError(
             f"{path} is forgetting clients and has no model; go on with `unalike forget {path} --resume`."
@@ -120,6 +122,7 @@ def _described(folder: RunFolder, experiment: Experiment | None) -> Experiment:
 def _rows(folder: RunFolder, experiment: Experiment | None) -> Federation:
     if experiment is None:
         raise ConfigError(f"{folder.path} was made in Python; give its federation to read rows from.")
+    check_received(folder)
     try:
         loaded = remaining_rows(experiment, RequestLog(folder.path / UNLEARNING).forgotten)
     except UnalikeError as error:

@@ -23,6 +23,7 @@ from ..errors import RunError, UnalikeError
 from ..models import Task
 from ..runs import RunFolder
 from ..runs.configuration import read_config
+from ..runs.sealed_files import verify
 from ..training.fingerprint import data_fingerprint, fingerprint_changes, kept_fingerprint
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
@@ -105,6 +106,7 @@ def check_unchanged(planned: PlannedRun) -> None:
             f"{planned.folder} already holds a run{words}; choose another --out, or replace it with "
             "--overwrite."
         )
+    verify(planned.folder)
 
 
 def check_current(plan: Sequence[PlannedRun], material_of: MaterialOf, retrain: bool = False) -> None:
@@ -125,6 +127,8 @@ def what_changed(planned: PlannedRun, material_of: MaterialOf) -> str | None:
     """What a run that was begun would not be trained with today: rows, code or the package's version."""
     assert planned.folder is not None, "a run that exists has a folder."
     with RunFolder.open(planned.folder, read_only=True) as opened:
+        if not opened.is_own:
+            return "it is sealed by another key"
         before, version = kept_fingerprint(opened), opened.versions.get("unalike", __version__)
     if version != __version__:
         return f"Unalike was {version} and is {__version__}"

@@ -18,9 +18,11 @@ import numpy as np
 from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, RECORD, UNLEARNING, check_run
 from ..errors import DataError, RunError, UnalikeError
 from ..runs import RunFolder
+from ..runs.sealed_files import seal_again
 from ..training.fingerprint import keep_fingerprint, kept_fingerprint
 from ..training.run import Run
 from .config import Experiment, make_experiment
+from .outside_paths import check_received
 from .run import run_experiment
 
 _TOLERANCE = 1e-3
@@ -63,6 +65,7 @@ def finished_experiment(opened: RunFolder) -> Experiment:
         raise RunError(
             f"clients of {path} were forgotten, whose rows must not be read again; it cannot be reopened."
         )
+    check_received(opened)
     experiment = check_experiment(path, make_experiment(opened.config))
     if opened.finished and not opened.checkpoints.rounds():
         raise RunError(f"the checkpoints of {path} were deleted; it cannot be reopened.")
@@ -85,11 +88,13 @@ def check_experiment(path: Path, experiment: Experiment) -> Experiment:
 
 
 def _copy(folder: Path, copied: Path) -> Path:
-    copied.mkdir()
+    """The files that a run goes on from, sealed anew: they were verified when the folder was opened."""
+    copied.mkdir(mode=0o700)
     for name in (CONFIG, RECORD, f"{RECORD}-wal", MODEL):
         if (folder / name).exists():
             shutil.copy2(folder / name, copied / name)
     shutil.copytree(folder / CHECKPOINTS, copied / CHECKPOINTS)
+    seal_again(copied)
     return copied
 
 

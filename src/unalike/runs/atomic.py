@@ -1,7 +1,8 @@
 """How is a file replaced so that a crash leaves the old one or the new one, never half of each?
 
 Write to a temporary file in the same folder, force it to the disk, rename it over the old one, and force the
-folder to the disk. POSIX makes the rename indivisible; the two syncs make it survive a power cut.
+folder to the disk. POSIX makes the rename indivisible; the two syncs make it survive a power cut. Files of a
+sealed folder are readable by their owner only, and the seal lists a file before it takes its place.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from ..errors import RunError
+from .seal import note_file, sealed_folder
 
 _NO_SPACE = ("os error 28", "os error 122", "No space left", "Disk quota exceeded")
 
@@ -23,9 +25,13 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path for the block to write; it takes the place of `path` only if the block ends well."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private = sealed_folder(path) is not None
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
         yield temporary
+        if private:
+            temporary.chmod(0o600)
         sync(temporary)
+        note_file(path, temporary)
         os.replace(temporary, path)
         sync(path.parent)
     except (OSError, SafetensorError) as error:
@@ -38,6 +44,13 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Replace the file at `path` by `content`."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file, if it is there, so that the seal of its folder does not take it back."""
+    if path.is_file():
+        note_file(path, None)
+        path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

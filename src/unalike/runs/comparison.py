@@ -160,7 +160,7 @@ def _finite(value: Any) -> Any:
 
 def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
     beside = {
-        words: "–" if math.isnan(row[name]) else f"{row[name]:.4f}"
+        words: _or_dash(row[name], ".4f")
         for name, words in {**_unseen(row, metric), **_BESIDE}.items()
         if name in row and name != metric
     }
@@ -170,7 +170,7 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
         **beside,
         **_to_target(row),
         f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
-        "p (t)": "" if row["seeds"] < 2 else _number(row["p_t"], ".3g"),
+        "p (t)": "" if row["seeds"] < 2 or row["p_t"] is None else _or_dash(row["p_t"], ".3g"),
     }
 
 
@@ -205,6 +205,11 @@ def _interval(mean: float | None, half_width: float | None, style: str = ".4f") 
     if half_width is None or math.isnan(half_width):
         return _number(mean, style)
     return f"{_number(mean, style)} ± {half_width:.4f}"
+
+
+def _or_dash(value: float, style: str) -> str:
+    """A dash where there is no such number, though nothing failed."""
+    return "–" if math.isnan(value) else format(value, style)
 
 
 def _number(value: float | None, style: str) -> str:

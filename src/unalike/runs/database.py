@@ -6,6 +6,7 @@ of the process, however sudden, and a power cut can only lose the newest commits
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from ..errors import RunError
 from .digests import broken_seal, seal_all
+from .record_seal import RecordSeal
 
 SCHEMA = """
 BEGIN IMMEDIATE;
@@ -39,6 +41,8 @@ def connect(path: str | Path, read_only: bool) -> sqlite3.Connection:
     """A connection that leaves transactions to us; a new file gets the tables."""
     if read_only:
         return _connect_to_read(Path(path))
+    if str(path) != ":memory:":  # SQLite would let others read it; its side files have the same mode
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     database = _open(str(path))
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
@@ -56,8 +60,8 @@ def tables(database: sqlite3.Connection) -> set[str]:
     return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-def damage(database: sqlite3.Connection) -> str | None:
-    """What is wrong with the file after reading all of it, or None."""
+def damage(database: sqlite3.Connection, seal: RecordSeal | None = None) -> str | None:
+    """What is wrong with the file, or with the seal of its run, after reading all of it, or None."""
     there = tables(database)
     if not there.issuperset({*ROUND_TABLES, "meta"} - {"digests"}):
         return "tables are missing"
@@ -65,10 +69,10 @@ def damage(database: sqlite3.Connection) -> str | None:
     if verdict != "ok":
         return verdict.replace("\n", " ")
     if "digests" not in there:  # opened to be read, and written before there were digests
-        return None
+        return None if seal is None else "it belongs to another run"
     database.execute("BEGIN")  # one moment, while somebody else may be writing
     try:
-        return broken_seal(database)
+        return broken_seal(database) or (None if seal is None else seal.complaint(database, there))
     finally:
         database.execute("COMMIT")
 

@@ -30,9 +30,12 @@ def digest_of(database: sqlite3.Connection, round: int) -> bytes:
     return found.digest()
 
 
-def seal(database: sqlite3.Connection, round: int) -> None:
-    """Keep the digest of a round that has just been written, inside the same transaction."""
+def seal(database: sqlite3.Connection, round: int) -> bytes | None:
+    """Keep the digest of a round that has just been written, inside the same transaction; the one before, if
+    there was one."""
+    before = database.execute("SELECT digest FROM digests WHERE round = ?", (round,)).fetchone()
     database.execute("INSERT OR REPLACE INTO digests VALUES (?, ?)", (round, digest_of(database, round)))
+    return None if before is None else before[0]
 
 
 def seal_all(database: sqlite3.Connection) -> None:

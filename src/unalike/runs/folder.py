@@ -3,14 +3,16 @@
 A run is a folder: `config.toml` (what was asked), `metrics.sqlite` (what happened), `checkpoints/` (where
 to go on from), `model.safetensors` (the result), `report.html` and `plots/` (what a person looks at).
 `config.toml` is written last, so a folder that has one is a run, and a folder without one was never
-started.
+started. `seal.jsonl` says what each file is; a folder with a changed file is not opened.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,18 @@ from .configuration import read_config, write_config
 from .lock import locked
 from .package_versions import versions
 from .record import Record
+from .seal import Seal, create_seal, settle
+from .sealed_files import verify
 from .tensors import load_tensors, restore, save_tensors
 
 
 class RunFolder:
     """One run on disk; make one with :meth:`create` or :meth:`open`."""
 
-    def __init__(self, path: Path, record: Record, document: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, record: Record, document: Mapping[str, Any], seal: Seal) -> None:
         self.path = path
+        self.is_own = seal.is_own
+        """Whether this user has sealed it; whatever it names is opened only then."""
         self.record = record
         self.checkpoints = Checkpoints(path / CHECKPOINTS, _kept(record))
         self.config = {key: value for key, value in document.items() if key not in BESIDE}
@@ -58,23 +64,42 @@ class RunFolder:
         _make(folder)
         with locked(folder):
             _clear(folder)
+            seal = create_seal(folder)
             record = Record(folder / RECORD, commit_every=commit_every)
             # Remembered, for a run that keeps its whole history must not lose it by being resumed.
             record.set_meta("keep", "all" if keep is None else str(keep))
             write_config(folder / CONFIG, {**config, "versions": versions()})
-        return cls(folder, record, read_config(folder / CONFIG))
+        return cls(folder, record, read_config(folder / CONFIG), seal)
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False, commit_every: int = 1) -> RunFolder:
-        """Open a run to resume it, or, `read_only`, to look at it while it may still be going on."""
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        read_only: bool = False,
+        commit_every: int = 1,
+        with_history: bool = False,
+    ) -> RunFolder:
+        """Open a run to resume it, or, `read_only`, to look at it while it may still be going on.
+
+        A file that is not as it was sealed is refused by name, in the models kept for unlearning only
+        `with_history`. What another key has sealed can be looked at, with a warning.
+        """
         folder = Path(path)
         check_run(folder)
+        seal = verify(folder, with_history=with_history)
+        if not seal.is_own:
+            _refuse_received(folder, read_only)
         document = read_config(folder / CONFIG)
-        return cls(folder, _open_record(folder / RECORD, read_only, commit_every), document)
+        return cls(folder, _open_record(folder / RECORD, read_only, commit_every), document, seal)
 
-    def locked(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
         """Hold the folder for this process while a block runs."""
-        return locked(self.path)
+        with locked(self.path):
+            settle(self.path)
+            yield
+            settle(self.path)
 
     @property
     def finished(self) -> bool:
@@ -131,6 +156,21 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"cannot make run folder {folder} ({error.strerror}).") from None
+    with suppress(OSError):  # the folder of somebody else, who lets us write there
+        os.chmod(folder, 0o700)
+
+
+def _refuse_received(folder: Path, read_only: bool) -> None:
+    if not read_only:
+        raise RunError(
+            f"{folder} is sealed by another key; if you trust its files, take it over with `unalike runs "
+            f"seal {folder}`."
+        )
+    warnings.warn(
+        f"{folder} is sealed by another key: what it says is not verified, and nothing that it names outside "
+        "itself is opened.",
+        stacklevel=3,
+    )
 
 
 def _clear(folder: Path) -> None:

@@ -54,7 +54,7 @@ def _take(folder: Path) -> FileLock:
         raise RunError(f"cannot lock run folder {folder} ({os.strerror(errno.ENOENT)}).")
     # Where there are no locks, an existing file is not taken for one: a killed run would leave it behind. And
     # the thread that takes the lock may not be the one that gives it back.
-    lock = FileLock(folder / "lock", timeout=0, thread_local=False, fallback_to_soft=False)
+    lock = FileLock(folder / "lock", timeout=0, mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:

@@ -1,7 +1,7 @@
 """Which runs are there, what came of them, and what can go?
 
-A run is finished, running (a process holds its lock), forgetting clients, interrupted, or damaged, when its
-record cannot be read. Nothing of a run is changed by looking at it.
+A run is finished, running (a process holds its lock), forgetting clients, interrupted, unsealed, or damaged,
+when its record cannot be read or a file is not as it was sealed. Looking at a run changes nothing of it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD
+from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL
 from ..errors import RunError, UnalikeError
 from ..models.metrics import measured_columns
 from .configuration import read_config
 from .lock import is_locked, locked
 from .record import Record
+from .sealed_files import verify
 
 FINISHED, RUNNING, INTERRUPTED, DAMAGED = "finished", "running", "interrupted", "damaged"
+UNSEALED = "unsealed"
+"""Nothing says whether its files are those that were written."""
 FORGETTING = "forgetting"
 """Clients are being forgotten, and that is not finished."""
 
@@ -88,6 +91,9 @@ def find_runs(folder: Path) -> list[Path]:
 def look_at(folder: Path) -> RunFacts:
     """What a run's folder tells."""
     try:
+        state = None if (folder / SEAL).is_file() else UNSEALED
+        if state is None:
+            verify(folder)
         config = {name: value for name, value in read_config(folder / CONFIG).items() if name not in BESIDE}
         with Record(folder / RECORD, read_only=True) as record:
             columns, words = record.metrics(), record.meta()
@@ -97,7 +103,7 @@ def look_at(folder: Path) -> RunFacts:
     last = {name: float(values[-1]) for name, values in seen.items() if len(values)}
     stopped = FORGETTING if words.get("forgetting") == "true" else INTERRUPTED
     finished = words.get("finished") == "true"
-    state = RUNNING if is_locked(folder) else FINISHED if finished else stopped
+    state = state or (RUNNING if is_locked(folder) else FINISHED if finished else stopped)
     rounds, forgotten = int(columns["round"].max(initial=0)), int(words.get("forgotten", 0))
     return RunFacts(folder, state, config, rounds, last, forgotten)
 

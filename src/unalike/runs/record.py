@@ -21,6 +21,7 @@ from ..typing import Array
 from .columns import Columns, client_columns, client_rows, event_row, group_numbers, group_rows, round_columns
 from .database import ROUND_TABLES, connect, damage, reporting
 from .digests import ABOUT_THE_RUN, seal
+from .record_seal import RecordSeal
 
 _COLUMNS = {
     "rounds": "round",
@@ -53,6 +54,9 @@ class Record:
         self._uncommitted = 0
         with reporting(path):
             self._database = connect(path, read_only)
+            self._run_seal = RecordSeal.of(path)
+            if self._run_seal is not None and not read_only:
+                self._run_seal.prepare(self._database)
 
     def write_round(
         self,
@@ -91,6 +95,7 @@ class Record:
         with self._all_or_nothing():
             for table in ROUND_TABLES:
                 self._database.execute(f"DELETE FROM {table} WHERE round > ?", (int(round),))
+            self._seal_again()
         self.commit()
 
     def erase(self, words: Iterable[str] = ()) -> None:
@@ -103,6 +108,7 @@ class Record:
                 self._database.execute(f"DELETE FROM {table} WHERE round <> ?", (ABOUT_THE_RUN,))
             for word in words:
                 self._database.execute("DELETE FROM meta WHERE key = ?", (word,))
+            self._seal_again()
             self._seal(ABOUT_THE_RUN)
         self.commit()
         for command in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
@@ -129,12 +135,14 @@ class Record:
 
     def flush(self) -> None:
         """Make the rounds written so far survive a power cut; call it before saving a checkpoint."""
+        self._cover()
         self.commit()
         self._rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Commit and close."""
         try:
+            self._cover()
             self.commit()
         finally:
             self._database.close()
@@ -186,6 +194,8 @@ class Record:
         with self._all_or_nothing():
             self._insert("meta (key, value)", [(key, value)])
             self._seal(ABOUT_THE_RUN)
+            if self._run_seal is not None:
+                self._run_seal.write(self._database)
         self.commit()
 
     def meta(self) -> dict[str, str]:
@@ -195,13 +205,41 @@ class Record:
     def check(self) -> None:
         """Read the whole file and raise if it is not the record of a run."""
         with reporting(self.path):
-            found = damage(self._database)
+            found = damage(self._database, self._run_seal)
         if found:
             raise RunError(f"record {self.path} is damaged ({found}).")
 
     def _seal(self, round: int) -> None:
         if str(self.path) != ":memory:":  # what is never on a disk is not damaged there
-            seal(self._database, round)
+            before = seal(self._database, round)
+            if self._run_seal is not None:
+                self._run_seal.replace(self._database, round, before)
+
+    def _seal_again(self) -> None:
+        """Rounds were deleted."""
+        if self._run_seal is not None:
+            self._run_seal.reset()
+            self._run_seal.write(self._database)
+
+    def _cover(self) -> None:
+        """Seal the rounds that were written since the seal was written."""
+        if self._run_seal is not None and self._run_seal.is_behind:
+            with self._all_or_nothing():
+                self._run_seal.write(self._database)
+
+    def take_over(self) -> None:
+        """Seal the record as that of the folder in which it is, whatever its seal says."""
+        self.check_digests()
+        with self._all_or_nothing():
+            self._seal_again()
+        self.commit()
+
+    def check_digests(self) -> None:
+        """Raise if a round is not as it was written, whoever wrote it."""
+        with reporting(self.path):
+            found = damage(self._database, None)
+        if found:
+            raise RunError(f"record {self.path} is damaged ({found}).")
 
     def _write_clients(self, round: int, clients: Mapping[str, ArrayLike]) -> None:
         for name in clients:
@@ -231,6 +269,8 @@ class Record:
             self._database.execute("RELEASE block")
 
     def _undo_block(self) -> None:
+        if self._run_seal is not None:
+            self._run_seal.forget()
         if self._database.in_transaction:  # when the disk is full, SQLite itself has undone everything
             self._database.execute("ROLLBACK TO block")
             self._database.execute("RELEASE block")

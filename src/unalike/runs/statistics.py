@@ -50,7 +50,8 @@ def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, An
 
     `difference` is the mean of a - b, with `half_width`; `p_t` is the p-value of a paired t-test; `p_free`
     assumes no distribution and comes from the test named in `free_test`: all sign flips for up to 12 pairs,
-    Wilcoxon's signed ranks for more.
+    Wilcoxon's signed ranks for more. `p_t` is NaN where all differences are equal but not zero: a t-test
+    divides by their spread.
 
     >>> answer = paired_test([3.0, 4.0, 6.0], [1.0, 3.0, 3.0])
     >>> answer["difference"], answer["p_free"]
@@ -128,7 +129,9 @@ def _t_test(gaps: Float64s) -> float:
     if not gaps.any():
         return 1.0
     error = gaps.std(ddof=1) / np.sqrt(gaps.size)
-    return float(2 * scipy.special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error)) if error > 0 else 0.0
+    if error <= 1e-12 * abs(gaps.mean()):  # equal differences say nothing of how much they vary
+        return np.nan
+    return float(2 * scipy.special.stdtr(gaps.size - 1, -abs(gaps.mean()) / error))
 
 
 def _free_test(gaps: Float64s) -> tuple[str, float]:

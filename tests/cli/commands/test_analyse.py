@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 
 def test_statistics_are_shown_and_printed_for_machines(folder, unalike):
-    text = unalike("statistics", folder, "--smallest-cell", 5).out
+    text = unalike("statistics", folder, "--minimum-cell-count", 5).out
     assert "200" in text
     assert "site3" in text
     found = unalike("statistics", folder, "--json").json

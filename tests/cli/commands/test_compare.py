@@ -19,7 +19,9 @@ def test_every_value_is_a_row_and_tables_are_in_the_folder(unalike):
     assert [row["method"] for row in answer["rows"]] == ["sync", "fedfix:0.5"]
     assert all(row["reached_target"] == 1 and row["time_to_target"] == 0 for row in answer["rows"])
     files = {path.name for path in Path("runs/comparison").iterdir() if path.is_file()}
-    assert files == {f"comparison.{ending}" for ending in ("toml", "csv", "json", "md", "tex")}
+    assert files == {"seal.jsonl"} | {
+        f"comparison.{ending}" for ending in ("toml", "csv", "json", "md", "tex")
+    }
 
 
 def test_the_same_command_goes_on_in_the_same_folder(unalike, monkeypatch):

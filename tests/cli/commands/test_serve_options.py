@@ -196,7 +196,9 @@ def written(path, n, seed, site="here"):
 def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path):
     for seed, name in enumerate(("ann", "bob", "cyd")):
         written(tmp_path / "tables" / name / "rows.csv", 60, seed)
-        joined(network, name, "--table", f"tables/{name}/rows.csv", "--smallest-cell", "3")
+        policy = ("--minimum-cell-count", "3", "--maximum-leverage", "0.9", "--maximum-questions", "200")
+        edges = ("--bin-edges", "age=-1,0,1")
+        joined(network, name, "--table", f"tables/{name}/rows.csv", *policy, *edges)
     told = served(network, "--statistics", "--json").json
     assert told["columns"]["age"]["count"] == 180
     answer = served(
@@ -222,6 +224,13 @@ def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path
     assert answer.json["clients"] == 3
     served(network, *TINY, "--clients", "2", "--similarity", "--out", "runs/d")
     assert list((tmp_path / "runs" / "d").glob("*similarity*"))
+
+
+def test_a_table_beside_data_is_refused(network, tmp_path):
+    written(tmp_path / "rows.csv", 60, 1)
+    answer = network.type("join", "--insecure", "--table", "rows.csv", "--data", "digits")
+    assert answer.code == 2
+    assert "--data is of trainings" in answer.sentence
 
 
 def test_without_keys(network, tmp_path):
@@ -344,6 +353,22 @@ def test_a_training_that_every_node_refuses_ends_with_their_reasons_and_no_model
     )
     assert not (tmp_path / "runs" / "x" / "model.safetensors").exists()
     assert not (tmp_path / "runs" / "x" / "report.html").exists()
+
+
+def test_a_file_names_what_is_outside_its_folder_only_if_it_is_trusted(network, tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    lines = [f"{('ann', 'bob', 'cyd')[i % 3]},{a},{b},{int(c > 0)}" for i, (a, b, c) in enumerate(rows)]
+    (tmp_path / "rows.csv").write_text("\n".join(["site,a,b,label", *lines]) + "\n")
+    (files / "node.toml").write_text('data = "rows.csv"\n')
+    (files / "server.toml").write_text('track = "jsonl:outside.jsonl"\n')
+    assert "--trust-file" in network.type("join", "files/node.toml").sentence
+    assert "--trust-file" in network.type("serve", "files/server.toml", *TINY).sentence
+    for name in ("ann", "bob", "cyd"):
+        joined(network, name, "files/node.toml", "--trust-file", "--client-column", "site", "--client", name)
+    served(network, "files/server.toml", "--trust-file", *TINY, "--out", "runs/x")
+    assert (tmp_path / "outside.jsonl").exists()
 
 
 # Every option -----------------------------------------------------------------------------------------------

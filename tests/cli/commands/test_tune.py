@@ -43,6 +43,7 @@ def test_all_trials_are_listed_and_the_best_are_compared_and_written_ready_to_ru
         assert {trial["learning_rate"] for trial in pair} >= {0.1}  # the default comes first
     assert {path.name for path in Path("out").iterdir()} == {
         *("fedavg.toml", "ditto.toml", "fedavg-seed0", "ditto-seed0", "tuning.toml", "trials.sqlite"),
+        "seal.jsonl",
         *(f"comparison.{ending}" for ending in ("csv", "json", "md", "tex")),
     }
     again = unalike("run", "out/ditto.toml", "--out", "again", "--json").json

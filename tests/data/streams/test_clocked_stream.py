@@ -26,7 +26,7 @@ POLICIES = (
 def train(timing=None, rounds=20, period=None, stream=f"constant:{RATE}", **how):
     given = MemoryStream(stream, period=period)
     method = FedAvg(work=LocalWork(steps=1, batch_size=0))
-    how = {"evaluate_every": 0, "engine": "debug", **how}
+    how = {"evaluate_every": 0, **how}
     return unalike.train(FEDERATION, TASK, method, rounds=rounds, timing=timing, stream=given, **how)
 
 

@@ -15,6 +15,7 @@ import pytest
 import unalike
 from unalike import ConfigError, DataError, RunError
 from unalike.algorithms import FedEM, LocalWork, Optimizer, Scaffold, algorithm_registry
+from unalike.analytics.fitting import fit_rounds, linear_task
 from unalike.core.pytrees import largest_difference
 from unalike.data import Federation
 from unalike.engine import ClientError, Setting, engine_registry
@@ -24,6 +25,7 @@ from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
 from unalike.trust.behaviours import Rehearsal
 
+from ...analytics.test_sums import ADDING, made
 from .. import toys
 
 SIZES = [3, 6, 2, 4, 5, 3]
@@ -68,6 +70,13 @@ def test_without_a_server_a_cluster_is_one_machine_too(federation):
     for column in ("participants", "bytes_up", "test_accuracy"):
         np.testing.assert_array_equal(theirs[column], ours[column])
     np.testing.assert_allclose(theirs["train_loss"], ours["train_loss"], rtol=1e-5)
+
+
+def test_sums_of_a_cluster_have_all_digits():
+    design = made()
+    run = fit_rounds(design, linear_task(design), ADDING, rounds=1, engine="ray:2")
+    x = design.federation.train.x
+    np.testing.assert_allclose(np.asarray(run.state["sum"]), x.T @ x, rtol=1e-13)
 
 
 def test_dishonest_clients_lie_alike_in_a_cluster(federation):

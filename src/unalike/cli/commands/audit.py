@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from ...core.run_files import check_run
 from ...errors import ConfigError
+from ..options import TRUST
 from ..screen import console, print_json, show_rows, stderr
 from .audit_curves import audit_curves, beside
 
@@ -60,6 +61,7 @@ def audit(
         None, help="Page to write.", show_default="RUN-audit.html beside the run"
     ),
     json: bool = typer.Option(False, "--json", help="Print the report card as JSON."),
+    trust_file: bool = TRUST,
 ) -> None:
     """Attack a finished run as a stranger would: utility, leakage of training rows and of reference rows.
 
@@ -79,7 +81,7 @@ def audit(
         **{"rows": rows, "delta": delta, "seed": seed},
     }
     if vary:
-        audit_curves(folders, vary, defence, reference, page, json, settings)
+        audit_curves(folders, vary, defence, reference, page, json, settings, trust_file)
         return
     for folder in folders:
         check_run(folder)

@@ -20,6 +20,7 @@ def audit_curves(
     page: Path | None,
     json: bool,
     settings: Mapping[str, Any],
+    trust_file: bool = False,
 ) -> None:
     """Train and audit every setting, write the page and print the table."""
     if len(bases) > 1:
@@ -32,7 +33,7 @@ def audit_curves(
     from ...privacy.audit.curves import say_curves, tabulate
     from ...report.audit_curves import report_curves
 
-    base = read_base(bases[0])
+    base = read_base(bases[0], trust_file)
     with stderr.status("reading the data") as status:
         curves = sweep(
             base,

@@ -96,11 +96,13 @@ def _clients(opened: RunFolder) -> Federation | None:
     knows them, by their names and sizes."""
     from ...experiments.build import make_federation
     from ...experiments.config import make_experiment
+    from ...experiments.outside_paths import check_received
     from ...training.newcomers import set_apart
 
     if opened.config.get("made_by") or opened.config.get("engine") == "flower":
         return _known_clients(opened)
     try:
+        check_received(opened)
         experiment = make_experiment(opened.config)
         federation = make_federation(experiment)
     except UnalikeError:

@@ -111,6 +111,36 @@ def clean_runs(
             one.remove()
 
 
+@runs.command("seal")
+def seal_run(
+    folder: Path = typer.Argument(..., help="A run folder, or the folder of a comparison."),
+    yes: bool = typer.Option(False, "--yes", help="Seal without asking."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON; seals only with --yes."),
+) -> None:
+    """Seal a folder as it is, after showing what changed: for intended edits, and folders that you received.
+
+    From then on the folder counts as your own: what it names may be read, and trackers may write where it
+    says. So read config.toml first if the folder comes from somebody else.
+
+    Example: unalike runs seal runs/digits-fedavg-seed0
+    """
+    from ...runs.lock import locked
+    from ...runs.sealed_files import seal_again
+    from ..sealing import describe_folder
+
+    facts = describe_folder(folder)
+    if json:
+        print_json({"folder": str(folder), "sealed": yes, **facts.as_dict()})
+    else:
+        for sentence in facts.sentences():
+            console.print(sentence, soft_wrap=True, highlight=False, markup=False)
+    if yes or (not json and typer.confirm("Seal the folder as it is?")):
+        with locked(folder):
+            seal_again(folder)
+        if not json:
+            console.print(f"{folder} is sealed.", soft_wrap=True, highlight=False, markup=False)
+
+
 def _row(run: RunFacts, folder: Path) -> dict[str, str]:
     from ...models.metrics import label_of
     from ...report.words import bytes_text, value

@@ -1,25 +1,35 @@
 """Which rows does a query ask for?  (SQL over CSV and Parquet files and DuckDB databases.)
 
-A query may come in a file from somebody else, so only a single SELECT is taken, in a database in memory or
-one that is opened for reading, without extensions and with a configuration that a query cannot change.
+Only a single SELECT is run, in a database in memory or one that is opened for reading. It reads the tables
+whose files it names in quotes and nothing else: no other file, no pattern of files, no network, no extension,
+no setting. Memory and time are bounded. A query in a file from somebody else is not even asked (see
+`experiments/outside_paths.py`).
 """
 
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...core.extras import import_extra
+from ...core.plain_files import free_memory
 from ...errors import DataError
 
 _SAFE = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "lock_configuration": True,
+    "temp_directory": "",
 }
+SECONDS = 300.0
+"""How long a query may take."""
+FILES = (".csv", ".csv.gz", ".tsv", ".parquet", ".json", ".jsonl")
+"""How the files of tables end."""
 
 
 def read_sql(words: str) -> dict[str, Any]:
@@ -28,8 +38,15 @@ def read_sql(words: str) -> dict[str, Any]:
     database, query = _database(words)
     _check_query(library, query)
     try:
-        with library.connect(database or ":memory:", read_only=database is not None, config=_SAFE) as opened:
+        with _connect(library, database, query) as opened:
             found = opened.execute(query).fetchnumpy()
+    except library.InterruptException:
+        raise DataError(f"the query takes more than {SECONDS:g} seconds; ask for less.") from None
+    except library.PermissionException as error:
+        raise DataError(
+            "a query reads only tables whose files it names in quotes, one by one "
+            f"({', '.join(FILES)}): {str(error).strip().splitlines()[0]}"
+        ) from None
     except library.Error as error:
         raise DataError(f"the query cannot be answered: {str(error).strip().splitlines()[0]}") from None
     return {name: plain_column(column) for name, column in found.items()}
@@ -47,6 +64,38 @@ def _database(words: str) -> tuple[str | None, str]:
     if not Path(found["file"]).is_file():
         raise DataError(f"there is no database {found['file']!r}.")
     return found["file"], found["query"].strip()
+
+
+def named_tables(query: str) -> list[str]:
+    """The files of tables that a query names in quotes.
+
+    >>> named_tables("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
+    []
+    """
+    quoted = [found[1:-1].replace(found[0] * 2, found[0]) for found in re.findall(_QUOTED, query)]
+    tables = [text for text in quoted if text.lower().endswith(FILES) and not set(text) & set("*?[{")]
+    return [str(path) for text in tables if (path := Path(text)).is_file()]
+
+
+_QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*\""""
+
+
+@contextmanager
+def _connect(library: Any, database: str | None, query: str) -> Iterator[Any]:
+    """A connection that reaches the tables of one query only, and is interrupted when its time is over."""
+    bounded = {**_SAFE, "memory_limit": f"{max(free_memory() // 2, 1 << 28)}B"}
+    with library.connect(database or ":memory:", read_only=database is not None, config=bounded) as opened:
+        paths = ", ".join("'" + path.replace("'", "''") + "'" for path in named_tables(query))
+        opened.execute(f"SET allowed_paths = [{paths}]")
+        opened.execute("SET enable_external_access = false")
+        opened.execute("SET lock_configuration = true")
+        alarm = threading.Timer(SECONDS, opened.interrupt)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            yield opened
+        finally:
+            alarm.cancel()
 
 
 def _check_query(library: Any, query: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +27,9 @@ class JsonLines:
         path = self._path or (None if about.folder is None else about.folder / ROUNDS)
         if path is None:
             raise ConfigError("jsonl needs a run folder, or a file: jsonl:FILE.")
-        self._file = path.open("a" if about.done else "w", encoding="utf-8")
+        mode = 0o600 if self._path is None else 0o666  # a file of the run is its owner's alone
+        kind = os.O_APPEND if about.done else os.O_TRUNC
+        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | kind, mode), "w", encoding="utf-8")
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         assert self._file is not None, "begin comes first."

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import RunError
 from ...runs import load_tensors, restore, save_tensors
-from ...runs.atomic import remove_leftovers, sync
+from ...runs.atomic import remove_file, remove_leftovers, sync
 from ...timing import Step
 from ...typing import Array, Float64s, PyTree, State
 from .retention import Retention
@@ -99,7 +99,7 @@ class BranchHistory:
         """Erase everything after a round (-1: all of it); how many rounds were erased."""
         later = [n for n in self.rounds() if n > round]
         for number in reversed(later):
-            self.path(number).unlink(missing_ok=True)
+            remove_file(self.path(number))
         if self.folder.exists():
             remove_leftovers(self.folder)
             sync(self.folder)
