@@ -223,6 +223,9 @@ def _evaluate(
     formulaic = import_extra("formulaic", "analytics", "reading formulas", ConfigError)
     import pandas
 
+    # Whatever is in backticks is looked up, never computed, whether or not the parser would compute it.
+    if unknown := parse_formula(text).columns - set(columns):
+        raise ConfigError(f"{text!r} names {', '.join(map(repr, sorted(unknown)))}, which is no column.")
     frame = pandas.DataFrame(
         {
             name: pandas.Categorical(column, categories=list(plan.words[name]))

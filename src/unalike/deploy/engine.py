@@ -27,6 +27,7 @@ from ..timing import Jobs, Step
 from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
 from .client.app import NEVER, below, prefixed
 from .jobs import RemoteJobs
+from .metric_range import is_possible
 from .streaming_weights import read_weight, with_same_sum
 from .transport.mailbox import Answer, Mailbox, plain_text
 from .transport.messages import MessageError, WireMessage, arrays_to_tree
@@ -297,11 +298,22 @@ class FlowerEngine(Distributed):
             name: np.array([_statistic(found.get(int(c)), name, shape) for c in chosen])
             for name, shape in shapes.items()
         }
-        known = np.all([np.isfinite(v).reshape(len(chosen), -1).all(1) for v in values.values()], axis=0)
+        known = np.array(
+            [
+                _has_answered(found.get(client))
+                and self._has_possible_metrics(client, {n: v[place] for n, v in values.items()})
+                for place, client in enumerate(chosen.tolist())
+            ]
+        )
         rows = part.sizes[chosen]  # as told at the introduction
         for value in values.values():
             value[~(known & (rows > 0))] = np.nan
         return {"samples": np.where(known, rows, 0).astype(np.float64), **values}
+
+    @property
+    def trusts_metrics(self) -> bool:
+        """Nodes report their own metrics: medians over them decide."""
+        return False
 
     def hand_over_model(self, message: Message) -> int:
         """Hand everyone the trained model; returns how many took it."""
@@ -316,6 +328,14 @@ class FlowerEngine(Distributed):
         for client in everyone.tolist():
             found |= self._ask(kind, np.array([client]), message, "end", shown=client)
         return found
+
+    def _has_possible_metrics(self, client: int, values: Mapping[str, Any]) -> bool:
+        """Whether a client's metrics lie in their ranges; those of a client whose do not are left out."""
+        for name, value in values.items():
+            if not is_possible(self.setting.task, name, value):
+                self.mailbox.note("impossible metric", client, metric=name)
+                return False
+        return True
 
     def _ask(
         self,
@@ -366,17 +386,22 @@ def zeros(shapes: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
 
 
+def _has_answered(wire_message: WireMessage | None) -> bool:
+    return wire_message is not None and wire_message.kind == "metrics"
+
+
 def _statistic(wire_message: WireMessage | None, name: str, shape: tuple[int, ...]) -> Array | float:
     """What a client says of a statistic: a number or, where it has a shape, an array of that shape; NaN where
     it says something else."""
     if not shape:
         return _number(wire_message, name)
-    there = wire_message is not None and wire_message.kind == "metrics"
+    there = wire_message is not None and _has_answered(wire_message)
     value = wire_message.arrays.get(f"statistic/{name}") if wire_message is not None and there else None
     good = value is not None and value.shape == shape and value.dtype == np.float64
     return value if value is not None and good else np.full(shape, np.nan)
 
 
 def _number(wire_message: WireMessage | None, name: str) -> float:
-    value = None if wire_message is None or wire_message.kind != "metrics" else wire_message.numbers.get(name)
+    answered = wire_message is not None and _has_answered(wire_message)
+    value = wire_message.numbers.get(name) if wire_message is not None and answered else None
     return float(value) if isinstance(value, int | float) else float("nan")

@@ -170,6 +170,11 @@ class Engine(ABC):
             return BlockLimits()
         return BlockLimits(1, max(1, min(MOST_CLIENTS, MOST_BYTES // (4 * max(size(message), 1)))))
 
+    @property
+    def trusts_metrics(self) -> bool:
+        """Whether metrics of clients are computed here; what others report decides nothing by itself."""
+        return True
+
     def check_trained(self) -> None:  # noqa: B027 - most engines cannot be refused by their clients
         """Raise where rounds have passed and nobody has trained; before a model is written."""
 

@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import DivergenceWarning
 from ..runs import Record
 from ..typing import Message
+from .median_columns import decisive_columns
 
 TOO_LARGE = 1000.0
 JUDGED = ("test_loss", "validation_loss", "train_loss")
@@ -25,7 +26,8 @@ class Divergence:
     """What evaluations say of one training."""
 
     def __init__(self, record: Record) -> None:
-        self._first = {name: float(values[0]) for name, values in record.metrics().items() if len(values)}
+        columns = decisive_columns(record.metrics())
+        self._first = {name: float(values[0]) for name, values in columns.items() if len(values)}
         self._said = any(event["kind"] == KIND for event in record.events())
         self.lost = False
         """Whether the last evaluation found that training has diverged."""

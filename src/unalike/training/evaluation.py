@@ -14,6 +14,7 @@ from .consensus import consensus_columns
 from .divergence import Divergence
 from .drift_detection import DriftDetection
 from .forgetting import forgetting_columns
+from .median_columns import decisive_columns, median_columns
 from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
 from .round_report import RoundReport, evaluation_columns, named_columns
@@ -41,14 +42,18 @@ class Evaluation:
             metrics |= consensus_columns(engine, messages, *place)
         if self._also is not None and self._also not in {**metrics, **report.metrics}:
             values = engine.evaluate(messages, now.memories, "train", report.round, self._clients)
-            metrics[self._also] = named_columns("train", values, engine.setting.task)[0][self._also]
+            of_all, of_each = named_columns("train", values, engine.setting.task)
+            metrics[self._also] = of_all[self._also]
+            if not engine.trusts_metrics:
+                metrics |= median_columns({self._also: of_each[self._also]})
         report.metrics.update(metrics)
         if engine.setting.stream is not None:
             clients = self._predict_arrivals(report, now, clients)
             report.metrics.update(
                 forgetting_columns(engine, self._record, now, report.round, self._clients, metrics)
             )
-        astray = self.divergence.look(report.round, report.metrics, messages.tree)
+        decisive = decisive_columns(report.metrics)
+        astray = self.divergence.look(report.round, decisive, messages.tree)
         report.events.extend([*astray, *self._notices(now), *engine.events()])
         return clients
 

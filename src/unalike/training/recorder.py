@@ -18,6 +18,7 @@ from .cadence import Cadence
 from .checkpoint import Checkpointer
 from .evaluation import Evaluation
 from .keeper import RoundKeeper
+from .median_columns import decisive_columns
 from .observers import Observer
 from .progress import Progress
 from .round_report import RoundReport, round_report
@@ -56,10 +57,13 @@ class Describe(NamedTuple):
     """The name of a client."""
     groups: Callable[[int], dict[str, ClientIds]]
     """Clients that were there, asked or excluded in a round."""
+    medians: bool = False
+    """Whether medians of what clients report are recorded, too."""
 
     def __call__(self, taken: TakenStep) -> RoundReport:
         report = round_report(
-            taken.step, taken.report, *self.traffic, self.name, self.groups(taken.step.number)
+            *(taken.step, taken.report, *self.traffic, self.name, self.groups(taken.step.number)),
+            self.medians,
         )
         report.seconds = taken.seconds
         report.metrics.update(taken.columns)
@@ -169,9 +173,10 @@ class Recorder:
         clients = None
         if evaluate:
             clients = self._evaluation.add_to(report, self._now)
-            self._reached = self._stopping.look(report.metrics, report.round)
+            decisive = decisive_columns(report.metrics)
+            self._reached = self._stopping.look(decisive, report.round)
             if self._best is not None:
-                self._best.look(report.round, report.metrics, self._now.messages.tree)
+                self._best.look(report.round, decisive, self._now.messages.tree)
         few = {k: group for k, group in report.groups.items() if len(group) <= MOST_LISTED}
         self._record.write_round(report.round, report.metrics, clients, report.events, report.seconds, few)
         self._observer(report, max(self._cadence.expected, report.round))

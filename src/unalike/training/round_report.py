@@ -13,6 +13,7 @@ from ..engine import Engine, Memories, Report
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
+from .median_columns import median_columns
 from .queries import QUESTIONS
 
 Groups = Mapping[str, Array]
@@ -33,10 +34,25 @@ class RoundReport:
 
 
 def round_report(
-    step: Step, said: Report, down: int, up: int, name: Callable[[int], str], groups: Groups
+    step: Step,
+    said: Report,
+    down: int,
+    up: int,
+    name: Callable[[int], str],
+    groups: Groups,
+    medians: bool = False,
 ) -> RoundReport:
-    """Participation, training loss and traffic; `down` and `up` are the bytes of one message and of one
-    upload, `groups` the clients that were there, asked or excluded."""
+    """Participation, training loss and traffic.
+
+    Args:
+        step: The step that was taken.
+        said: What clients reported.
+        down: Bytes of one message.
+        up: Bytes of one upload.
+        name: The name of a client.
+        groups: The clients that were there, asked or excluded.
+        medians: Whether the median over clients of the training loss is recorded, too.
+    """
     number = step.number + 1
     counts = {key: float(len(group)) for key, group in groups.items()}
     groups = {"used": step.clients, **_timeline(step), **groups}
@@ -58,6 +74,8 @@ def round_report(
     accepted = reports.pop("accepted") > 0
     weights = np.where(accepted, step.weights if step.weights.ndim == 1 else 1.0, 0.0)
     metrics = _means(reports, weights)
+    if medians and "train_loss" in reports:
+        metrics |= median_columns({"train_loss": reports["train_loss"][accepted]})
     metrics |= {
         "participants": float(len(step.clients)),
         "rejected": float((~accepted).sum()),
@@ -117,6 +135,8 @@ def evaluation_columns(
         values = engine.evaluate(messages, memories, split, round, clients)
         of_all, of_each = named_columns(split, values, engine.setting.task)
         metrics |= of_all | honest_columns(engine, split, values, clients)
+        if not engine.trusts_metrics:
+            metrics |= median_columns(of_each)
         columns |= of_each
     if not metrics:
         return {}, None

@@ -19,6 +19,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..runs import Record, higher_is_better
 from .best_model import is_better
+from .median_columns import decisive_columns
 
 SPLITS = ("train", "validation", "test")
 
@@ -89,7 +90,7 @@ class StopRule:
 
     def was_reached(self, record: Record, done: int) -> bool:
         """The same of a run that goes on after so many rounds, by what is on record."""
-        columns = record.metrics()
+        columns = decisive_columns(record.metrics())
         last = columns["round"] == done
         if self.metric not in columns or not last.any():
             return False
@@ -126,7 +127,7 @@ class Stopping:
 
     def begin(self, record: Record, done: int) -> bool:
         """Go on after so many rounds with what is on record; whether it is time to stop already."""
-        columns = record.metrics()
+        columns = decisive_columns(record.metrics())
         if self.patience is not None and self.patience.metric in columns:
             known = zip(columns["round"].tolist(), columns[self.patience.metric].tolist(), strict=True)
             self._seen = [(int(round), value) for round, value in known if np.isfinite(value)]

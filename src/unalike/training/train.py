@@ -348,7 +348,7 @@ def _train(
             BlockLimits() if alone else choose_limits(engine, who, steps.timing, cadence, steps.cohorts, now)
         )
         traffic = (clients.bytes_down, clients.bytes_up)
-        describe = Describe(traffic, setting.federation.name, steps.cohorts.notes)
+        describe = Describe(traffic, setting.federation.name, steps.cohorts.notes, not engine.trusts_metrics)
         target = stopping.target
         also = target.metric if target is not None and target.split == "train" else None
         evaluation = Evaluation(engine, record, evaluate_clients, also)

@@ -38,6 +38,7 @@ class Network:
         monkeypatch.setattr("unalike.deploy.serve_node", self.take)
         monkeypatch.setattr(join_command, "_stop_by_signals", lambda stop: None)
         monkeypatch.setattr(join_command, "say", self.said.append)
+        monkeypatch.setattr("unalike.deploy.client.bounded_process.can_fork", lambda: False)
         network = self
 
         @contextmanager

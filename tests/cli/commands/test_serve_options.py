@@ -198,7 +198,8 @@ def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path
         written(tmp_path / "tables" / name / "rows.csv", 60, seed)
         policy = ("--minimum-cell-count", "3", "--maximum-leverage", "0.9", "--maximum-questions", "200")
         edges = ("--bin-edges", "age=-1,0,1")
-        joined(network, name, "--table", f"tables/{name}/rows.csv", *policy, *edges)
+        limits = ("--time-limit", "300", "--memory-limit", "4000")
+        joined(network, name, "--table", f"tables/{name}/rows.csv", *policy, *edges, *limits)
     told = served(network, "--statistics", "--json").json
     assert told["columns"]["age"]["count"] == 180
     answer = served(

@@ -85,6 +85,15 @@ def join(
         help="To which group of nodes this one belongs, such as a region, for fairness between groups.",
         show_default="as the data say, or none",
     ),
+    time_limit: float = typer.Option(
+        600.0, min=1, help="Give up a request that this node works on for more seconds than this."
+    ),
+    memory_limit: int | None = typer.Option(
+        None,
+        min=500,
+        help="Give up a request that takes more megabytes of memory than this.",
+        show_default="half of this machine's memory",
+    ),
     behaviour: str | None = typer.Option(
         None,
         help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviours`), to try "
@@ -105,6 +114,7 @@ def join(
     check_flower()
     from ...data.similarity.private_messages import WARNING
     from ...deploy.client.app import ClientWorker
+    from ...deploy.client.bounded_process import BoundedProcess, RequestLimits, half_of_memory
     from ...deploy.client.join_stream import check_stream, open_stream
     from ...deploy.client.local_privacy import private_answers
     from ...deploy.client.rows import is_uncut, without_cut
@@ -120,6 +130,7 @@ def join(
         )
     check_stream(stream, memory, privacy is not None, secure_only)
     stop = threading.Event()
+    limits = RequestLimits(time_limit, memory_limit or half_of_memory())
     if table is not None:
         others = {"stream": stream, "local_dp": local_dp, "secure_only": secure_only, "behaviour": behaviour}
         others["data"] = "data" in experiment.model_fields_set
@@ -127,7 +138,7 @@ def join(
         _stop_by_signals(stop)
         trusted, own_key = (None, None) if insecure else (certificate, key)
         policy = disclosure_policy(minimum_cell_count, maximum_leverage, maximum_questions, bin_edges)
-        join_table(table, policy, server, trusted, own_key, folder, stop, say)
+        join_table(table, policy, limits, server, trusted, own_key, folder, stop, say)
         return
     # Means and words of one node are not those of all: numbers are taken as they are, unless a file that all
     # nodes share says what becomes of columns.
@@ -171,8 +182,14 @@ def join(
     teller = DirectionTeller(lambda: own if held is None else held.federation(), tell_direction, uncut, say)
     if tell_direction == PLAIN:
         say(WARNING)
-    app = secure_app(teller.in_front_of(answers), secure_only)
+    if held is None:  # drawn once and kept here, noise of a direction does not average away
+        bounded = BoundedProcess(answers, limits, stop, say)
+        app = secure_app(teller.in_front_of(bounded), secure_only)
+    else:
+        bounded = BoundedProcess(teller.in_front_of(answers), limits, stop, say)
+        app = secure_app(bounded, secure_only)
     serve_node(app, server, None if insecure else certificate, None if insecure else key, place, stop, say)
+    bounded.close()
     say("left.")
 
 

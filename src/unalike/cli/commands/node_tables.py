@@ -13,6 +13,7 @@ from ..screen import LiveRounds, console, print_json
 
 if TYPE_CHECKING:
     from ...analytics.disclosure import DisclosurePolicy
+    from ...deploy.client.bounded_process import RequestLimits
     from ...deploy.transport.mailbox import MessageGrid
 
 Log = Callable[[str], None]
@@ -133,6 +134,7 @@ def disclosure_policy(minimum: int, leverage: float, questions: int, edges: list
 def join_table(
     table: Path,
     policy: DisclosurePolicy,
+    limits: RequestLimits,
     server: str,
     certificate: Path | None,
     key: Path | None,
@@ -145,6 +147,7 @@ def join_table(
     from ...data.tables import read_table
     from ...data.tables.column_hints import column_hints
     from ...deploy import serve_node
+    from ...deploy.client.bounded_process import BoundedProcess
     from ...deploy.client.node import message_app
     from ...deploy.client.table_node import TableWorker
 
@@ -167,8 +170,9 @@ def join_table(
     for hint in column_hints(rows):
         log(f"{hint}.")
     log(f"no count or sum of fewer than {minimum} rows leaves; joining {server} (Ctrl-C to leave).")
-    app = message_app(lambda message, _: worker.answer(message))
-    serve_node(app, server, certificate, key, place, stop, log)
+    bounded = BoundedProcess(worker.answer, limits, stop, log)
+    serve_node(message_app(lambda message, _: bounded(message)), server, certificate, key, place, stop, log)
+    bounded.close()
     log("left.")
 
 

@@ -121,7 +121,7 @@ def _attend(place: _Place, app: App, stop: threading.Event, log: Log, limit: int
         _work(place, child, executor, stop, log)
     finally:
         executor.close()
-        child.stop()
+        child.stop(patience=1.0)
     return _last_connected(place) != before
 
 

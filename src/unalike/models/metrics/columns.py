@@ -11,7 +11,7 @@ from contextlib import suppress
 from ...errors import ConfigError
 from .base import CLASSES, VALUES, Metric, metric_registry
 
-PREFIXES = ("mean_model_", "test_", "validation_", "train_", "unseen_", "clients_", "prequential_")
+PREFIXES = ("mean_model_", "median_", "test_", "validation_", "train_", "unseen_", "clients_", "prequential_")
 """On what, or with what, a metric was measured."""
 _LOWER_IS_BETTER = {
     *("loss", "losses", "rmse", "mse", "mae", "error", "errors", "bytes", "seconds", "rejected", "regret"),
