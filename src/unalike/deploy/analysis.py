@@ -33,6 +33,7 @@ from ..typing import Array, Float64s
 from .analysis_config import AnalysisConfig
 from .client_config import NodeRows, far_federation
 from .engine import FlowerEngine
+from .secure_sums.node import check_summable
 from .server import check_same_nodes, run_name
 from .transport.mailbox import Mailbox, MessageGrid
 from .transport.messages import WireMessage
@@ -52,6 +53,8 @@ class RemoteNodes:
     log: Log = lambda line: None
     refusals: dict[str, str] = field(default_factory=dict)
     """Why nodes did not answer, by name; the first reason of each."""
+    group: str = field(default="", init=False)
+    """The public keys of all nodes, as JSON, where answers are masked."""
 
     def ask(self, question: Question) -> dict[str, Answer]:
         """What each node tells; who refuses or is away is said and left out."""
@@ -120,9 +123,24 @@ def analyse_nodes(
     observer: Observer | None = None,
     log: Log = lambda line: None,
     agreed: tuple[Given, Plan] | None = None,
+    group: str | None = None,
 ) -> Estimator:
-    """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes; they are asked whether they
-    take part unless that is `agreed` already."""
+    """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes.
+
+    Args:
+        text: The analysis and its formula.
+        post: How nodes are reached.
+        names: The nodes.
+        folder: Where the run is kept.
+        settings: Settings of the analysis.
+        gaps: What becomes of rows with missing values.
+        patience: Seconds to wait for an answer.
+        resume: Whether the folder holds a run to resume.
+        observer: Whoever is called after every round.
+        log: Where to report.
+        agreed: What the nodes agreed on; they are asked whether they take part if it is not given.
+        group: The public keys of the nodes of secure sums; without it, answers are in the open.
+    """
     made, formula = estimator_for_nodes(text, settings)
     given, plan = agreed or agree_with_nodes(RemoteNodes(post, names, patience, log), formula, gaps)
     taking_part = list(given.design.federation.names or ())
@@ -141,7 +159,13 @@ def analyse_nodes(
         units = made.units() if isinstance(made, GaussianProcess) else None
         place = (len(sizes), int(sizes.max()), setting.seed, units)
         told = [AnalysisConfig(run, method, plan.write(), i, *place) for i in range(len(sizes))]
-        engines.append(FlowerEngine(setting, mailbox, told, patience))
+        if group is None:
+            engines.append(FlowerEngine(setting, mailbox, told, patience))
+        else:
+            from .secure_sums.server import SecureSumEngine
+
+            check_summable(setting.algorithm)
+            engines.append(SecureSumEngine(setting, mailbox, told, patience).hide_uploads(group))
         return engines[-1]
 
     fitted = made.fit(given, engine=engine, out=folder, resume=resume, observer=observer, timing=WaitForAll())

@@ -207,6 +207,12 @@ def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path
         "--quiet",
     )
     assert "age" in answer.out
+    hidden = served(network, "--statistics", "--json", "--secure-aggregation").json
+    assert hidden["columns"]["age"]["mean"] == pytest.approx(told["columns"]["age"]["mean"], rel=1e-12)
+    words = ("--secure-aggregation", "--set", "ridge=0.5", "--out", "runs/s", "--json")
+    masked = served(network, "--analysis", "logistic: ill ~ age + sex", *words).json
+    opened = served(network, "--analysis", "logistic: ill ~ age + sex", *words[1:4], "runs/o", "--json").json
+    assert masked["params"] == pytest.approx(opened["params"], rel=1e-9)
     # The same rows train, prepared by what was told, and one of the nodes has rows that come.
     Path("columns.json").write_text(json.dumps(told))
     how = ("--label", "ill", "--drop", "id,site", "--prepare", "columns.json", "--gaps", "refuse")

@@ -42,7 +42,7 @@ def join(
     ),
     insecure: bool = typer.Option(False, "--insecure", help="No encryption and no key; only to try it out."),
     secure_only: bool = typer.Option(
-        False, "--secure-only", help="Train by secure aggregation only, whatever the server asks."
+        False, "--secure-only", help="Train, and answer sums about a table, by secure aggregation only."
     ),
     local_dp: str | None = typer.Option(
         None, metavar="CLIP,EPSILON,DELTA", help="Clip and add noise to every upload, such as 1,0.5,1e-5."
@@ -132,13 +132,13 @@ def join(
     stop = threading.Event()
     limits = RequestLimits(time_limit, memory_limit or half_of_memory())
     if table is not None:
-        others = {"stream": stream, "local_dp": local_dp, "secure_only": secure_only, "behaviour": behaviour}
-        others["data"] = "data" in experiment.model_fields_set
+        own_data = "data" in experiment.model_fields_set
+        others = {"stream": stream, "local_dp": local_dp, "behaviour": behaviour, "data": own_data}
         check_tables(None, False, others)
         _stop_by_signals(stop)
         trusted, own_key = (None, None) if insecure else (certificate, key)
         policy = disclosure_policy(minimum_cell_count, maximum_leverage, maximum_questions, bin_edges)
-        join_table(table, policy, limits, server, trusted, own_key, folder, stop, say)
+        join_table(table, policy, limits, server, trusted, own_key, folder, stop, say, secure_only)
         return
     # Means and words of one node are not those of all: numbers are taken as they are, unless a file that all
     # nodes share says what becomes of columns.

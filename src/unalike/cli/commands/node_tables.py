@@ -13,6 +13,7 @@ from ..screen import LiveRounds, console, print_json
 
 if TYPE_CHECKING:
     from ...analytics.disclosure import DisclosurePolicy
+    from ...deploy.analysis import RemoteNodes
     from ...deploy.client.bounded_process import RequestLimits
     from ...deploy.transport.mailbox import MessageGrid
 
@@ -38,13 +39,18 @@ def check_tables(
 
 
 def show_statistics(
-    post: MessageGrid, names: list[str], patience: float, log: Log, json: bool, require_all: bool = False
+    post: MessageGrid,
+    names: list[str],
+    patience: float,
+    log: Log,
+    json: bool,
+    require_all: bool = False,
+    secure: bool = False,
 ) -> None:
     """Ask nodes for a first look at their tables and print it, with who did not answer."""
     from ...analytics.statistics import describe
-    from ...deploy.analysis import RemoteNodes
 
-    nodes = RemoteNodes(post, names, patience, log)
+    nodes = _ask_by(secure, post, names, patience, log)
     found = describe(nodes)
     if require_all:
         nodes.check_all()
@@ -69,16 +75,17 @@ def run_analysis(
     quiet: bool,
     json: bool,
     require_all: bool = False,
+    secure: bool = False,
 ) -> None:
     """Fit an analysis to the tables of nodes, print it, and leave its folder; `going_on` says whether the
     folder is to be resumed or overwritten."""
-    from ...deploy.analysis import RemoteNodes, agree_with_nodes, analyse_nodes, estimator_for_nodes
+    from ...deploy.analysis import agree_with_nodes, analyse_nodes, estimator_for_nodes
     from ...report.analysis_report import analysis_numbers, write_analysis
     from ...runs import RunFolder
 
-    nodes = RemoteNodes(post, names, patience, log)
+    nodes = _ask_by(secure, post, names, patience, log)
     agreed = agree_with_nodes(nodes, estimator_for_nodes(analysis, settings)[1])
-    if require_all:
+    if require_all or secure:  # masks of a node that is missing would not cancel
         nodes.check_all()
     # Only now, so that a refusal leaves nothing on the disk.
     resume, overwrite = going_on
@@ -97,6 +104,7 @@ def run_analysis(
             observer=observer,
             log=log,
             agreed=agreed,
+            group=nodes.group or None,
         )
     page = write_analysis(out, fitted, config)
     if json:
@@ -104,6 +112,19 @@ def run_analysis(
     else:
         say_table(f"{fitted.full_summary()}\n\nPage with figures: {page}")
     folder.close()
+
+
+def _ask_by(secure: bool, post: MessageGrid, names: list[str], patience: float, log: Log) -> RemoteNodes:
+    """How nodes are asked: in the open, or by secure sums."""
+    from ...deploy.analysis import RemoteNodes
+
+    if not secure:
+        return RemoteNodes(post, names, patience, log)
+    from ...deploy.secure_sums.server import SecureNodes
+
+    nodes = SecureNodes(post, names, patience, log)
+    nodes.open()
+    return nodes
 
 
 def disclosure_policy(minimum: int, leverage: float, questions: int, edges: list[str]) -> DisclosurePolicy:
@@ -141,6 +162,7 @@ def join_table(
     folder: Path | None,
     stop: threading.Event,
     log: Log,
+    secure_only: bool = False,
 ) -> None:
     """Answer questions about one file until `stop` is set."""
     from ...data.missing_values import say_missing_words
@@ -159,7 +181,7 @@ def join_table(
         )
     name = key.stem if key is not None else table.stem
     place = folder or Path("nodes") / name
-    worker = TableWorker(rows, place, policy, log)
+    worker = TableWorker(rows, place, policy, log, secure_only)
     columns = ", ".join(f"{column} ({rows.kind(column)})" for column in rows.names)
     log(f"{name}: {len(rows)} rows, which stay here; columns: {columns}.")
     missing = [

@@ -42,7 +42,9 @@ def serve(
     wait: float = typer.Option(3600.0, min=1, help="Seconds to wait for the nodes to come."),
     patience: float = typer.Option(600.0, min=1, help="Seconds to wait for a client's answer."),
     secure_aggregation: bool = typer.Option(
-        False, "--secure-aggregation", help="See only the sum of a round's uploads (Flower's SecAgg+)."
+        False,
+        "--secure-aggregation",
+        help="See only sums over nodes: of a round's uploads (Flower's SecAgg+) or of answers about tables.",
     ),
     central_dp: str | None = typer.Option(
         None,
@@ -91,8 +93,7 @@ def serve(
     log = silence if json else say
     on_tables, settings = analysis is not None or statistics, experiment.options
     if on_tables:
-        trained = {"secure_aggregation": secure_aggregation, "central_dp": central_dp}
-        others = {**trained, "streaming": streaming, "similarity": similarity}
+        others = {"central_dp": central_dp, "streaming": streaming, "similarity": similarity}
         check_tables(analysis, statistics, others, settings)
         experiment = experiment.model_copy(update={"options": {}})  # they are of the analysis
     elif require_all:
@@ -119,11 +120,12 @@ def serve(
             clients = clients if forgetting is None else forgetting.remaining
             told = introductions(post, clients, wait, log, partial(say_refusals, link, log), on_tables)
             if statistics:
-                show_statistics(post, list(told), patience, log, json, require_all)
+                show_statistics(post, list(told), patience, log, json, require_all, secure_aggregation)
                 return
             if analysis is not None:
-                how = ((resume is not None, overwrite), patience, log, quiet, json, require_all)
-                run_analysis(analysis, post, list(told), path, settings, *how)
+                shown = (log, quiet, json, require_all, secure_aggregation)
+                continuing = (resume is not None, overwrite)
+                run_analysis(analysis, post, list(told), path, settings, continuing, patience, *shown)
                 return
             # Only now, so that a mistake in anything above leaves nothing on the disk.
             going_on, retraining = resume is not None, None

@@ -14,20 +14,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ...analytics.disclosure import DisclosureGuard, DisclosureLedger, DisclosurePolicy
+from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
 from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
 from ...analytics.hierarchical.device_draws import draw_at_device
 from ...analytics.model_matrix import Plan, as_design
-from ...analytics.statistics.questions import Question
+from ...analytics.statistics.answers import WITHHELD
+from ...analytics.statistics.central_sums import to_sums
+from ...analytics.statistics.questions import Answer, Question
 from ...data import Federation
 from ...data.tables import Table
 from ...errors import UnalikeError
+from ...typing import Float64s
 from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, NodeRows
-from ..transport.messages import MessageError, WireMessage
+from ..secure_sums.node import PEERS, SumSession, check_summable
+from ..transport.messages import MessageError, WireMessage, arrays_to_vector
 from .app import NEVER, ClientWorker, Session, below, whole
 
 OF_TABLES = (
@@ -47,7 +52,11 @@ class TableWorker(ClientWorker):
         folder: Path,
         policy: DisclosurePolicy | None = None,
         log: Callable[[str], None] = lambda line: None,
+        secure_only: bool = False,
     ) -> None:
+        self.secure_only = secure_only
+        """Whether sums are answered with masks only."""
+        self._sums: SumSession | None = None
         self.table, self.folder, self.log = table, folder, log
         self.guard = DisclosureGuard(table, policy, DisclosureLedger(table, folder / LEDGER))
         self.devices, self.behaviour, self.stream = None, None, None
@@ -55,7 +64,12 @@ class TableWorker(ClientWorker):
 
     def answer(self, request: WireMessage) -> WireMessage:
         """Do a request; what cannot be done is answered with the reason."""
-        mine = {"question": self._question, "rows": self._rows, "coefficients": self._coefficients}
+        mine = {
+            "question": self._question,
+            "rows": self._rows,
+            "coefficients": self._coefficients,
+            "sum-key": self._sum_key,
+        }
         if request.kind not in mine:
             return super().answer(request)
         try:
@@ -72,7 +86,14 @@ class TableWorker(ClientWorker):
 
     def _question(self, request: WireMessage) -> WireMessage:
         kind, words = str(request.numbers.get("about")), _words(request, "words")
-        told = self.guard.answer(Question(kind, words, request.arrays))
+        question = Question(kind, words, request.arrays)
+        if PEERS in request.numbers:
+            return self._mask(request, to_sums(question, self.guard.answer(question)))
+        if kind != "columns":
+            self._check_open(f"a question about {kind}")
+        told = self.guard.answer(question)
+        if self.secure_only:
+            told = without_counts(told)
         self.log(f"answered a question about {kind} (no cell of fewer than {self.guard.minimum} rows)")
         return WireMessage("answer", {"words": json.dumps(dict(told.words))}, dict(told.arrays))
 
@@ -84,9 +105,35 @@ class TableWorker(ClientWorker):
 
     def _train(self, request: WireMessage) -> WireMessage:
         self._check_step(request)
-        return super()._train(request)
+        if PEERS not in request.numbers:
+            self._check_open("a round of an analysis")
+            return super()._train(request)
+        check_summable(self._session_for(request).setting.algorithm)
+        upload = below(super()._train(request).arrays, "upload")
+        return self._mask(request, arrays_to_vector(upload))
+
+    def _sum_key(self, request: WireMessage) -> WireMessage:
+        self._sums = SumSession()
+        self.log("made a key for secure sums")
+        return WireMessage("answer", {"key": self._sums.public})
+
+    def _mask(self, request: WireMessage, vector: Float64s) -> WireMessage:
+        if self._sums is None:
+            raise MessageError("this node has no key for secure sums; begin the analysis again.")
+        masked = self._sums.mask(vector, request)
+        self.log(f"answered a request of kind {request.kind!r} with masks: only the sum of all nodes shows")
+        kind = "masked" if request.kind == "train" else "answer"
+        return WireMessage(kind, {"words": "{}"}, {"masked": masked})
+
+    def _check_open(self, what: str) -> None:
+        """Raise where the owner allows no answers that the server sees by themselves."""
+        if self.secure_only:
+            raise DisclosureError(
+                f"this node answers {what} by secure sums only; serve with --secure-aggregation."
+            )
 
     def _evaluate(self, request: WireMessage) -> WireMessage:
+        self._check_open("an evaluation")
         self._check_step(request)
         return super()._evaluate(request)
 
@@ -99,6 +146,7 @@ class TableWorker(ClientWorker):
         check_step(self.guard, plan, session.setting.algorithm, message, (x, y))
 
     def _coefficients(self, request: WireMessage) -> WireMessage:
+        self._check_open("a question about its own coefficients")
         session, last = self._session_for(request), whole(request, "last")
         if last == NEVER:
             raise MessageError("this node has not taken part, and has no coefficients to tell of.")
@@ -119,6 +167,19 @@ class TableWorker(ClientWorker):
         plan = config.agreed_plan()
         matrix = disclosed_matrix(self.guard, plan)
         return config.in_units(as_design({"here": matrix}, plan)).federation
+
+
+def without_counts(answer: Answer) -> Answer:
+    """What a node tells of its columns, without how many rows hold each category or miss a value."""
+    columns = {
+        name: {**facts, "missing": WITHHELD, **_uncounted(facts)}
+        for name, facts in answer.words["columns"].items()
+    }
+    return Answer({**answer.words, "columns": columns})
+
+
+def _uncounted(facts: dict[str, Any]) -> dict[str, Any]:
+    return {"words": dict.fromkeys(facts["words"], WITHHELD)} if "words" in facts else {}
 
 
 def _words(request: WireMessage, name: str) -> dict[str, object]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flwr.app import Array, RecordDict
 
@@ -24,11 +23,11 @@ from ...errors import ConfigError, RunError
 from ...participation import Participation
 from ...privacy.secure_aggregation import FEWEST, SecureMean, reach, secure_mean, whole_weights
 from ...timing import Step
-from ...typing import ClientIds, Float64s, Message, PyTree
+from ...typing import ClientIds, Message, PyTree
 from ..client.app import prefixed
 from ..client_config import PROTOCOL
 from ..engine import ROOM, FlowerEngine, RemoteMemories
-from ..transport.messages import WireMessage, arrays_to_tree, pack, tree_to_arrays
+from ..transport.messages import WireMessage, pack, vector_to_tree
 from .grid import CheckedGrid
 
 
@@ -81,7 +80,7 @@ class SecureEngine(FlowerEngine):
         jobs = step.versions if step.jobs is None else step.jobs
         memories.last[step.clients[accepted]] = jobs[accepted]
         vector = np.zeros(1 + size(self._expected)) if found is None else found.vector
-        total = _unravelled(self._expected, vector[1:] * float(step.weights[accepted].sum()))
+        total = vector_to_tree(self._expected, vector[1:] * float(step.weights[accepted].sum()))
         weights = step.weights.astype(np.float32)
         share = self.setting.federation.importance[step.clients].astype(np.float32)
         tally = Tally.of_sum(total, weights, share, accepted.astype(np.float32))
@@ -146,15 +145,3 @@ class SecureEngine(FlowerEngine):
     def _failed(self, reason: str) -> None:
         self.trouble = reason
         self.happened.append({"kind": "no secure sum", "reason": reason})
-
-
-def _unravelled(template: PyTree, vector: Float64s) -> PyTree:
-    """A vector of values in the order of names, as the template's tree in the type of sums."""
-    zeros = jax.tree.map(
-        lambda leaf: np.zeros(leaf.shape, jnp.promote_types(leaf.dtype, jnp.float32)), template
-    )
-    arrays, begin = {}, 0
-    for name, leaf in sorted(tree_to_arrays(zeros).items()):
-        arrays[name] = vector[begin : begin + leaf.size].reshape(leaf.shape).astype(leaf.dtype)
-        begin += leaf.size
-    return arrays_to_tree(zeros, arrays)

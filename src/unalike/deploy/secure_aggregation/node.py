@@ -28,7 +28,7 @@ from ...privacy.secure_aggregation import FEWEST, HEAVIEST, MODULUS
 from ...typing import Array, Float64s
 from ..client.app import below, whole
 from ..client_config import PROTOCOL
-from ..transport.messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
+from ..transport.messages import DEFAULT_LIMIT, MessageError, WireMessage, arrays_to_vector, pack, unpack
 
 if TYPE_CHECKING:
     from ..client.executor import App
@@ -85,7 +85,7 @@ def check_stage(said: ConfigRecord, context: Context) -> None:
 
 def upload_vector(arrays: dict[str, Array], clipping: float) -> Float64s:
     """A 1 (by which the server knows a whole sum) and all values of an upload, in the order of names."""
-    vector = np.concatenate([[1.0], *(np.ravel(arrays[name]).astype(np.float64) for name in sorted(arrays))])
+    vector = np.concatenate([[1.0], arrays_to_vector(arrays)])
     if not np.isfinite(vector).all():
         raise MessageError("this client's upload holds NaN or infinite entries; it drops out of the round.")
     if (largest := np.abs(vector).max()) > clipping:

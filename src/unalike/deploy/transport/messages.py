@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,23 @@ def arrays_to_tree(template: Memory, arrays: Mapping[str, NDArray[Any]]) -> PyTr
         return restore(template, arrays)
     except RunError as error:
         raise MessageError(str(error)) from error
+
+
+def arrays_to_vector(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """All entries of named arrays, in the order of names."""
+    return np.concatenate([np.ravel(arrays[name]).astype(np.float64) for name in sorted(arrays)])
+
+
+def vector_to_tree(template: PyTree, vector: NDArray[np.float64]) -> PyTree:
+    """A vector of :func:`arrays_to_vector` as the template's tree, in the type of sums."""
+    zeros = jax.tree.map(
+        lambda leaf: np.zeros(leaf.shape, jnp.promote_types(leaf.dtype, jnp.float32)), template
+    )
+    arrays, begin = {}, 0
+    for name, leaf in sorted(tree_to_arrays(zeros).items()):
+        arrays[name] = vector[begin : begin + leaf.size].reshape(leaf.shape).astype(leaf.dtype)
+        begin += leaf.size
+    return arrays_to_tree(zeros, arrays)
 
 
 def pack(wire_message: WireMessage, shared: dict[int, Array] | None = None, small: int = SMALL) -> RecordDict:
