@@ -60,7 +60,11 @@ class RemoteNodes:
         """What each node tells; who refuses or is away is said and left out."""
         words = {"about": question.kind, "words": json.dumps(dict(question.words))}
         found = self.request("question", words, {k: np.asarray(v) for k, v in question.arrays.items()})
-        return {name: Answer(_read_words(name, one), one.arrays) for name, one in found.items()}
+        answers = {name: Answer(_read_words(name, one), one.arrays) for name, one in found.items()}
+        noisy = [name for name, answer in answers.items() if "noise" in answer.words]
+        if noisy:
+            self.log(f"answers of {', '.join(noisy)} have noise, which standard errors do not include.")
+        return answers
 
     def request(
         self, kind: str, words: Mapping[str, Any], arrays: Mapping[str, Any] | None = None

@@ -193,6 +193,38 @@ def written(path, n, seed, site="here"):
     path.write_text("\n".join(["id,age,sex,ill,site", *rows(n, seed, site)]) + "\n")
 
 
+def test_tables_answer_with_noise(network, tmp_path):
+    for seed, name in enumerate(("ann", "bob", "cyd")):
+        written(tmp_path / "tables" / name / "rows.csv", 60, seed)
+        noise = ("--noise", "1000,1e-5,4", "--column-bounds", "age=0..100", "--column-bounds", "sex=f,m")
+        joined(network, name, "--table", f"tables/{name}/rows.csv", *noise, "--secure-only")
+    words = ("--secure-aggregation", "--out", "runs/n", "--json")
+    found = served(network, "--analysis", "linear: age ~ sex", *words).json
+    assert len(found["params"]) == 2
+    assert any("epsilon 1000" in line for line in network.said)
+    refusal = network.type(
+        "serve", "--address", ADDRESS, "--analysis", "linear: age ~ ill", "--out", "runs/r"
+    )
+    assert refusal.code != 0
+    for wrong in ("1", "a,b", "1,1e-5,0", "1,2"):
+        answer = network.type(
+            "join", "--table", "tables/ann/rows.csv", "--insecure", "--noise", wrong, *noise[2:]
+        )
+        assert answer.code == 2, answer
+    for wrong in ("age", "age=", "age=1..0", "=1..2", "nothing=0..1"):
+        words = (
+            "--table",
+            "tables/ann/rows.csv",
+            "--insecure",
+            "--noise",
+            "1,1e-5",
+            "--column-bounds",
+            wrong,
+        )
+        answer = network.type("join", *words)
+        assert answer.code == 2, answer
+
+
 def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path):
     for seed, name in enumerate(("ann", "bob", "cyd")):
         written(tmp_path / "tables" / name / "rows.csv", 60, seed)

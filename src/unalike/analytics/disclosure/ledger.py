@@ -46,6 +46,7 @@ class DisclosureLedger:
         self._resolved: dict[str, str] = of_table.setdefault("resolved", {})
         self._rounds: dict[str, list[list[float]]] = of_table.setdefault("rounds", {})
         self._designs: dict[str, dict[str, Any]] = of_table.setdefault("designs", {})
+        self._noisy: dict[str, list[Any]] = of_table.setdefault("noisy_answers", {})
         self._order = np.random.default_rng(int(self._state["secret"], 16)).permutation(self.size)
 
     def charge(self, columns: Iterable[str], question: str, maximum: int) -> None:
@@ -108,6 +109,22 @@ class DisclosureLedger:
     def add_round(self, model: str, point: Float64s) -> None:
         """Remember coefficients at which a model is evaluated."""
         self._rounds.setdefault(model, []).append(point.tolist())
+        self._save()
+
+    @property
+    def spent(self) -> float:
+        """The charges of all noisy answers, also of those about earlier tables."""
+        return float(self._state.get("spent", 0.0))
+
+    def noisy_answer(self, key: str) -> Float64s | None:
+        """The noisy answer to a question that was answered before."""
+        known = self._noisy.get(hashlib.sha256(key.encode()).hexdigest())
+        return None if known is None else np.array(known, np.float64)
+
+    def add_noisy_answer(self, key: str, answer: Float64s, charge: float) -> None:
+        """Remember a noisy answer and what it spends, before anybody sees it."""
+        self._noisy[hashlib.sha256(key.encode()).hexdigest()] = answer.tolist()
+        self._state["spent"] = self.spent + charge
         self._save()
 
     def _discloses(self, rows: Array, columns: Sequence[str], minimum: int) -> bool:

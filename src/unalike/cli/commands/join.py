@@ -16,7 +16,7 @@ from ..log_lines import say
 from ..messages import say_data
 from .certs import CERTS
 from .listen import ADDRESS
-from .node_tables import check_tables, disclosure_policy, join_table
+from .node_tables import check_tables, disclosure_policy, join_table, noise_policy
 
 if TYPE_CHECKING:
     from ...data import Federation
@@ -80,6 +80,18 @@ def join(
         help="With --table: count this column between these edges only, such as age=18,40,65.",
         show_default="round widths of at least half a standard deviation",
     ),
+    noise: str | None = typer.Option(
+        None,
+        metavar="EPSILON,DELTA[,ANSWERS]",
+        help="With --table: add noise to answers, so that all of them (10 different ones, or so many as you "
+        "say) spend this privacy budget, such as 1,1e-6,20; with --column-bounds.",
+    ),
+    column_bounds: list[str] = typer.Option(
+        [],
+        metavar="COLUMN=BOUNDS",
+        help="With --noise: the range of a number column, such as age=0..120, or the categories of a text "
+        "column, such as sex=f,m.",
+    ),
     group: str | None = typer.Option(
         None,
         help="To which group of nodes this one belongs, such as a region, for fairness between groups.",
@@ -138,7 +150,8 @@ def join(
         _stop_by_signals(stop)
         trusted, own_key = (None, None) if insecure else (certificate, key)
         policy = disclosure_policy(minimum_cell_count, maximum_leverage, maximum_questions, bin_edges)
-        join_table(table, policy, limits, server, trusted, own_key, folder, stop, say, secure_only)
+        noisy = noise_policy(noise, column_bounds, policy)
+        join_table(table, policy, limits, server, trusted, own_key, folder, stop, say, secure_only, noisy)
         return
     # Means and words of one node are not those of all: numbers are taken as they are, unless a file that all
     # nodes share says what becomes of columns.

@@ -13,6 +13,7 @@ from ..screen import LiveRounds, console, print_json
 
 if TYPE_CHECKING:
     from ...analytics.disclosure import DisclosurePolicy
+    from ...analytics.disclosure.noisy_answers import Bounds, NoisePolicy
     from ...deploy.analysis import RemoteNodes
     from ...deploy.client.bounded_process import RequestLimits
     from ...deploy.transport.mailbox import MessageGrid
@@ -152,6 +153,43 @@ def disclosure_policy(minimum: int, leverage: float, questions: int, edges: list
     return DisclosurePolicy(minimum, leverage, questions, bin_edges=chosen)
 
 
+def noise_policy(text: str | None, bounds: list[str], policy: DisclosurePolicy) -> NoisePolicy | None:
+    """The noise of a node's answers, from options; None where there is none.
+
+    Args:
+        text: EPSILON,DELTA or EPSILON,DELTA,ANSWERS.
+        bounds: Ranges and categories, such as `age=0..120` and `sex=f,m`.
+        policy: The limits without noise, of which edges of bins are used.
+    """
+    from ...analytics.disclosure.noisy_answers import NoisePolicy
+
+    if text is None:
+        if bounds:
+            raise ConfigError("--column-bounds is of --noise; give both.")
+        return None
+    try:
+        epsilon, delta, *more = (float(number) for number in text.split(","))
+        (releases,) = more or [10.0]
+    except ValueError:
+        raise ConfigError(f"--noise must be EPSILON,DELTA or EPSILON,DELTA,ANSWERS, got {text!r}.") from None
+    known = dict(_column_bounds(one) for one in bounds)
+    if not known:
+        raise ConfigError("--noise needs the bounds of columns, such as --column-bounds age=0..120.")
+    return NoisePolicy(epsilon, delta, int(releases), known, policy.bin_edges)
+
+
+def _column_bounds(text: str) -> tuple[str, Bounds]:
+    column, equals, words = text.partition("=")
+    low, dots, high = words.partition("..")
+    try:
+        return column, (float(low), float(high)) if dots else tuple(words.split(","))
+    except ValueError:
+        equals = ""
+    if not column or not equals or not words:
+        raise ConfigError(f"--column-bounds must be such as age=0..120 or sex=f,m, got {text!r}.")
+    return column, tuple(words.split(","))
+
+
 def join_table(
     table: Path,
     policy: DisclosurePolicy,
@@ -163,6 +201,7 @@ def join_table(
     stop: threading.Event,
     log: Log,
     secure_only: bool = False,
+    noise: NoisePolicy | None = None,
 ) -> None:
     """Answer questions about one file until `stop` is set."""
     from ...data.missing_values import say_missing_words
@@ -171,6 +210,7 @@ def join_table(
     from ...deploy import serve_node
     from ...deploy.client.bounded_process import BoundedProcess
     from ...deploy.client.node import message_app
+    from ...deploy.client.noisy_table_node import NoisyTableWorker
     from ...deploy.client.table_node import TableWorker
 
     rows = read_table(table).with_days()
@@ -181,7 +221,11 @@ def join_table(
         )
     name = key.stem if key is not None else table.stem
     place = folder or Path("nodes") / name
-    worker = TableWorker(rows, place, policy, log, secure_only)
+    worker = (
+        TableWorker(rows, place, policy, log, secure_only)
+        if noise is None
+        else NoisyTableWorker(rows, place, noise, log, secure_only)
+    )
     columns = ", ".join(f"{column} ({rows.kind(column)})" for column in rows.names)
     log(f"{name}: {len(rows)} rows, which stay here; columns: {columns}.")
     missing = [
@@ -191,7 +235,10 @@ def join_table(
         log(f"missing values: {', '.join(missing)} ({say_missing_words()} are read so).")
     for hint in column_hints(rows):
         log(f"{hint}.")
-    log(f"no count or sum of fewer than {minimum} rows leaves; joining {server} (Ctrl-C to leave).")
+    rule = f"no count or sum of fewer than {minimum} rows leaves"
+    if noise is not None:
+        rule = f"answers have noise: together they spend epsilon {noise.epsilon:g} at delta {noise.delta:g}"
+    log(f"{rule}; joining {server} (Ctrl-C to leave).")
     bounded = BoundedProcess(worker.answer, limits, stop, log)
     serve_node(message_app(lambda message, _: bounded(message)), server, certificate, key, place, stop, log)
     bounded.close()

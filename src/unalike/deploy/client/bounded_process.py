@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import threading
@@ -23,6 +24,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...errors import RunError, UnalikeError
 from ..client_config import PROTOCOL
@@ -163,6 +166,9 @@ def _answer_requests(answer: Answers, connection: Connection, owners: Connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _end_with(owner)
+    # Processes that are forked one after the other must not draw the same noise.
+    random.seed(os.urandom(32))
+    np.random.seed(np.frombuffer(os.urandom(32), np.uint32))
     with contextlib.suppress(EOFError, OSError):
         while True:
             connection.send(_try(answer, connection.recv()))

@@ -85,7 +85,7 @@ class TableWorker(ClientWorker):
         return WireMessage("introduction", {"rows": rows.write(), "protocol": PROTOCOL, "table": True})
 
     def _question(self, request: WireMessage) -> WireMessage:
-        kind, words = str(request.numbers.get("about")), _words(request, "words")
+        kind, words = str(request.numbers.get("about")), read_words(request, "words")
         question = Question(kind, words, request.arrays)
         if PEERS in request.numbers:
             return self._mask(request, to_sums(question, self.guard.answer(question)))
@@ -98,7 +98,7 @@ class TableWorker(ClientWorker):
         return WireMessage("answer", {"words": json.dumps(dict(told.words))}, dict(told.arrays))
 
     def _rows(self, request: WireMessage) -> WireMessage:
-        plan = Plan.read(_words(request, "plan"))
+        plan = Plan.read(read_words(request, "plan"))
         matrix = disclosed_matrix(self.guard, plan)
         self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} left out")
         return WireMessage("answer", {"rows": len(matrix.y), "dropped": matrix.dropped})
@@ -107,10 +107,12 @@ class TableWorker(ClientWorker):
         self._check_step(request)
         if PEERS not in request.numbers:
             self._check_open("a round of an analysis")
-            return super()._train(request)
+            return self._upload(request)
         check_summable(self._session_for(request).setting.algorithm)
-        upload = below(super()._train(request).arrays, "upload")
-        return self._mask(request, arrays_to_vector(upload))
+        return self._mask(request, arrays_to_vector(below(self._upload(request).arrays, "upload")))
+
+    def _upload(self, request: WireMessage) -> WireMessage:
+        return super()._train(request)
 
     def _sum_key(self, request: WireMessage) -> WireMessage:
         self._sums = SumSession()
@@ -182,7 +184,8 @@ def _uncounted(facts: dict[str, Any]) -> dict[str, Any]:
     return {"words": dict.fromkeys(facts["words"], WITHHELD)} if "words" in facts else {}
 
 
-def _words(request: WireMessage, name: str) -> dict[str, object]:
+def read_words(request: WireMessage, name: str) -> dict[str, object]:
+    """What a request holds as JSON under a name."""
     try:
         found = json.loads(str(request.numbers.get(name)))
     except (ValueError, RecursionError):
