@@ -12,7 +12,7 @@ from unalike.analytics.linear.regression import LinearRegression
 from unalike.deploy.analysis import RemoteNodes, agree_with_nodes, analyse_nodes
 from unalike.deploy.client.noisy_table_node import NoisyTableWorker
 from unalike.deploy.secure_sums.server import SecureNodes
-from unalike.errors import RunError
+from unalike.errors import DataError, RunError
 from unalike.runs import RunFolder
 
 from .in_process_nodes import Village
@@ -48,6 +48,8 @@ def test_without_the_noise_least_squares_is_that_of_the_pooled_rows(made, tmp_pa
     here = LinearRegression().fit(TABLES, FORMULA)
     np.testing.assert_allclose(there.params, here.params, rtol=1e-9)
     np.testing.assert_allclose(there.bse, here.bse, rtol=1e-8)
+    assert "do NOT include it" in there.full_summary()
+    assert "do NOT include it" not in here.full_summary()
 
 
 def test_more_budget_means_less_error(made, tmp_path):
@@ -55,6 +57,12 @@ def test_more_budget_means_less_error(made, tmp_path):
     small, large = (fitted(made(e), tmp_path / f"run{e:g}").params for e in (1e3, 1e7))
     assert np.abs(large - exact).max() < 0.1 * np.abs(exact).max()
     assert np.abs(large - exact).max() < np.abs(small - exact).max()
+
+
+def test_noise_that_leaves_nothing_is_said(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(noisy_answers, "system_noise", lambda deviation, shape: np.full(shape, -deviation))
+    with pytest.raises(DataError, match="noise"):
+        fitted(made(0.1), tmp_path / "run")
 
 
 def test_a_node_with_noise_refuses_what_noise_does_not_cover(made, tmp_path):

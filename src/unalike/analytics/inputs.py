@@ -25,6 +25,8 @@ class Given:
     dropped: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     """Clients that do not take part, and why."""
+    noisy: tuple[str, ...] = ()
+    """Clients whose answers have noise."""
 
     def remarks(self) -> list[str]:
         """What a summary should say of the clients and rows that are not in it."""
@@ -40,6 +42,11 @@ class Given:
             there = ", ".join(federation.name(i) for i in range(len(federation)))
             away = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in self.absent.items())
             said.append(f"Taking part: {there}. NOT taking part: {away}.")
+        if self.noisy:
+            said.append(
+                f"Answers of {', '.join(self.noisy)} have noise (differential privacy). Standard errors, "
+                "intervals and p-values do NOT include it."
+            )
         return said
 
     @property

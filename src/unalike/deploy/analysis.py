@@ -53,6 +53,8 @@ class RemoteNodes:
     log: Log = lambda line: None
     refusals: dict[str, str] = field(default_factory=dict)
     """Why nodes did not answer, by name; the first reason of each."""
+    noisy: dict[str, None] = field(default_factory=dict, init=False)
+    """Nodes whose answers have noise."""
     group: str = field(default="", init=False)
     """The public keys of all nodes, as JSON, where answers are masked."""
 
@@ -61,9 +63,7 @@ class RemoteNodes:
         words = {"about": question.kind, "words": json.dumps(dict(question.words))}
         found = self.request("question", words, {k: np.asarray(v) for k, v in question.arrays.items()})
         answers = {name: Answer(_read_words(name, one), one.arrays) for name, one in found.items()}
-        noisy = [name for name, answer in answers.items() if "noise" in answer.words]
-        if noisy:
-            self.log(f"answers of {', '.join(noisy)} have noise, which standard errors do not include.")
+        self.noisy |= {name: None for name, answer in answers.items() if "noise" in answer.words}
         return answers
 
     def request(
@@ -103,7 +103,9 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     far = far_federation(rows, names=tuple(sizes)).with_importance("equal")
     design = Design(far, plan.terms, parse_formula(formula).response, plan.varying)
     absent = {name: nodes.refusals.get(name, "no answer") for name in nodes.names if name not in sizes}
-    return Given(design, plan, {name: n for name, n in dropped.items() if n}, absent), plan
+    return Given(
+        design, plan, {name: n for name, n in dropped.items() if n}, absent, tuple(nodes.noisy)
+    ), plan
 
 
 def estimator_for_nodes(text: str, settings: Mapping[str, Any] | None = None) -> tuple[Estimator, str]:

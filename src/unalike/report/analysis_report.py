@@ -114,6 +114,7 @@ def analysis_numbers(fitted: Any) -> dict[str, Any]:
         **apart,
         "taking_part": names,
         "not_taking_part": dict(given.absent),
+        "noise": list(given.noisy),
         "dropped": dict(given.dropped),
     }
 

@@ -88,13 +88,16 @@ def test_one_row_changes_sums_of_products_by_no_more_than_the_noise_allows_for(n
 
 
 def test_one_row_changes_the_sums_of_a_model_by_no_more_than_the_noise_allows_for(noiseless):
-    scales = None
     found = []
     for last in EXTREME:
         noisy = answers(patients(last=last))
         products, labels = noisy.model_products(PLAN)
-        scales = np.array([1.0, *(noisy._term_bound(label) for label in labels[1:])])
-        found.append(upper(products / np.outer(scales, scales)))
+        middles, halves = np.array([(0.0, 1.0), *map(noisy._range_of, labels[1:])]).T
+        back = np.diag(halves)
+        back[:, 0] += middles
+        scaled = np.linalg.inv(back) @ products @ np.linalg.inv(back).T
+        found.append(upper(scaled))
+        assert (np.abs(scaled) <= 60 + 1e-9).all()  # no entry of a row is larger than one
     (deviation,) = set(noiseless)
     furthest = max(np.linalg.norm(a - b) for a in found for b in found)
     assert 0 < furthest <= deviation / NoisePolicy(1.0, 1e-5, 5, BOUNDS).multiplier

@@ -124,7 +124,7 @@ class NoisyAnswers:
                 raise DisclosureError(f"the plan has other categories of column {name!r} than this node.")
         terms = [term for term in plan.terms if term != INTERCEPT]
         labels = ["1", *terms, formula.response]
-        scales = np.array([1.0, *(self._term_bound(term) for term in [*terms, formula.response])])
+        middles, halves = np.array([(0.0, 1.0), *map(self._range_of, labels[1:])]).T
         key = json.dumps(["model", plan.write()], sort_keys=True)
 
         def exact() -> Float64s:
@@ -133,10 +133,12 @@ class NoisyAnswers:
                 return np.zeros((len(labels), len(labels)))
             made = matrix_of(self.table.rows(rows), plan)
             kept = [place for place, term in enumerate(plan.terms) if term != INTERCEPT]
-            scaled = np.column_stack([np.ones(len(made.y)), made.x[:, kept], made.y]) / scales
+            scaled = (np.column_stack([np.ones(len(made.y)), made.x[:, kept], made.y]) - middles) / halves
             return scaled.T @ scaled
 
-        return self._noisy_products(key, exact, len(labels)) * np.multiply.outer(scales, scales), labels
+        back = np.diag(halves)  # x = middle + half u, in matrix form
+        back[:, 0] += middles
+        return back @ self._noisy_products(key, exact, len(labels)) @ back.T, labels
 
     def _columns(self, question: Question) -> Answer:
         columns = {name: self._facts(name) for name in self.table.names}
@@ -260,8 +262,12 @@ class NoisyAnswers:
                 "(--column-bounds)."
             )
 
-    def _term_bound(self, term: str) -> float:
-        """The largest magnitude of a term: a column, a category, or an interaction of them."""
+    def _range_of(self, term: str) -> tuple[float, float]:
+        """The middle and half the width of a range that holds a term: a column, a category, or an interaction
+        of them."""
+        if _is_range(known := self.policy.bounds.get(term.strip("`"), ())):
+            low, high = float(known[0]), float(known[1])
+            return (low + high) / 2, (high - low) / 2
         bound = 1.0
         for part in term.split(":"):
             name = part.strip("`")
@@ -271,7 +277,7 @@ class NoisyAnswers:
                 raise DisclosureError(
                     f"with noise this node answers columns, categories and interactions, not {term!r}."
                 )
-        return bound
+        return 0.0, bound
 
 
 def system_noise(deviation: float, shape: tuple[int, ...]) -> Float64s:

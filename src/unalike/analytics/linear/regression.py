@@ -129,6 +129,12 @@ class LinearRegression(_Regression):
     def _check_fit(self) -> None:
         sums = {name: float(value) for name, value in self.run.state["others"].items()}
         mean = sums["y"] / self.nobs
+        if min(self.ssr, sums["yy"] - self.nobs * mean**2) < -1e-9 * abs(sums["yy"]):
+            raise DataError(
+                "the sums that clients sent are not those of rows: sums of squares are negative. Where nodes "
+                "add noise, it is larger than what the model leaves unexplained; ask for fewer answers with "
+                "a larger epsilon, or fewer terms."
+            )
         if sums["yy"] / self.nobs - mean**2 <= 1e-14 * max(mean**2, 1e-300):
             raise DataError(
                 f"the response {self.given.design.response!r} is the same in all rows: there is nothing to "

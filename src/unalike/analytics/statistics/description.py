@@ -6,7 +6,7 @@ columns, over all nodes, and the means of every node beside each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +91,7 @@ class Description:
         rows = []
         for name, words in self.agreed.words.items():
             often = sorted(words.items(), key=lambda pair: -pair[1])
-            listed = ", ".join(f"{word} {n}" for word, n in often[:MOST_SHOWN])
+            listed = ", ".join(word if n == WITHHELD else f"{word} {n}" for word, n in often[:MOST_SHOWN])
             more = f", {len(often) - MOST_SHOWN} more" if len(often) > MOST_SHOWN else ""
             untold = self.agreed.untold[name]
             withheld = " (small counts withheld)" if untold else ""
@@ -143,7 +143,7 @@ def agree_on_columns(
     return Agreed(
         {name: int(answer["rows"]) for name, answer in answers.items()},
         kinds,
-        {c: sum(max(int(one["missing"]), 0) for one in told[c]) for c in wanted},
+        {c: _add_counts(int(one["missing"]) for one in told[c]) for c in wanted},
         words,
         {c: sum(int(one.get("untold", 0)) for one in told[c]) for c in words},
     )
@@ -171,7 +171,16 @@ def _one_kind(column: str, answers: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _add_words(told: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     words = sorted({word for one in told for word in one.get("words", {})})
-    return {word: sum(max(int(one.get("words", {}).get(word, 0)), 0) for one in told) for word in words}
+    return {
+        word: _add_counts(int(one["words"][word]) for one in told if word in one.get("words", {}))
+        for word in words
+    }
+
+
+def _add_counts(counts: Iterable[int]) -> int:
+    """The sum of what nodes tell; withheld where nobody tells anything."""
+    known = list(counts)
+    return sum(max(n, 0) for n in known) if any(n != WITHHELD for n in known) or not known else WITHHELD
 
 
 def _gaps(count: int) -> Cell:

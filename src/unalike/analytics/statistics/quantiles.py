@@ -67,14 +67,16 @@ def ask_quantiles(
         return {}
     count, mean, std = (np.repeat(v[known], len(probabilities)) for v in _numbers(moments))
     reach = np.maximum(std * np.sqrt(np.maximum(count - 1, 0)), 1e-12 * np.maximum(np.abs(mean), 1.0)) * 1.001
-    low, high = mean - reach, mean + reach
+    low, high = first = mean - reach, mean + reach
     wanted = np.ceil(np.tile(np.asarray(probabilities), len(known)) * count - 1e-9)
     open_ = np.ones(len(names), bool)
     for _ in range(MOST_TURNS):
         if not open_.any():
             break
         low, high, open_ = _narrow(nodes, names, low, high, wanted, open_, tolerance * std)
-    return _by_column(moments, known, probabilities, low, high)
+    found = _by_column(moments, known, probabilities, low, high)
+    learned = dict(zip(names, (low > first[0]) | (high < first[1]), strict=True))
+    return {name: quantiles for name, quantiles in found.items() if learned[name]}  # some are not answered
 
 
 def _narrow(
@@ -90,9 +92,11 @@ def _narrow(
     low, high, ask = low.copy(), high.copy(), np.flatnonzero(open_)
     edges = np.linspace(low[ask], high[ask], BINS + 1, axis=1)
     answers = nodes.ask(Question("bins", {"columns": [names[i] for i in ask]}, {"edges": edges}))
-    least, most = _count_up_to(answers.values(), edges)
+    least, most, total = _count_up_to(answers.values(), edges)
     still = np.zeros(len(open_), bool)
     for row, i in enumerate(ask):
+        if total[row] < wanted[i]:  # nobody counts this column
+            continue
         above, below = least[row] >= wanted[i], most[row] < wanted[i]
         before = high[i] - low[i]
         if above.any():
@@ -104,17 +108,18 @@ def _narrow(
     return low, high, still
 
 
-def _count_up_to(answers: Iterable[Answer], edges: Float64s) -> tuple[Float64s, Float64s]:
-    """How many values are at most each edge, at least and at most; nodes may have counted in bins of their
-    own."""
-    least, most = np.zeros(edges.shape), np.zeros(edges.shape)
+def _count_up_to(answers: Iterable[Answer], edges: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """How many values are at most each edge, at least and at most, and how many are counted at all; nodes may
+    have counted in bins of their own."""
+    least, most, total = np.zeros(edges.shape), np.zeros(edges.shape), np.zeros(len(edges))
     for answer in answers:
         for place, wanted in enumerate(edges):
             own, counts = bins_of(answer, place, wanted)
             below = np.concatenate([[0], np.cumsum(counts)])
             least[place] += below[np.searchsorted(own, wanted, side="right")]
             most[place] += below[np.searchsorted(own, wanted, side="left") + 1]
-    return least, most
+            total[place] += below[-1]
+    return least, most, total
 
 
 def _numbers(moments: Moments) -> tuple[Float64s, Float64s, Float64s]:

@@ -56,9 +56,12 @@ def show_statistics(
     if require_all:
         nodes.check_all()
     if json:
-        print_json({**found.as_dict(), "not_taking_part": nodes.refusals})
+        more = {"not_taking_part": nodes.refusals, "noise": list(nodes.noisy)}
+        print_json({**found.as_dict(), **more})
         return
     say_table(found.summary().as_text())
+    if nodes.noisy:
+        say_table(f"\nAnswers of {', '.join(nodes.noisy)} have noise (differential privacy).")
     if nodes.refusals:
         away = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in nodes.refusals.items())
         say_table(f"\nNOT taking part: {away}.")
