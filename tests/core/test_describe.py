@@ -1,5 +1,6 @@
 """Are two objects described alike exactly where they were made alike?"""
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -91,3 +92,18 @@ def test_code_of_a_users_module_counts_and_its_comments_do_not(module):
 
 def test_installed_libraries_and_this_package_are_no_code_of_the_user():
     assert digest_modules(names_in(describe({"a": np.sum, "b": FedAvg(), "c": json.dumps}))) == {}
+
+
+@pytest.mark.parametrize("statement", ["from {} import FACTOR", "import {} as other\nFACTOR = other.FACTOR"])
+def test_a_module_of_which_only_a_number_is_taken_counts_too(tmp_path, monkeypatch, statement):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_own_numbers.py").write_text("FACTOR = 2\n")
+    lines = statement.format("my_own_numbers"), "def scale(x):\n    return FACTOR * x\n"
+    (tmp_path / "my_own_user.py").write_text("\n".join(lines))
+    for name in ("my_own_user", "my_own_numbers"):  # put back when the test is over
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    made = importlib.import_module("my_own_user")
+    before = digest_modules(names_in(describe({"by": made.scale})))
+    assert list(before) == ["my_own_numbers", "my_own_user"]
+    (tmp_path / "my_own_numbers.py").write_text("FACTOR = 3\n")
+    assert digest_modules(names_in(describe({"by": made.scale}))) != before
