@@ -14,6 +14,8 @@ from unalike.core.describe import describe, difference, names_in
 from unalike.core.user_code import digest_modules
 from unalike.models import mlp
 
+LONG = np.random.default_rng(0).normal(size=1000)
+
 
 def same(one, other):
     return difference(json.loads(json.dumps(describe(one))), describe(other)) is None
@@ -38,6 +40,9 @@ def test_what_is_made_twice_in_the_same_way_is_described_alike(make):
         (FedAvg(optimizer=Optimizer("sgd", 0.1)), FedAvg(optimizer=Optimizer("adam", 0.1)), "optimizer.name"),
         (mlp(8, input_shape=(3,), outputs=2), mlp(9, input_shape=(3,), outputs=2), "init"),
         ({"a": np.array([1.0, 2.0])}, {"a": np.array([1.0, 3.0])}, "a"),
+        ({"a": LONG}, {"a": LONG[::-1]}, "a"),
+        ({"a": LONG}, {"a": -LONG}, "a"),
+        ({"a": LONG}, {"a": np.where(np.arange(LONG.size) < 5, 2.0, LONG)}, "a"),
         ({"a": 1}, {"b": 1}, "a"),
         ({"a": 1.0}, {"a": None}, "a"),
     ],
@@ -49,6 +54,7 @@ def test_what_differs_is_named(one, other, where):
 def test_rounding_is_no_difference_but_whole_numbers_are_exact():
     assert same({"a": 0.1, "b": np.nan}, {"a": 0.1 * (1 + 1e-6), "b": np.nan})
     assert not same({"a": 100_000}, {"a": 100_001})
+    assert same({"a": LONG}, {"a": LONG.astype(np.float32).astype(np.float64)})
 
 
 def test_an_object_that_contains_itself_has_a_description():
