@@ -50,10 +50,11 @@ _OTHER_DATA = "The rows differ in their data: they are not tested against each o
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
 DATA = (
-    *("data", "label", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction"),
+    *("data", "label", "client_column", "drop", "prepare", "gaps"),
+    *("partition", "clients", "sizes", "samples", "skew", "test_fraction", "validation_fraction"),
     *("groups", "importance", "network", "underlay"),
 )
-"""Settings that decide which rows clients have."""
+"""Settings that decide which rows clients have: all that :func:`.build.make_federation` looks at."""
 
 
 @dataclass
@@ -193,8 +194,8 @@ def data_key(experiment: Experiment) -> tuple[Any, ...]:
 
 def rows_key(experiment: Experiment) -> tuple[Any, ...]:
     """What decides which rows there are, and to whom they belong."""
-    weights = ("groups", "importance", "network")
-    return tuple(getattr(experiment, name) for name in DATA if name not in weights)
+    others = ("groups", "importance", "network", "drop", "prepare")  # how rows count and what they look like
+    return tuple(getattr(experiment, name) for name in DATA if name not in others)
 
 
 def check_variants(
