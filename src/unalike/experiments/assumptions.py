@@ -17,6 +17,7 @@ import numpy as np
 
 from ..data import Federation
 from ..data.importance import SIMILARITY
+from ..data.loader import is_own_data
 from ..data.sources.source import SCALED_TOGETHER
 from ..data.table_clients import WAYS
 from ..trust.unlearning.certificate import Assumption
@@ -106,7 +107,7 @@ def coding_assumptions(experiment: Experiment, federation: Federation) -> list[A
         return [*found, Assumption(what, None, why)]
     if experiment.prepare is not None and experiment.prepare not in WAYS:
         return [*found, Assumption(what, None, f"{experiment.prepare} was given and is not fitted again")]
-    if experiment.data.partition(":")[0] in SCALED_TOGETHER:
+    if not is_own_data(experiment.data) and experiment.spec("data").name in SCALED_TOGETHER:
         why = "its columns are standardized with the rows of all clients; give tables of the clients"
         return [*found, Assumption(what, False, why)]
     if federation.preparation is None:
