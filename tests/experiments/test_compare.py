@@ -8,7 +8,11 @@ import pytest
 
 import unalike.experiments.compare
 from unalike import ConfigError, load
+from unalike.data.digests import data_digests
+from unalike.experiments.build import make_federation
 from unalike.experiments.compare import (
+    DATA,
+    Materials,
     Trials,
     check_metric,
     compare_experiments,
@@ -16,7 +20,7 @@ from unalike.experiments.compare import (
     judge,
     worse_off,
 )
-from unalike.experiments.config import make_experiment
+from unalike.experiments.config import Experiment, make_experiment
 from unalike.experiments.run import run_experiment
 from unalike.experiments.variations import check_options, variant
 from unalike.models.metrics import metrics_for
@@ -267,3 +271,33 @@ def test_a_comparison_is_the_same_twice():
 def test_an_option_that_nobody_would_get_is_refused_by_what_to_write(option, words):
     with pytest.raises(ConfigError, match=words):
         check_options(described(options={option: 1}), ["ditto"])
+
+
+class Watched:
+    """An experiment that remembers which of its settings were looked at."""
+
+    def __init__(self, experiment):
+        self._experiment, self.looked_at = experiment, set()
+
+    def __getattr__(self, name):
+        self.looked_at.add(name)
+        return getattr(self._experiment, name)
+
+
+@pytest.mark.parametrize("words", [{}, {"network": "ring", "clients": None}, {"algorithm": "werm"}])
+def test_everything_that_decides_about_rows_tells_federations_apart(words):
+    """Otherwise a comparison trains two settings on the rows of the first."""
+    watched = Watched(described(**words))
+    make_federation(watched)
+    delays = {"access", "core", "workload", "steps"}  # of a map, of which only the silos are counted
+    allowed = {*DATA, *delays, "seed", "algorithm", "options"}
+    assert watched.looked_at & set(Experiment.model_fields) <= allowed
+
+
+@pytest.mark.parametrize("words", [{"sizes": "lognormal:2"}, {"skew": "noise:1"}, {"test_fraction": 0.4}])
+def test_settings_of_rows_are_those_of_the_variant(words):
+    materials = Materials()
+    plain, other = described(partition="iid"), described(partition="iid", **words)
+    digests = [data_digests(materials.of(one).federation) for one in (plain, other)]
+    assert digests[0] != digests[1]
+    assert digests[1] == data_digests(make_federation(other))

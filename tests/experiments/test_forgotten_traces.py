@@ -94,6 +94,10 @@ def test_what_was_measured_of_the_client_is_not_in_the_record(folder):
         assert set(opened.record.client_metrics()["client"]) == {0, 1, 3, 4}
     assert one not in (folder / RECORD).read_bytes() + _side_file(folder)
     assert json.loads((folder / FACTS).read_text())["rows"]["train"][2] == 0
+    rows = make_federation(make_experiment(WORDS))
+    everything = (folder / RECORD).read_bytes() + _side_file(folder)
+    assert rows.train.digest.encode() not in everything
+    assert rows.without_rows([2]).train.digest.encode() in everything
     found = look_at(folder)
     assert (found.forgotten, found.state, found.rounds) == (1, "finished", 3)
 
@@ -122,7 +126,7 @@ def test_an_interrupted_request_has_no_trace_either_and_is_no_waste(folder, monk
 def test_the_certificate_says_what_remains(folder):
     certificate = forget(folder, ["2"], Budget(1, 0.01, 100.0), rounds=1, quality=True).certificate
     said = " ".join(certificate.remains)
-    for word in ("earlier models", "norm", "journal", "quality", "backups"):
+    for word in ("earlier models", "norm", "journal", "quality", "backups", "digests of files"):
         assert word in said
     again = forget(folder, ["1"], SMALL, rounds=1).certificate
     assert "quality" in " ".join(again.remains)
@@ -141,9 +145,16 @@ def test_a_run_that_can_forget_can_be_audited(folder):
 
 
 @pytest.mark.parametrize(
-    "words", [{"behaviour": "sign-flip"}, {"behaviour": "free-rider:decay", "dishonest": "2"}]
+    "words",
+    [
+        {"behaviour": "sign-flip"},
+        {"behaviour": "free-rider:decay", "dishonest": "2"},
+        {"dropout": 0.2},
+        {"timeout": 3.0},
+        {"until": 5.0, "rounds": None},
+    ],
 )
-def test_dishonest_clients_and_unlearning_are_refused_in_a_sentence(tmp_path, words):
+def test_rounds_that_are_more_than_a_mean_and_unlearning_are_refused_in_a_sentence(tmp_path, words):
     with pytest.raises(ConfigError, match="is not possible with unlearning"):
         run_experiment(make_experiment({**WORDS, **words}), tmp_path / "run")
     assert not (tmp_path / "run").exists()

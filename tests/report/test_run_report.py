@@ -179,3 +179,11 @@ def test_a_comparison_says_which_seed_and_what_intervals_are(tmp_path):
     assert "Basel" in text
     assert "Data: two &lt;clinics&gt;." in text
     assert ".</b> </figcaption>" not in text
+
+
+def test_a_page_has_the_notes_that_stand_below_the_table(tmp_path):
+    answer = compare(dict.fromkeys("ab", [{"test_accuracy": 0.5}] * 2), "test_accuracy")
+    notes = ["Methods saw different data.", "a: test rows decided when to stop."]
+    text = report_comparison(tmp_path / "report.html", answer, notes=notes).read_text()
+    assert all(note in text for note in notes)
+    assert "paired t test" not in text

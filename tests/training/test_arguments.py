@@ -11,6 +11,7 @@ from unalike import ConfigError, FedAvg, Federation, Optimizer, Task
 from unalike.algorithms import Scaffold
 from unalike.errors import DivergenceWarning, UnalikeError
 from unalike.models import linear
+from unalike.models.losses import logistic
 from unalike.timing import Asynchronous
 
 DIGITS = unalike.load("digits", clients=4, samples=160, seed=1)
@@ -100,6 +101,13 @@ def test_anything_else_is_one_sentence(how, words):
         (DIGITS, Task.of(OTHER, "linear"), r"does not take rows of shape \(8, 8, 1\)"),
         (DIGITS, "gru:4", "gru reads sequences of whole numbers"),
         (VALUES, Task.classification(linear(input_shape=(10,), outputs=2), 2), "values of a regression"),
+        (
+            VALUES,
+            Task.regression(linear(input_shape=(10,), outputs=3)),
+            "3 outputs, but a row has 1 target",
+        ),
+        (VALUES, Task(linear(input_shape=(10,), outputs=1), logistic), "targets between 0 and 1"),
+        (DIGITS, Task(linear(input_shape=(8, 8, 1), outputs=1), logistic), "two classes, but .* 10"),
     ],
 )
 def test_a_task_that_does_not_fit_the_rows_is_refused(federation, task, words):

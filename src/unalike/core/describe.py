@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..typing import Array
 from .user_code import digest_function, digest_methods, is_running
 
 SHORT = 256
-"""Numbers in an array that is described by its values; of a longer one only the shape is."""
+"""Numbers in an array that is described by its values; a longer one is by its shape and two sums."""
+LOOKED_AT = 1_000_000
+"""Numbers of a long array that the sums are over, evenly spaced."""
 DEEPEST = 12
 TOLERANCE = 1e-4
 """Relative difference of two numbers that is none."""
@@ -126,9 +129,22 @@ def _is_filled(cell: types.CellType) -> bool:
 
 def _array(value: Any) -> Any:
     shape = [str(value.dtype), list(value.shape)]
-    if int(np.prod(value.shape)) > SHORT or str(value.dtype).startswith("key"):
+    if str(value.dtype).startswith("key"):
         return shape
-    return [*shape, np.asarray(value).ravel().tolist()]
+    numbers = np.asarray(value).ravel()
+    return [*shape, numbers.tolist() if len(numbers) <= SHORT else _sums(numbers)]
+
+
+def _sums(numbers: Array) -> list[float] | None:
+    """Sums of what is above and of what is below zero, with weights by place: they differ where the numbers
+    or their order do, and hardly by rounding; none for what is no number."""
+    try:
+        some = numbers[:: -(-len(numbers) // LOOKED_AT)].astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    weights = 1 + np.modf(np.arange(len(some)) * 0.6180339887498949)[0]
+    some = np.nan_to_num(some)
+    return [float(weights @ np.maximum(some, 0)), float(weights @ np.maximum(-some, 0))]
 
 
 def _same(before: Any, now: Any) -> bool:

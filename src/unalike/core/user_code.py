@@ -50,7 +50,44 @@ def digest_modules(names: Iterable[str]) -> dict[str, str]:
         for item in list(vars(sys.modules[name]).values()):
             inside = item.__name__ if isinstance(item, types.ModuleType) else getattr(item, "__module__", "")
             waiting.append(str(inside or ""))
+        waiting += imported_modules(name)
     return dict(sorted(found.items()))
+
+
+def imported_modules(name: str) -> list[str]:
+    """The modules that a module's file imports when it is loaded, also those of which it takes only numbers.
+
+    >>> "hashlib" in imported_modules(__name__)
+    True
+    """
+    tree, package = _syntax(name), getattr(sys.modules.get(name), "__package__", None) or name
+    found: list[str] = []
+    for node in [] if tree is None else _statements(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is loaded: not the insides of functions."""
+    for inside in ast.iter_child_nodes(node):
+        if not isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield inside
+            yield from _statements(inside)
+
+
+def _syntax(name: str) -> ast.Module | None:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None or not Path(file).is_file():
+        return None
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (SyntaxError, ValueError):
+        return None
 
 
 def digest_module(name: str) -> str:

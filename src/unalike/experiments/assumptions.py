@@ -17,6 +17,8 @@ import numpy as np
 
 from ..data import Federation
 from ..data.importance import SIMILARITY
+from ..data.loader import is_own_data
+from ..data.sources.source import SCALED_TOGETHER
 from ..data.table_clients import WAYS
 from ..trust.unlearning.certificate import Assumption
 from ..trust.unlearning.sensitivity import MODES, Mode, longest_step
@@ -59,6 +61,20 @@ def training_assumptions(experiment: Experiment, federation: Federation, mode: M
     return [*found, *_declared(experiment, known)]
 
 
+def assumptions_on(
+    experiment: Experiment, remaining: Federation, trained: Federation, mode: Mode
+) -> list[Assumption]:
+    """:func:`training_assumptions` on all clients whose local work a bound compares; of those that are not
+    among the `remaining` ones only the verdict is told."""
+    found = training_assumptions(experiment, remaining, mode)
+    every = training_assumptions(experiment, trained, mode)
+    why = "not so for a client that took part and was forgotten, with or before this one"
+    return [
+        here if here.holds == there.holds else Assumption(here.what, there.holds, why)
+        for here, there in zip(found, every, strict=True)
+    ]
+
+
 def plain_steps(experiment: Experiment) -> Assumption:
     """Whether clients take plain gradient steps."""
     what = "clients take plain gradient steps"
@@ -91,6 +107,9 @@ def coding_assumptions(experiment: Experiment, federation: Federation) -> list[A
         return [*found, Assumption(what, None, why)]
     if experiment.prepare is not None and experiment.prepare not in WAYS:
         return [*found, Assumption(what, None, f"{experiment.prepare} was given and is not fitted again")]
+    if not is_own_data(experiment.data) and experiment.spec("data").name in SCALED_TOGETHER:
+        why = "its columns are standardized with the rows of all clients; give tables of the clients"
+        return [*found, Assumption(what, False, why)]
     if federation.preparation is None:
         return [*found, Assumption(what, True)]
     if fitted_here(experiment):

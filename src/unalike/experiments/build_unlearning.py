@@ -22,7 +22,7 @@ from .config import Experiment
 
 UNSUPPORTED = (
     *("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth"),
-    *("behaviour", "dishonest"),
+    *("dropout", "timeout", "until", "behaviour", "dishonest"),
 )
 """Settings under which a round is more than the weighted mean of models that started from the same one."""
 
@@ -49,7 +49,7 @@ def check_unlearning(experiment: Experiment, algorithm: Algorithm) -> None:
     if retention.limit is not None and terms.discount != 1:
         raise ConfigError("a pruned history needs sensitivities that never fall; leave out the convexity.")
     for name in UNSUPPORTED:
-        if getattr(experiment, name) not in (None, "full"):
+        if getattr(experiment, name) not in (None, "full", 0):
             raise ConfigError(
                 f"{name} = {getattr(experiment, name)!r} is not possible with unlearning; leave out one of "
                 "them."

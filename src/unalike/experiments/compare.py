@@ -22,6 +22,7 @@ from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..runs.comparison_files import interval_words
+from ..runs.selection import ENDED_BY_TEST_ROWS
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.stopping import StopRule
@@ -49,10 +50,11 @@ _OTHER_DATA = "The rows differ in their data: they are not tested against each o
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
 DATA = (
-    *("data", "label", "partition", "clients", "samples", "skew", "test_fraction", "validation_fraction"),
+    *("data", "label", "client_column", "drop", "prepare", "gaps"),
+    *("partition", "clients", "sizes", "samples", "skew", "test_fraction", "validation_fraction"),
     *("groups", "importance", "network", "underlay"),
 )
-"""Settings that decide which rows clients have."""
+"""Settings that decide which rows clients have: all that :func:`.build.make_federation` looks at."""
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Trials:
     """Whether all methods saw the same rows, so that they can be compared seed by seed."""
     read: int = 0
     """How many runs were there already."""
+    ended_by_test_rows: list[str] = field(default_factory=list)
+    """Methods whose patience looked at test rows."""
 
     def add(self, name: str, seed: int, run: Ended) -> None:
         """Keep what a run ended with."""
@@ -114,6 +118,8 @@ class Trials:
         if target is not None:
             least = "at least" if higher_is_better(target.metric) else "at most"
             words.append(f"Target: the first evaluation with {target.metric} {least} {target.target:g}.")
+        if self.ended_by_test_rows:
+            words.append(f"{', '.join(self.ended_by_test_rows)}: {ENDED_BY_TEST_ROWS}")
         return words
 
     def _add_target(self, results: Mapping[str, list[dict[str, float]]], target: StopRule) -> None:
@@ -188,8 +194,8 @@ def data_key(experiment: Experiment) -> tuple[Any, ...]:
 
 def rows_key(experiment: Experiment) -> tuple[Any, ...]:
     """What decides which rows there are, and to whom they belong."""
-    weights = ("groups", "importance", "network")
-    return tuple(getattr(experiment, name) for name in DATA if name not in weights)
+    others = ("groups", "importance", "network", "drop", "prepare")  # how rows count and what they look like
+    return tuple(getattr(experiment, name) for name in DATA if name not in others)
 
 
 def check_variants(
@@ -247,6 +253,8 @@ def compare_experiments(
     for planned in plan:
         announce(planned.title)
         material = materials.of(planned.experiment)
+        if planned.experiment.patience is not None and not len(material.federation.validation.y):
+            trials.ended_by_test_rows = list(dict.fromkeys([*trials.ended_by_test_rows, planned.name]))
         found = None if overwrite else read_planned(planned, material)
         if found is not None:
             trials.add(planned.name, planned.experiment.seed, found)

@@ -38,13 +38,13 @@ from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
 from ..typing import State
-from .assumptions import coding_assumptions, training_assumptions
+from .assumptions import assumptions_on, coding_assumptions
 from .build import make_aggregator, make_algorithm, make_federation, make_task
 from .build_unlearning import measured
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
 from .forgetting_quality import measure_after, measure_before
 from .forgotten_traces import erase_traces, show_retraining, what_remains
-from .remaining_rows import remaining_rows, rows_coded_without
+from .remaining_rows import rows_coded_without
 
 
 class Forgotten(NamedTuple):
@@ -172,12 +172,13 @@ def starts_afresh(run: ForgettingRun, federation: Federation, clients: Sequence[
 def _finish(
     run: ForgettingRun, request: Request, federation: Federation, observer: Observer | None
 ) -> Forgotten:
-    rows = remaining_rows(run.experiment, run.log.forgotten, federation)
+    coded = rows_coded_without(run.experiment, run.log.forgotten, federation)
+    rows = coded.without_rows(run.log.forgotten)
     if request.stage == "planned":
         erase(run, request)
         request = start_again(run, request, rows)
     trained = retrain(run, request, rows, observer)
-    certificate = publish(run, request, trained)
+    certificate = publish(run, request, trained, coded)
     return Forgotten(certificate, trained, measure_after(run, request, trained))
 
 
@@ -269,14 +270,19 @@ def remaining_clients(run: ForgettingRun) -> Remaining:
     return Remaining(Full() if each is None else Renormalized(per_round=each), list(run.log.forgotten))
 
 
-def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
-    """Write the certificate, then what the retraining has left, its model last but for the journal."""
+def publish(
+    run: ForgettingRun, request: Request, trained: Run, everyone: Federation | None = None
+) -> Certificate:
+    """Write the certificate, then what the retraining has left, its model last but for the journal;
+    `everyone` are the rows of all clients, where they are here."""
     # As it was saved: where training has diverged, that is the last model that was sound.
     model, _ = load_tensors(run.retraining(request.number) / MODEL)
     rows = trained.setting.federation
     assumptions = coding_assumptions(run.experiment, rows)
     if not request.fresh:  # a new model holds nothing of anybody, whatever its loss
-        assumptions = [*training_assumptions(run.experiment, rows, request.mode), *assumptions]
+        before = rows if everyone is None else everyone.without_rows(_left_out(run, request))
+        experiment = run.experiment.model_copy(update={"rounds": _most_rounds(run)})
+        assumptions = [*assumptions_on(experiment, rows, before, request.mode), *assumptions]
     gone = run.log.forgotten
     certificate = certify(
         request, len(gone), assumptions, model_digest(model), trained.rounds, what_remains(run, request)
@@ -287,3 +293,17 @@ def publish(run: ForgettingRun, request: Request, trained: Run) -> Certificate:
     run.log.advance(request, "finished")
     run.folder.finished = True
     return certificate
+
+
+def _left_out(run: ForgettingRun, request: Request) -> list[int]:
+    """Whose local work no bound of a request compares: that of clients who were forgotten before the first
+    training on the way, and of those whose absence is all that the two trainings differ in."""
+    first = min((node.branch for node in request.nodes if node.round), default=request.number)
+    before = [client for earlier in run.log.requests[:first] for client in earlier.clients]
+    together = request.rule == "group" or len(request.clients) == 1
+    return [*before, *(request.clients if together else ())]
+
+
+def _most_rounds(run: ForgettingRun) -> int:
+    """The rounds of the longest training so far, up to which a schedule may lengthen steps."""
+    return max(run.experiment.rounds_to_train or 0, *(request.rounds for request in run.log.requests))

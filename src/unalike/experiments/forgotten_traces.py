@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import shutil
 
+from ..core.catalogue import separate
 from ..core.run_files import BEST, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL, UNLEARNING
 from ..data.facts import facts_of
 from ..runs.atomic import remove_file, remove_leftovers, write_bytes
+from ..training.fingerprint import KEY
 from ..training.run import Run
 from ..trust.unlearning.requests import Request
 from .forget_plan import ForgettingRun
 
 FORGOTTEN, FORGETTING = "forgotten", "forgetting"
 """Words about a run: how many clients were forgotten, and whether that is not finished."""
+
+
+ABOUT_THE_TRAINING = ("best", KEY)
+"""Words about a run that were computed from its clients: its best round, and the digests of its rows."""
 
 
 def erase_traces(run: ForgettingRun, request: Request) -> None:
@@ -32,7 +38,7 @@ def erase_traces(run: ForgettingRun, request: Request) -> None:
     for number in range(1, request.number):
         shutil.rmtree(run.retraining(number), ignore_errors=True)
     record = run.folder.record
-    record.erase(["best"])
+    record.erase(ABOUT_THE_TRAINING)
     record.set_meta(FORGOTTEN, str(len(run.log.forgotten)))
     record.set_meta(FORGETTING, "true")
 
@@ -43,7 +49,7 @@ def show_retraining(run: ForgettingRun, request: Request, trained: Run) -> None:
     record.erase()
     record.copy_rounds(trained.record, without=run.log.forgotten)
     for word, said in trained.record.meta().items():
-        if word == "best":
+        if word in ABOUT_THE_TRAINING:
             record.set_meta(word, said)
     best = run.retraining(request.number) / BEST
     if best.is_file():
@@ -70,6 +76,13 @@ def what_remains(run: ForgettingRun, request: Request) -> list[str]:
         f"in {UNLEARNING}/ the names of forgotten clients, when they asked, and in the journal where "
         "training started again, which depends on their rows; do not publish it"
     )
+    found.append(
+        f"in {SEAL}, digests of files that were erased, such as earlier models; whoever "
+        "can guess such a file can recognize it"
+    )
+    outside = [words for words in separate(run.experiment.track or "") if words != "jsonl"]
+    if outside:
+        found.append(f"what {', '.join(outside)} logged of the earlier training, outside the folder")
     if list(run.home.glob("quality-*.json")):
         found.append("what --quality measured on the clients' own rows; delete quality-*.json after reading")
     if run.experiment.prepare is not None and run.experiment.prepare.endswith(".json"):

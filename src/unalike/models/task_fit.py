@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import jax
 import numpy as np
 
 from ..errors import ConfigError, UnalikeError
-from .losses import outputs_for
+from .losses import absolute_error, huber, outputs_for, squared_error
 
 if TYPE_CHECKING:
     from ..data.federation import Federation
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 
 LARGEST = 50.0
 """Features of mean 0 and variance 1, and images between 0 and 1, do not reach it."""
+_ENTRY_BY_ENTRY = (squared_error, absolute_error, huber)
+"""Losses that compare every output with a target of its own."""
 _LOOKED_AT = 2_000
 """Rows whose features are looked at."""
 
 
 def check_task_fit(task: Task, federation: Federation) -> None:
-    """Raise where a model does not take the clients' rows, or has fewer outputs than they have classes."""
+    """Raise where a model does not take the clients' rows, or does not have the outputs that their classes or
+    targets need."""
     x, y = federation.train.x, federation.train.y
     kind = task.outputs or outputs_for(task.sample_loss)
     if kind is None:
@@ -45,6 +49,17 @@ def check_task_fit(task: Task, federation: Federation) -> None:
         raise ConfigError(
             f"a loss of one logit knows two classes, but the clients' labels have {classes}; use "
             "cross-entropy with one output per class."
+        )
+    if kind == "logit" and classes is None and len(y) and not (y.min() >= 0 and y.max() <= 1):
+        raise ConfigError(
+            f"a loss of one logit takes targets between 0 and 1, but the clients' go from {y.min():.4g} to "
+            f"{y.max():.4g}; use Task.regression."
+        )
+    outputs, targets = math.prod(shape), math.prod(y.shape[1:])
+    if task.sample_loss in _ENTRY_BY_ENTRY and outputs != targets:
+        raise ConfigError(
+            f"the model has {outputs} output{'s' * (outputs != 1)}, but a row has {targets} "
+            f"target{'s' * (targets != 1)}; make a model with outputs={targets}."
         )
 
 

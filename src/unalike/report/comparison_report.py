@@ -34,11 +34,13 @@ def report_comparison(
     worse: Rows = (),
     source: str = "",
     pays: Rows = (),
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write the page; `runs` maps each method to the recorded columns of its seeds, for the curves, `worse`
-    says who does worse than alone, `source` where the data came from, and `pays` who is worse off than with
-    the baseline."""
-    return comparison_page(path, comparison, runs, config, {_PAYS: pays, _ALONE: worse}, source)
+    says who does worse than alone, `source` where the data came from, `pays` who is worse off than with the
+    baseline, and `notes` stand behind the numbers of the table."""
+    tables = {_PAYS: pays, _ALONE: worse}
+    return comparison_page(path, comparison, runs, config, tables, source, notes=notes)
 
 
 def comparison_page(
@@ -49,6 +51,7 @@ def comparison_page(
     tables: Mapping[str, Rows] = _NOTHING,
     source: str = "",
     figures: Mapping[str, Figure] = _NOTHING,
+    notes: Sequence[str] = (),
 ) -> Path:
     """The page of a comparison, with more figures and tables after its own."""
     more, figures = figures, {}
@@ -76,7 +79,7 @@ def comparison_page(
         figures=figures,
         captions=_captions(comparison.rows[0]["seeds"], config.get("seed", 0), figures),
         source=f"Data: {source}." if source else "",
-        notes=_notes(comparison.rows[0]["seeds"], config.get("seed", 0)),
+        notes=_notes(comparison.rows[0]["seeds"], config.get("seed", 0), notes),
         config=config,
         events=[],
         tables={"Results": comparison.readable(), **tables},
@@ -99,9 +102,9 @@ def _has_line(drawn: Figure | None) -> bool:
     return drawn is not None and any(axes.lines for axes in drawn.axes)
 
 
-def _notes(seeds: int, first: int) -> dict[str, str]:
+def _notes(seeds: int, first: int, given: Sequence[str]) -> dict[str, str]:
     return {
-        "Results": interval_words(seeds),
+        "Results": " ".join(given) or interval_words(seeds),
         _PAYS: f"{_seed(seeds, first)}, against the baseline; the worst tenth is the baseline's.",
         _ALONE: f"{_seed(seeds, first)}; the clients that lose most come first.",
     }

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 TEST_ROWS = "patience on test rows"
 """The event that says which rows decided when to stop."""
+ENDED_BY_TEST_ROWS = (
+    "test rows decided when to stop, so that their scores are optimistic; set rows apart for it with "
+    "--validation-fraction 0.1."
+)
 
 
 def best_in_words(meta: Mapping[str, str]) -> str | None:

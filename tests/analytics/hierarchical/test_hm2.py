@@ -189,3 +189,7 @@ def test_intervals_of_many_devices_are_nearly_normal(fitted):
     wider = np.diff(model.conf_int(0.9), axis=1)[:, 0] / normal
     assert np.all((wider > 1) & (wider < 1.06))
     assert np.all(model.degrees_of_freedom > 10)
+
+
+def test_a_summary_says_how_often_intervals_hold_the_truth(fitted):
+    assert "of those of 90 % held the truth" in str(fitted[0].summary())

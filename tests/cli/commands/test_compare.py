@@ -149,3 +149,13 @@ def test_data_sets_are_not_tested_against_each_other(unalike):
     assert [row["p_t"] for row in answer.json["rows"]] == [None, None]
     assert answer.json["best"] is None
     assert "none is best" in answer.json["notes"][0]
+
+
+@pytest.mark.parametrize(("more", "said"), [((), True), (("--validation-fraction", "0.2"), False)])
+def test_a_comparison_says_when_test_rows_decided_the_end(unalike, more, said):
+    own = ("--clients", "4", "--model", "linear", "--rounds", "2", "--samples", "120", "--seeds", "1")
+    vary = ("--vary", "patience=1", "--evaluate-every", "1")
+    answer = unalike("compare", *own, "--algorithms", "fedavg", *vary, *more, "--json")
+    table = Path(answer.json["report"]).with_name("comparison.md").read_text()
+    for place in (" ".join(answer.json["notes"]), table):
+        assert ("test rows decided when to stop" in place) == said

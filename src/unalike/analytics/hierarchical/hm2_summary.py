@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 POOLED = np.exp(-6.0)
 """Below this variance between devices, one model for all is as good."""
+COVERAGE = (
+    "Intervals are of an approximate posterior with a prior: in simulations of 10 to 100 devices, 83 to 89 % "
+    "of those of 90 % held the truth."
+)
+"""Measured with the default prior and with a wide one; the page on linear models has the settings."""
 
 
 def hm2_summary(model: HM2, design: Design, run: Run, level: float) -> Summary:
@@ -38,7 +43,7 @@ def hm2_summary(model: HM2, design: Design, run: Run, level: float) -> Summary:
             f"The prior takes means of coefficients for about {np.sqrt(model.prior_variance):g}; {words} is "
             "pulled towards zero. Center and scale the response and the columns, or raise prior_variance.",
         )
-    return Summary("HM2: devices from one distribution", run_facts(design, run), tables, notes)
+    return Summary("HM2: devices from one distribution", run_facts(design, run), tables, (*notes, COVERAGE))
 
 
 def _means(model: HM2, design: Design, level: float, percent: str) -> SummaryTable:

@@ -187,11 +187,10 @@ def conclude(trials: Trials, asked: AskedComparison, metric: str, out: Path, sou
 
     answer = trials.answer(metric, asked.baseline, asked.rule)
     notes = trials.notes(asked.rule)
-    tables = {"pays": trials.who_pays(answer.baseline), "worse": trials.worse_than_alone()}
+    pays, worse = trials.who_pays(answer.baseline), trials.worse_than_alone()
     config = {**asked.experiment.model_dump(), **asked.model_dump(include={"vary", "seeds", "target"})}
-    report = report_comparison(
-        out / "report.html", answer, trials.curves, config, tables["worse"], source, tables["pays"]
-    )
+    page = out / "report.html"
+    report = report_comparison(page, answer, trials.curves, config, worse, source, pays, notes)
     files = write_comparison(out, answer, notes)
     if json:
         print_json({**as_dict(answer), "notes": notes, "report": str(report)})

@@ -122,7 +122,7 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
 
 def warnings(run: Run, real: bool) -> Iterator[str]:
     """What a person should know of a run beside its numbers; `real` clients' uploads fail in many ways."""
-    from ...runs.selection import TEST_ROWS
+    from ...runs.selection import ENDED_BY_TEST_ROWS, TEST_ROWS
     from ...training.divergence import advice, kept_round
 
     rejected = int(np.nansum(run.metrics().get("rejected", 0)))
@@ -135,10 +135,7 @@ def warnings(run: Run, real: bool) -> Iterator[str]:
         if event["kind"] == "diverged":
             yield advice(event, kept_round(events))
         if event["kind"] == TEST_ROWS:
-            yield (
-                "test rows decided when to stop, so that their scores are optimistic; set rows apart for it "
-                "with --validation-fraction 0.1."
-            )
+            yield ENDED_BY_TEST_ROWS
         if event["kind"] == "dead component":
             yield (
                 f"component {event['component']} has died (nobody's data are of its kind); try fewer "

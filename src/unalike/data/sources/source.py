@@ -82,6 +82,10 @@ def check_memory(size: int) -> None:
         )
 
 
+SCALED_TOGETHER = frozenset({"breast_cancer", "diabetes", "heart_disease", "heart_like"})
+"""Data sets whose columns are standardized with the rows of all clients."""
+
+
 def standardize(x: Array) -> Array:
     """Columns with mean 0 and variance 1 over all clients; constant columns become 0.
 
