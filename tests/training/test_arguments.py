@@ -77,6 +77,9 @@ def test_a_name_is_the_object_with_its_own_settings():
         ({"until": "soon"}, "until must be a time above 0"),
         ({"stop_at": "accuracy=90"}, r"cannot reach 90; give a target in that range, such as 0\.9"),
         ({"stop_at": "accuracy=-1"}, "cannot reach -1"),
+        ({"stop_at": 0.9}, "stop_at must be a metric and its target, such as accuracy=0.9, not 0.9"),
+        ({"patience": "x"}, "patience must be a whole number, but is 'x'"),
+        ({"out": 3}, "out must be the path of a run folder, but is 3"),
     ],
 )
 def test_anything_else_is_one_sentence(how, words):
@@ -146,6 +149,10 @@ def test_momentum_is_an_argument_as_in_other_libraries():
     for wrong in (
         lambda: Optimizer(0.1),
         lambda: Optimizer("sgd", "0.1"),
+        lambda: Optimizer("sgd", None),
+        lambda: Optimizer("sgd", clip="1"),
+        lambda: Optimizer("sgd", schedule=3),
+        lambda: Optimizer("sgd", momentum="x"),
         lambda: Optimizer("sgd", momentumm=1),
     ):
         with pytest.raises(ConfigError):
