@@ -8,7 +8,7 @@ import pytest
 
 import unalike
 from unalike import ConfigError, FedAvg, Federation, Optimizer, Task
-from unalike.algorithms import Scaffold
+from unalike.algorithms import LocalWork, Scaffold
 from unalike.errors import DivergenceWarning, UnalikeError
 from unalike.models import linear
 from unalike.timing import Asynchronous
@@ -142,6 +142,12 @@ def test_a_model_of_bytes_is_asked_on_the_same_scale(given):
     np.testing.assert_allclose(run.predict_proba(x.astype(float) / 255), run.predict_proba(x), rtol=1e-5)
     with pytest.raises(UnalikeError, match="from 0 to 255"):
         run.predict_proba(x.astype(np.int64) * 2)
+
+
+@pytest.mark.parametrize("work", [{"epochs": 1.5}, {"steps": "a"}, {"batch_size": "16"}, {"epochs": True}])
+def test_local_work_is_counted_in_whole_numbers(work):
+    with pytest.raises(ConfigError, match="must be a whole number, but is"):
+        LocalWork(**work)
 
 
 def test_momentum_is_an_argument_as_in_other_libraries():
