@@ -133,6 +133,8 @@ def test_a_plan_survives_being_written():
         ("y ~ scale(age + 1)", "name of a column"),
         ("y ~ " + "age + " * 1000, "at most"),
         ("y ~ I(...)", "cannot be used"),
+        ("y ~ .", "'.' for all other columns cannot be used; name the columns"),
+        ("y ~ . - age", "'.' for all other columns"),
         ("y ~ I(b'x')", "cannot be used"),
         ("y ~ I('x'*3)", "cannot be used"),
         ("y ~ I([x, x])", "cannot be used"),

@@ -8,9 +8,10 @@ import pytest
 import unalike
 from unalike import ConfigError, DataError, Federation, load
 from unalike.core.catalogue import check_settings
-from unalike.data.files.agreement import MOST_LABELS, agree_labels, order_columns
+from unalike.data.files.agreement import agree_labels, order_columns
 from unalike.data.sources.files import data_folder
 from unalike.data.streams.drift_detectors import detector_registry
+from unalike.data.validation import MOST_LABELS
 from unalike.experiments.build import make_algorithm
 from unalike.experiments.config import Experiment
 from unalike.models import model_registry
@@ -43,14 +44,39 @@ def test_an_option_that_is_no_number_is_named(value):
 
 @pytest.mark.parametrize(
     ("x", "y", "what"),
-    [([[0.0] * 784, [0.0] * 3], [0, 1], "pixels"), ([[0.0] * 784], ["seven"], "labels")],
+    [
+        ([[0.0] * 784, [0.0] * 3], [0, 1], "pixels must be numbers"),
+        ([[float("nan")] * 784], [0], "pixels must be numbers"),
+        ([[0.0] * 784], ["seven"], "labels must be numbers"),
+        ([[0.0] * 784], [1e308], "labels must be numbers"),
+        ([[0.0] * 784], [1.5], "labels must be whole numbers"),
+        ([[0.0] * 784], [[1]], "labels must be whole numbers"),
+    ],
 )
 def test_leaf_files_of_ragged_rows_or_words_are_refused(tmp_path, x, y, what):
     (tmp_path / "femnist").mkdir()
     text = json.dumps({"users": ["a"], "user_data": {"a": {"x": x, "y": y}}})
     (tmp_path / "femnist" / "all.json").write_text(text)
-    with data_folder(tmp_path), pytest.raises(DataError, match=f"FEMNIST's {what} must be numbers"):
+    with data_folder(tmp_path), pytest.raises(DataError, match=f"FEMNIST's {what}"):
         load("femnist")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "what"),
+    [
+        ([1], [1], "must be strings"),
+        ([["a"]], [["c"]], "must be strings"),
+        (["ab"], [1], "must be strings"),
+        (["ab", "abc"], ["c", "d"], "must have one length"),
+        ([""], ["c"], "must have one length"),
+    ],
+)
+def test_leaf_texts_that_are_none_are_refused(tmp_path, x, y, what):
+    (tmp_path / "leaf_shakespeare").mkdir()
+    text = json.dumps({"users": ["a"], "user_data": {"a": {"x": x, "y": y}}})
+    (tmp_path / "leaf_shakespeare" / "all.json").write_text(text)
+    with data_folder(tmp_path), pytest.raises(DataError, match=what):
+        load("leaf_shakespeare")
 
 
 def test_a_map_of_more_nodes_than_pairs_can_be_computed_for_is_refused(tmp_path):
@@ -65,6 +91,14 @@ def test_labels_that_are_names_of_rows_are_refused():
     with pytest.raises(DataError, match=r"10,001 different words.*is this the column to predict"):
         agree_labels({"a": words[:9000], "b": words[9000:]})
     assert len(agree_labels({"a": words[1:]})) == MOST_LABELS
+
+
+def test_whole_numbers_are_not_more_classes_than_words_unless_somebody_says_so():
+    rows = {"a": (np.ones((2, 1)), [0, MOST_LABELS - 1]), "b": (np.ones((2, 1)), [0, MOST_LABELS])}
+    with pytest.raises(DataError, match=r"'b' has the label 10000, .* at most 9,999; .* as floats"):
+        Federation.from_clients(rows)
+    assert Federation.from_clients({"a": rows["a"]}).classes == MOST_LABELS
+    assert Federation.from_clients(rows, classes=MOST_LABELS + 1).classes == MOST_LABELS + 1
 
 
 def test_many_columns_in_another_order_are_matched_by_name():

@@ -51,6 +51,8 @@ def test_a_target_that_nobody_measures_is_refused():
     check_target(read_target("accuracy=0.5"), task)
     with pytest.raises(ConfigError, match="test_acuracy"):
         check_target(read_target("acuracy=0.5"), task)
+    with pytest.raises(ConfigError, match=r"a share between 0 and 1, and cannot reach 2"):
+        check_target(read_target("accuracy=2"), task)
 
 
 def test_time_is_worth_a_column_where_it_is_not_the_number_of_rounds():

@@ -128,16 +128,22 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "new.pt", "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps(good))
     for weights, words in [
-        ({"weight": good["weight"]}, "'bias' is missing; its state_dict has weight, bias"),
+        (
+            {"weight": good["weight"]},
+            "'bias' is missing; the state_dict of the task's model has weight, bias",
+        ),
         ({**good, "gamma": np.ones(1)}, "'gamma' is no tensor of this model"),
         ({**good, "weight": np.zeros((10, 5))}, r"w has shape \(10, 5\), but the model has \(10, 4\)"),
         (tmp_path / "model.pt", "cannot be read as a safetensors file"),
         (tmp_path / "old.pt", r"pickled and not read; write the weights with safetensors"),
         (tmp_path / "new.pt", r"pickled and not read; write the weights with safetensors"),
         (tmp_path, "it is a folder"),
+        (object(), "weights must be a state_dict, a module that has one, or a safetensors file"),
     ]:
         with pytest.raises(ConfigError, match=words):
             load_torch_weights(task, weights)
+    module = type("Net", (), {"state_dict": lambda self: good})()
+    assert load_torch_weights(task, module).init(jax.random.key(0))["w"].shape == (10, 4)
     own = Task.classification((lambda key: {"w": jnp.ones((4, 3))}, lambda p, x: x @ p["w"]), 3)
     with pytest.raises(ConfigError, match="only built-in models"):
         to_torch_state_dict(own, {"w": np.ones((4, 3))})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import unalike.reproduce
-from unalike.reproduce.study import Claim, matches
+from unalike.reproduce.study import Claim, matches, names_place
 
 FILES = sorted(Path(unalike.reproduce.__file__).parent.rglob("*.py"))
 POSITION = list(Claim.__dataclass_fields__).index("published")
@@ -29,6 +29,39 @@ def published_without_place(source):
 def test_no_published_value_is_without_its_place(file):
     if file.name != "study.py" or file.parent.name != "reproduce":
         assert list(published_without_place(file.read_text())) == []
+
+
+def written_places(source):
+    """The texts that are given as places, or bound to that name; without what an f-string fills in."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.keyword) and node.arg == "place":
+            yield from ((node.value.lineno, text) for text in literal(node.value))
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "place":
+            yield from ((node.lineno, text) for text in literal(node.value))
+
+
+def literal(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value] if node.value else []
+    return (
+        [text for part in (node.body, node.orelse) for text in literal(part)]
+        if hasattr(node, "orelse")
+        else []
+    )
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_place_is_a_table_figure_equation_or_section(file):
+    wrong = [(line, text) for line, text in written_places(file.read_text()) if not names_place(text)]
+    assert wrong == []
+
+
+def test_a_pilot_is_no_place():
+    with pytest.raises(ValueError, match="A9: a published value names its place"):
+        Claim("A9", "words", 3.0, "3", 3.0, True, place="pilot of the specification")
+    assert list(written_places("at_most('A', 'b', [1], 2, published=3, place='the pilot')")) == [
+        (1, "the pilot")
+    ]
 
 
 def test_the_search_finds_what_it_looks_for():

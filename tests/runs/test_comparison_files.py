@@ -40,6 +40,7 @@ def seeds(*values):
         (seeds(0.9, 0.92, 0.94), True),
         (seeds(0.9, 0.7, 0.94), False),  # a better mean, and an interval with zero in it
         (seeds(0.7, 0.8, 0.75), False),  # the same
+        (seeds(0.85, 0.86, 0.9), False),  # always 0.15 better, but for rounding: no test, no interval
         (seeds(0.9), False),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 import unalike
 from unalike import ConfigError, FedAvg, Federation, Optimizer, Task
-from unalike.algorithms import Scaffold
+from unalike.algorithms import LocalWork, Scaffold
 from unalike.errors import DivergenceWarning, UnalikeError
 from unalike.models import linear
 from unalike.models.losses import logistic
@@ -78,6 +78,9 @@ def test_a_name_is_the_object_with_its_own_settings():
         ({"until": "soon"}, "until must be a time above 0"),
         ({"stop_at": "accuracy=90"}, r"cannot reach 90; give a target in that range, such as 0\.9"),
         ({"stop_at": "accuracy=-1"}, "cannot reach -1"),
+        ({"stop_at": 0.9}, "stop_at must be a metric and its target, such as accuracy=0.9, not 0.9"),
+        ({"patience": "x"}, "patience must be a whole number, but is 'x'"),
+        ({"out": 3}, "out must be the path of a run folder, but is 3"),
     ],
 )
 def test_anything_else_is_one_sentence(how, words):
@@ -149,11 +152,21 @@ def test_a_model_of_bytes_is_asked_on_the_same_scale(given):
         run.predict_proba(x.astype(np.int64) * 2)
 
 
+@pytest.mark.parametrize("work", [{"epochs": 1.5}, {"steps": "a"}, {"batch_size": "16"}, {"epochs": True}])
+def test_local_work_is_counted_in_whole_numbers(work):
+    with pytest.raises(ConfigError, match="must be a whole number, but is"):
+        LocalWork(**work)
+
+
 def test_momentum_is_an_argument_as_in_other_libraries():
     assert Optimizer("sgd", 0.1, momentum=0.9).options == (("momentum", 0.9),)
     for wrong in (
         lambda: Optimizer(0.1),
         lambda: Optimizer("sgd", "0.1"),
+        lambda: Optimizer("sgd", None),
+        lambda: Optimizer("sgd", clip="1"),
+        lambda: Optimizer("sgd", schedule=3),
+        lambda: Optimizer("sgd", momentum="x"),
         lambda: Optimizer("sgd", momentumm=1),
     ):
         with pytest.raises(ConfigError):

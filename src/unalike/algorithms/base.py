@@ -86,8 +86,11 @@ class LocalWork:
     def __post_init__(self) -> None:
         if self.epochs is not None and self.steps is not None:
             raise ConfigError("give either epochs or steps of local work, not both.")
-        for name, value in (("epochs", self.epochs), ("steps", self.steps)):
-            if value is not None and value < 0:
+        whole = {"epochs": self.epochs, "steps": self.steps, "batch_size": self.batch_size}
+        for name, value in whole.items():
+            if isinstance(value, bool) or not isinstance(value, int | np.integer | None):
+                raise ConfigError(f"{name} must be a whole number, but is {value!r}.")
+            if name != "batch_size" and value is not None and value < 0:
                 raise ConfigError(f"{name} must not be negative, but is {value}.")
         if self.batch_size < 0:
             raise ConfigError(f"batch_size must be positive (or 0 for all rows), but is {self.batch_size}.")

@@ -28,6 +28,7 @@ _NODES = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd, ast.keyword),
 )
 _LONGEST = 2_000
+_DOT, _QUOTED = re.compile(r"(?<![\w.)])\.(?![\w.])"), re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 _MARK = re.compile("\x1b\\[[0-9;]*m")
 
 
@@ -139,6 +140,8 @@ def _unmatched(text: str, opening: str, closing: str) -> int | None:
 
 def _parse(text: str) -> Any:
     formulaic = import_extra("formulaic", "analytics", "reading formulas", ConfigError)
+    if _DOT.search(_QUOTED.sub("", text)):
+        raise ConfigError(f"{text!r}: '.' for all other columns cannot be used; name the columns.")
     try:
         check_size(formulaic.parser.DefaultFormulaParser().get_ast(text), text)
         parsed = formulaic.Formula(text)

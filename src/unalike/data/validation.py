@@ -17,7 +17,9 @@ from .federation import Federation, Split
 from .importance import check_importance
 from .splitting import PARTS
 
-LARGEST_CLASSES = 1_000_000
+LARGEST_CLASSES, MOST_LABELS = 1_000_000, 10_000
+"""Of classes whose number is stated, and of those that labels alone tell: a column of more is a name, a text
+or the target of a regression, and a model of it takes very long."""
 _CELLS = 1 << 28  # of a table of clients and classes
 _CHUNK = 1 << 22  # elements looked at together: a memory map much larger than memory can be checked
 
@@ -99,17 +101,18 @@ def check_alike(name: str, x: Array, y: Array, first: str, x_first: Array, y_fir
 
 
 def check_largest_label(name: str, y: Array, clients: int) -> None:
-    """Whole numbers are classes, of which there are at most a million, or fewer for very many clients.
+    """Whole numbers are classes, as many as words may be, or fewer for very many clients.
 
     A model has an output for every number up to the largest, and a table of who has what one row per client:
-    a larger number is an identifier, or the target of a regression.
+    a larger number is an identifier, or the target of a regression, unless somebody says otherwise.
     """
-    if y.dtype.kind not in "iu" or not y.size or int(y.max()) < most_classes(clients):
+    most = min(MOST_LABELS, most_classes(clients))
+    if y.dtype.kind not in "iu" or not y.size or int(y.max()) < most:
         return
     raise DataError(
         f"client {name!r} has the label {int(y.max())}, but classes are numbered from 0 to at most "
-        f"{most_classes(clients) - 1:,}; write labels as words, or the targets of a regression as floats "
-        "(with a decimal point)."
+        f"{most - 1:,}; write labels as words, or the targets of a regression as floats (with a decimal "
+        "point). In Python, classes=N allows more."
     )
 
 

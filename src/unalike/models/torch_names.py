@@ -71,14 +71,20 @@ def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
 
 
 def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> Task:
-    """The task with a model that starts from these weights: a `state_dict`, or a safetensors file of one."""
+    """The task with a model that starts from these weights: a `state_dict`, a module that has one, or a
+    safetensors file of one."""
     found = _read(Path(weights)) if isinstance(weights, str | Path) else weights
+    found = found.state_dict() if hasattr(found, "state_dict") else found
+    if not isinstance(found, Mapping):
+        raise ConfigError(
+            f"weights must be a state_dict, a module that has one, or a safetensors file, not {weights!r}."
+        )
     found = {name: tensor for name, tensor in found.items() if not name.endswith(_COUNTER)}
     table = {one.name: one for one in renamed(task.model)}
     for name in sorted(set(table) ^ set(found)):
         raise ConfigError(
-            f"{name!r} is {'missing' if name in table else 'no tensor of this model'}; its state_dict has "
-            f"{', '.join(table)}."
+            f"{name!r} is {'missing' if name in table else 'no tensor of this model'}; the state_dict of the "
+            f"task's model has {', '.join(table)}."
         )
     shapes, structure = jax.tree.flatten(jax.eval_shape(task.init, jax.random.key(0)))
     paths = list(by_path(jax.tree.unflatten(structure, shapes)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,12 @@ def _figure(index: int, name: str, drawn: Figure, caption: str) -> str:
     words = f"<figcaption><b>{escape(name)}.</b> {escape(caption)}</figcaption>"
     drawing = f'<div class="{kind}">{embed(drawn, f"f{index}", name)}</div>'
     return f"<figure>{drawing}{legend(drawn)}{words}</figure>"
+
+
+def figures_on(path: Path) -> list[str]:
+    """The names of the figures of a page that was written here; none if there is no page."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return [unescape(name) for name in re.findall(r"<figcaption><b>(.*?)\.</b>", text)]
 
 
 def _section(heading: str, content: str) -> str:

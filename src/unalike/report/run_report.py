@@ -9,13 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..errors import RunError
 from ..models.metrics import find_metric, measured_columns
 from ..runs.fairness import group_means, group_measures
 from ..runs.record import Record
 from ..runs.selection import TEST_ROWS, best_in_words
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array
-from .html import write_report
+from .html import figures_on, write_report
 from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
@@ -65,9 +66,12 @@ class RunLike(Protocol):
     config: dict[str, Any]
 
 
-def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figure] | None = None) -> Path:
+def report_run(
+    folder: RunLike, federation: Any = None, more: Mapping[str, Figure] | None = None, missing: str = ""
+) -> Path:
     """Write `report.html` and `plots/*.png` into the run folder, with `more` figures beside those of the
-    record, and return the report's path."""
+    record, and return the report's path; `missing` says why some figures cannot be drawn, and a page that
+    has them is then not replaced."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
     asked = asked_metrics(folder.config)
@@ -78,6 +82,12 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     figures |= participation_figures(folder.record, federation)
     figures |= monitor_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
+    path = folder.path / "report.html"
+    if missing and (lost := [name for name in figures_on(path) if name not in figures]):
+        raise RunError(
+            f"{path} is kept: a new page would lack the figures {', '.join(lost)}, because "
+            f"{missing.rstrip('.')}. To write it all the same, delete the page first."
+        )
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
@@ -86,7 +96,7 @@ def report_run(folder: RunLike, federation: Any = None, more: Mapping[str, Figur
     first |= privacy_cards(metrics, folder.config, getattr(folder, "protection", {}))
     first |= forgotten
     return write_report(
-        folder.path / "report.html",
+        path,
         title=folder.path.resolve().name,
         subtitle=subtitle(folder.config),
         source=data_source(federation, real),

@@ -12,6 +12,7 @@ and whether the claim holds. A hard claim that does not hold fails the study; a 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -46,7 +47,7 @@ class Claim:
     """Where the expected value comes from, if that is not the published one."""
 
     def __post_init__(self) -> None:
-        if self.published is not None and not self.place:
+        if self.published is not None and not names_place(self.place):
             raise ValueError(f"{self.id}: a published value names its place in the document.")
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,6 +67,20 @@ class Claim:
             "measured": measured,
             "verdict": verdict if self.hard else f"soft: {verdict}",
         }
+
+
+_PLACE = re.compile(
+    r"\b(?:Table|Figure|section|appendix|equation|Theorem|Lemma|Corollary|Remark|page)s? \(?(?:[A-Z]\b|\d)"
+)
+
+
+def names_place(text: str) -> bool:
+    """Whether a text says where in a document something stands.
+
+    >>> names_place("Table C.1, sensor 2"), names_place("equation (2.6)"), names_place("the pilot")
+    (True, True, False)
+    """
+    return re.search(_PLACE, text) is not None
 
 
 Study = Callable[[bool], list[Claim]]
@@ -136,6 +151,19 @@ def run_published(name: str, only: str | None = None, effort: Effort | None = No
     return (claim for part in chosen for claim in part(effort))
 
 
+def places_in(study: str, document: str) -> None:
+    """Name the document that a study's places (sections, tables, ...) are those of."""
+    _documents[study] = document
+
+
+_documents: dict[str, str] = {}
+
+
+def document_of(study: str) -> str:
+    """The document in which a study's published values stand; empty where it has none."""
+    return _documents.get(study, "")
+
+
 def scale_down(study: str, **claims: str) -> None:
     """Say what a study's claims have less of than was published, by id, with `_` for a hyphen."""
     _scaled_down.setdefault(study, {}).update({id.replace("_", "-"): words for id, words in claims.items()})
@@ -144,9 +172,15 @@ def scale_down(study: str, **claims: str) -> None:
 _scaled_down: dict[str, dict[str, str]] = {}
 
 
+def still_scaled_down(name: str) -> str:
+    """What a study's claims have less of than was published, without those that have a part at the published
+    effort; empty if there are none."""
+    parts = _published_parts.get(name, {})
+    return "; ".join(f"{id}: {words}" for id, words in _scaled_down.get(name, {}).items() if id not in parts)
+
+
 def _no_more_effort(name: str) -> str:
-    some = ", ".join(sorted(_published_parts))
-    cuts = "; ".join(f"{id}: {words}" for id, words in _scaled_down.get(name, {}).items())
+    some, cuts = ", ".join(sorted(_published_parts)), still_scaled_down(name)
     if not cuts:
         return f"{name} scales nothing down: it is the same at any effort. With --full there are {some}."
     return (

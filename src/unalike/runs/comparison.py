@@ -107,14 +107,15 @@ def compare(
 
 
 def _leads(results: Results, metric: str, best: str) -> bool:
-    """Whether the interval of the paired difference between a method and every other one leaves out zero."""
+    """Whether the interval of the paired difference between a method and every other one leaves out zero; an
+    interval of equal differences, which have no test, says nothing."""
     others = [_pairs(results[best], seeds) for name, seeds in results.items() if name != best]
     tests = [
         paired_test(_values([a for a, _ in pairs], metric), _values([b for _, b in pairs], metric))
         for pairs in others
         if len(pairs) > 1
     ]
-    sure = [abs(test["difference"]) > test["half_width"] > 0 for test in tests]
+    sure = [math.isfinite(test["p_t"]) and abs(test["difference"]) > test["half_width"] for test in tests]
     return bool(others) and len(sure) == len(others) and all(sure)
 
 

@@ -92,11 +92,18 @@ def check_whole(name: str, value: Any) -> None:
 
 
 def check_numbers(
-    *, rounds: Any, seed: Any, per_round: Any, evaluate_every: Any, checkpoint_every: Any, until: Any
+    *,
+    rounds: Any,
+    seed: Any,
+    per_round: Any,
+    evaluate_every: Any,
+    checkpoint_every: Any,
+    until: Any,
+    patience: Any,
 ) -> None:
     """Raise where a length, a cadence or the seed is no number, or has no meaning."""
     check_whole("seed", seed)
-    some = {"rounds": rounds, "per_round": per_round}
+    some = {"rounds": rounds, "per_round": per_round, "patience": patience}
     cadences = {"evaluate_every": evaluate_every, "checkpoint_every": checkpoint_every}
     for name, value in (some | cadences).items():
         if value is not None:

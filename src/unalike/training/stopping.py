@@ -44,6 +44,10 @@ class StopRule:
         >>> StopRule.of("accuracy=0.9").metric
         'test_accuracy'
         """
+        if not isinstance(given, str | Spec):
+            raise ConfigError(
+                f"stop_at must be a metric and its target, such as accuracy=0.9, not {given!r}."
+            )
         spec = Spec.of(_as_people_write(given) if isinstance(given, str) else given)
         split, _, name = spec.name.partition("_")
         numbers = [a for a in spec.arguments if isinstance(a, int | float)]

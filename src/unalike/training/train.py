@@ -120,7 +120,7 @@ def train(
     task, algorithm, timing = as_task(task, federation), as_algorithm(algorithm), as_timing(timing)
     check_numbers(
         **{"rounds": rounds, "seed": seed, "per_round": per_round, "until": until},
-        **{"evaluate_every": evaluate_every, "checkpoint_every": checkpoint_every},
+        **{"evaluate_every": evaluate_every, "checkpoint_every": checkpoint_every, "patience": patience},
     )
     participation = as_participation(participation, per_round, federation, seed)
     stream, aggregator = as_stream(stream), as_aggregator(aggregator, len(federation))
@@ -393,6 +393,8 @@ def _folder(out: Out, resume: bool) -> RunFolder | None:
         return out
     if callable(out):
         return out()
+    if not isinstance(out, str | Path):
+        raise ConfigError(f"out must be the path of a run folder, but is {out!r}.")
     return RunFolder.open(out) if resume else RunFolder.create(out, {"made_by": "unalike.train"})
 
 

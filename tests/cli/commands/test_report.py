@@ -15,7 +15,7 @@ def drawn(monkeypatch, no_reports):
     """What was drawn of runs: their clients, and figures beside those of the record."""
     seen = []
 
-    def draw(folder, federation, more):
+    def draw(folder, federation, more, missing=""):
         seen.append((len(federation) if federation else None, sorted(more)))
         return Path(folder.path) / "report.html"
 
@@ -33,6 +33,29 @@ def test_a_run_is_drawn_from_its_folder_as_when_it_ended(unalike, drawn):
     unalike("runs", "clean", "one", "--yes")
     assert "checkpoints of one were deleted" in unalike("report", "one", "--json").json["without"]
     assert drawn[2] == (3, [])
+
+
+def test_a_page_is_not_replaced_by_one_with_less(unalike, tmp_path):
+    words = ("--label", "y", "--model", "linear", "--rounds", "1", "--out", "one", "--json")
+    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(30))
+    (tmp_path / "sites").mkdir()
+    for name in ("ann", "bob"):
+        (tmp_path / "sites" / f"{name}.csv").write_text(f"x,y\n{rows}\n")
+    assert unalike("run", "--data", "sites", *words).code == 0
+    page = tmp_path / "one" / "report.html"
+    good = page.read_bytes()
+    (tmp_path / "sites").rename(tmp_path / "moved")
+    refused = unalike("report", "one")
+    assert refused.code == 2
+    assert "report.html is kept: a new page would lack the figures Data, because" in refused.sentence
+    assert page.read_bytes() == good
+    page.unlink()
+    assert unalike("report", "one").code == 0
+    assert "ann" in page.read_text()
+    assert unalike("report", "one").code == 0
+    (tmp_path / "moved").rename(tmp_path / "sites")
+    assert unalike("report", "one").code == 0
+    assert page.read_bytes() == good
 
 
 def test_a_comparison_is_answered_again_only_when_it_is_finished(unalike, drawn):

@@ -50,7 +50,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, monkeypatch, little_me
         ("bzip2", r"its array x is packed in a way that NumPy does not write"),
         ("bomb", r"it would unfold from .* to 3.7 GiB, which no honest data do"),
         ("a million million rows", r"does not fit its header, which declares 16,000,000,000,000 bytes"),
-        ("labels of 10^12", r"has the label 1000000000000, .* 999,999; write labels as words, or .* floats"),
+        ("labels of 10^12", r"has the label 1000000000000, .* 9,999; write labels as words, or .* floats"),
         ("a long label", r"a label of 100,000 characters in row 4"),
         ("utf-16", r"is not text in UTF-8"),
     ],

@@ -11,10 +11,19 @@ from unalike.reproduce.availability import theory as availability
 from unalike.reproduce.cross_silo import theory as cross_silo
 from unalike.reproduce.knnper import rivals
 from unalike.reproduce.streams import training as streams
-from unalike.reproduce.study import _scaled_down
+from unalike.reproduce.study import _scaled_down, document_of, study_registry
 from unalike.reproduce.topology import tables
 
-STUDIES = ("streams", "online-mixture", "fedem", "knnper", "topology", "privacy", "cross-silo")
+WITH_LONG_PARTS = ("async", "availability", "sampling")
+WITHOUT_DOCUMENT = ("engines", "foundation")
+"""They check this package against itself."""
+STUDIES = tuple(sorted({*study_registry} - {*WITH_LONG_PARTS, *WITHOUT_DOCUMENT}))
+PACKAGES = {"async": "asynchrony"}
+
+
+def texts_of(study):
+    package = import_module(f"unalike.reproduce.{PACKAGES.get(study, study.replace('-', '_'))}")
+    return "".join(file.read_text() for file in Path(package.__path__[0]).glob("*.py"))
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -25,11 +34,21 @@ def test_a_study_without_a_long_part_says_what_it_scales_down(name):
     assert "same at any effort" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", [*STUDIES, "availability"])
+@pytest.mark.parametrize("name", [*STUDIES, *WITH_LONG_PARTS])
 def test_what_is_scaled_down_are_claims_of_the_study(name):
-    package = import_module(f"unalike.reproduce.{name.replace('-', '_')}")
-    text = "".join(file.read_text() for file in Path(package.__path__[0]).glob("*.py"))
+    text = texts_of(name)
     assert [id for id in _scaled_down[name] if f'"{id}"' not in text] == []
+
+
+@pytest.mark.parametrize("name", [*STUDIES, *WITH_LONG_PARTS, *WITHOUT_DOCUMENT])
+def test_places_are_those_of_a_document(name):
+    assert bool(document_of(name)) == (name not in WITHOUT_DOCUMENT) == ("place=" in texts_of(name))
+
+
+def test_a_misprint_is_published_as_it_is_printed():
+    claims = {claim.claim.partition(":")[0]: claim for claim in cross_silo.size_claims()}
+    assert claims["tcga_like"].published == "311, 196, 206, 16, 51"
+    assert "1,088" in claims["tcga_like"].derivation
 
 
 def test_what_follows_from_printed_numbers_is_expected_and_not_published():

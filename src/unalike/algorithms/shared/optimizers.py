@@ -98,8 +98,15 @@ class Optimizer:
     def _check(self) -> None:
         if not isinstance(self.name, str):
             raise ConfigError(f'an optimizer has a name, such as Optimizer("sgd", 0.1), not {self.name!r}.')
-        if isinstance(self.learning_rate, str):
+        if not _is_number(self.learning_rate):
             raise ConfigError(f"the learning rate must be a number, but is {self.learning_rate!r}.")
+        if not isinstance(self.schedule, str):
+            raise ConfigError(f"schedule must be a name, such as decay:0.99, but is {self.schedule!r}.")
+        if not (self.clip is None or _is_number(self.clip)):
+            raise ConfigError(f"clip must be a number, but is {self.clip!r}.")
+        for option, value in self.options:
+            if isinstance(value, str) and "dtype" not in option:
+                raise ConfigError(f"{option} must be a number, but is {value!r}.")
         if not self.learning_rate >= 0:
             raise ConfigError(f"the learning rate must not be negative, but is {self.learning_rate}.")
         if self.clip is not None and not self.clip > 0:
@@ -128,6 +135,10 @@ class Optimizer:
     def factor(self, round: jax.Array | int) -> jax.Array:
         """The schedule's multiplier in a round."""
         return schedule_registry.make(self.schedule)(jnp.asarray(round))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or (hasattr(value, "dtype") and not value.shape)
 
 
 def optimizer_names() -> list[str]:

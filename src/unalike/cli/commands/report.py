@@ -37,7 +37,7 @@ def report(
 
     with RunFolder.open(folder, read_only=True) as opened:
         federation, more, missing = _looked_at(opened)
-        page = report_run(opened, federation, more)
+        page = report_run(opened, federation, more, missing)
     if json:
         print_json({"report": str(page), "without": missing or None})
         return

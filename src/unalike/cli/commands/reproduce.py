@@ -59,14 +59,27 @@ def reproduce(
         quick, full, {"only": only, "runs": runs, "share": share if share != 1 else None, "out": out}
     )
     claims = published(name, only, runs, share, out or KEPT) if full else scaled_down(name, quick)
+    document, less = about(name)
     if json:
-        print_json([claim.as_dict() for claim in claims])
+        print_json([claim.as_dict() | {"document": document if claim.place else ""} for claim in claims])
     else:
         show_rows([claim.readable() for claim in claims], name)
         failed = sum(claim.hard and not claim.holds for claim in claims)
         console.print(f"{len(claims)} claims, {failed} hard ones do not hold.")
+        if document:
+            console.print(escape(f"Published values stand in {document}."), soft_wrap=True, highlight=False)
+    if full and less:
+        line = f"Scaled down in {name}, also with --full: {less}."
+        stderr.print(escape(line), soft_wrap=True, highlight=False)
     if any(claim.hard and not claim.holds for claim in claims):
         raise typer.Exit(1)
+
+
+def about(name: str) -> tuple[str, str]:
+    """The document of a study, and which claims are scaled down at any effort."""
+    from ...reproduce.study import document_of, still_scaled_down
+
+    return document_of(name), still_scaled_down(name)
 
 
 def check_options(quick: bool, full: bool, given: Mapping[str, object]) -> None:

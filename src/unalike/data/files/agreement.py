@@ -20,9 +20,8 @@ from ...typing import Array, Int64s
 from ..federation import Federation, Split
 from ..missing_values import is_missing_word, say_missing_words
 from ..splitting import PARTS
+from ..validation import MOST_LABELS
 
-MOST_LABELS = 10_000
-"""Classes that are words; a column of more is a name or a text, and a model of it takes very long."""
 LONGEST_LABEL = 200
 """Characters in the name of a class; a longer one is a text, not a class."""
 

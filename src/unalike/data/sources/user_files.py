@@ -25,6 +25,7 @@ from .shakespeare import from_roles
 from .source import Source, source_registry
 
 CLASSES, SIDE = 62, 28
+_LARGEST = 2.0**31
 _LEAF = 'LEAF\'s {"users": [...], "user_data": {user: {"x": [...], "y": [...]}}}'
 _TFF = "TensorFlow Federated's examples/USER/NAME"
 
@@ -107,10 +108,12 @@ def by_user(users: Mapping[str, Rows], classes: int, description: str) -> Source
 def next_characters(users: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Source:
     """LEAF's windows of equal length, each with the character that follows."""
     texts = [text for x, y in users.values() for text in (*x, *y)]
+    if not all(isinstance(text, str) for text in texts):
+        raise DataError("windows of text, and the characters that follow them, must be strings.")
     symbols = sorted(set().union(*texts))
     places = {symbol: place for place, symbol in enumerate(symbols)}
     lengths = {len(window) for x, _ in users.values() for window in x}
-    if len(lengths) != 1 or any(len(symbol) != 1 for _, y in users.values() for symbol in y):
+    if len(lengths) != 1 or 0 in lengths or any(len(symbol) != 1 for _, y in users.values() for symbol in y):
         raise DataError("windows of text must have one length, and be followed by one character.")
     coded = {
         name: (
@@ -158,20 +161,25 @@ def tff_texts(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, st
 
 def _picture(pixels: Any, labels: Any) -> Rows:
     """Pictures of one channel, whether they come as rows of 784 numbers or as squares."""
-    x, y = _numbers(pixels, "pixels", np.float32), _numbers(labels, "labels", np.int32)
+    x, y = _numbers(pixels, "pixels").astype(np.float32), _numbers(labels, "labels")
+    if y.ndim != 1 or (y != np.floor(y)).any():
+        raise DataError("FEMNIST's labels must be whole numbers, one for each picture.")
     if x.size != len(labels) * SIDE * SIDE:
         raise DataError(f"FEMNIST's pictures have {SIDE}x{SIDE} pixels, but rows have shape {x.shape[1:]}.")
-    return x.reshape(-1, SIDE, SIDE, 1), y
+    return x.reshape(-1, SIDE, SIDE, 1), y.astype(np.int32)
 
 
-def _numbers(values: Any, what: str, kind: type) -> Array:
-    """Values of a file as an array of numbers: rows of unequal length and words are not."""
+def _numbers(values: Any, what: str) -> Array:
+    """Values of a file as an array of numbers: rows of unequal length, words and missing values are not."""
     try:
-        return np.asarray(values, kind)
+        found = np.asarray(values, np.float64)
     except (ValueError, TypeError, OverflowError):
+        found = None
+    if found is None or not (np.abs(found) < _LARGEST).all():
         raise DataError(
             f"FEMNIST's {what} must be numbers, and as many in every row; the file holds something else."
-        ) from None
+        )
+    return found
 
 
 def _joined(first: Array, second: Array) -> Array:

@@ -7,7 +7,8 @@ learning claims are on Gaussian classes, and on real images where UNALIKE_DATA h
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import FRABONI
+from ..study import Claim, places_in, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
@@ -19,6 +20,7 @@ def asynchronous(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("async", FRABONI)
 _GAUSSIANS = "Gaussian classes for CIFAR-10 and Shakespeare, T = 20 for 5,000"
 scale_down(
     "async",

@@ -8,7 +8,8 @@ Places are those of Marfoq's doctoral thesis (2023), section 2.2 and appendix D.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .theory import theory_claims
 from .training import training_claims
@@ -20,6 +21,7 @@ def availability(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("availability", MARFOQ)
 scale_down(
     "availability",
     A7="generated clients for LEAF's synthetic data, 100 of 500 rounds, 3 runs",

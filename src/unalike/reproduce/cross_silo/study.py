@@ -8,7 +8,8 @@ Marfoq's doctoral thesis (2023); orders were agreed on before measuring.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .theory import theory_claims
 from .training import training_claims
 
@@ -19,6 +20,7 @@ def cross_silo(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("cross-silo", MARFOQ)
 scale_down(
     "cross-silo",
     F1="2 of 7 data sets, and generated patients beside them",

@@ -7,7 +7,8 @@ tables of images and plays are soft, for the data and the models are others.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import YUE
+from ..study import Claim, places_in, scale_down, study_registry
 from .real_data import real_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -20,6 +21,7 @@ def fairness(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *real]
 
 
+places_in("fairness", YUE)
 _GROUPS = "40 clients of a Gaussian problem with a linear model for 200 of FEMNIST with a CNN"
 scale_down(
     "fairness",

@@ -8,7 +8,8 @@ digits, and on MNIST where UNALIKE_DATA has it. Places are those of Marfoq's doc
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .theory import theory_claims
 from .training import training_claims
 
@@ -19,6 +20,7 @@ def fedem(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("fedem", MARFOQ)
 scale_down(
     "fedem",
     R1="1 of 3 seeds on the synthetic mixture; 8,000 of 60,000 images of CIFAR-10 as fixed features, 40 of "

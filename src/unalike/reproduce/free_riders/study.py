@@ -6,7 +6,8 @@ variances are exact and simulated; the rest is training.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import FRABONI
+from ..study import Claim, places_in, scale_down, study_registry
 from .monitor import monitor_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -18,6 +19,7 @@ def free_riders(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *monitor_claims(quick)]
 
 
+places_in("free-riders", FRABONI)
 _SMALL = "MNIST non-iid alone of four data sets, 14x14 of 28x28 pixels, 5 epochs and not 20"
 scale_down(
     "free-riders",

@@ -7,7 +7,8 @@ beside what is measured here; that co-kriging, which pools rows, usually wins is
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import YUE
+from ..study import Claim, places_in, scale_down, study_registry
 from .applications import application_claims
 from .levels import level_claims
 from .real_files import file_claims
@@ -22,6 +23,7 @@ def gaussian_processes(quick: bool = False) -> list[Claim]:
     return [claim for part in parts for claim in part(quick)]
 
 
+places_in("gaussian-processes", YUE)
 scale_down(
     "gaussian-processes",
     G5="5 of 20 experiments, 1 input for 1 to 10, 2 of 3 scenarios",

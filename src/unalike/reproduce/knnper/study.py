@@ -10,7 +10,8 @@ Places are those of Marfoq's doctoral thesis (2023), section 3.6.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .rivals import real_claims, rival_claims
 from .training import training_claims
 
@@ -22,6 +23,7 @@ def knnper(quick: bool = False) -> list[Claim]:
     return [*training_claims(quick), *rival_claims(quick), *real]
 
 
+places_in("knnper", MARFOQ)
 scale_down(
     "knnper",
     K1="Gaussian classes; 8,000 of 60,000 images of CIFAR-10 as fixed features, 40 of 200 clients, 40 of 200 "

@@ -7,7 +7,8 @@ and CIFAR-10. Nothing is trained.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import BUTTACI
+from ..study import Claim, places_in, scale_down, study_registry
 from .pictures import picture_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -19,6 +20,7 @@ def likeness(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *picture_claims(quick)]
 
 
+places_in("likeness", BUTTACI)
 scale_down(
     "likeness",
     L3="digits with 20 clients and MNIST for FEMNIST, 2 of 3 seeds on images, no CIFAR-100",

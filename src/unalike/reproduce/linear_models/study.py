@@ -7,7 +7,8 @@ nothing to borrow; engines and students need their files and are skipped without
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import YUE
+from ..study import Claim, places_in, scale_down, study_registry
 from .engines import engine_claims
 from .students import student_claims
 from .theory import theory_claims
@@ -25,6 +26,7 @@ def linear_models(quick: bool = False) -> list[Claim]:
     ]
 
 
+places_in("linear-models", YUE)
 scale_down(
     "linear-models",
     LM8="4 of 30 runs",

@@ -7,7 +7,8 @@ and with classes hold the published statements, two of which did not come out in
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .theory import theory_claims
 from .training import training_claims
 
@@ -18,6 +19,7 @@ def online_mixture(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("online-mixture", MARFOQ)
 scale_down(
     "online-mixture",
     M13="Gaussian classes and 8x8 digits beside MNIST; CIFAR-10 with a CNN is left out",

@@ -8,7 +8,8 @@ a file of it.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import BUTTACI
+from ..study import Claim, places_in, scale_down, study_registry
 from .colour_images import colour_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -20,6 +21,7 @@ def perturbed_gradient(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *colour_claims(quick)]
 
 
+places_in("perturbed-gradient", BUTTACI)
 _MNIST = "12,000 images of MNIST (or 1,437 digits) for 341,873 of FEMNIST"
 scale_down(
     "perturbed-gradient",

@@ -8,7 +8,8 @@ and judged by the same audit.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .defences import defence_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -20,6 +21,7 @@ def privacy(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *defence_claims(quick)]
 
 
+places_in("privacy", MARFOQ)
 scale_down(
     "privacy",
     P4="2,000 generated baskets for Purchase100, and 128 hidden units; Texas100 and CIFAR-100 are left out",

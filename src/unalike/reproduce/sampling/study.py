@@ -8,7 +8,8 @@ has them (MNIST with one digit per client, CIFAR-10 with Dirichlet labels), and 
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import FRABONI
+from ..study import Claim, places_in, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
 from .influence import influence_claims
 from .theory import theory_claims
@@ -21,6 +22,7 @@ def sampling(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick), *influence_claims(quick)]
 
 
+places_in("sampling", FRABONI)
 _DIRICHLET = "one class per client of MNIST for CIFAR-10 with Dirichlet labels, an MLP for a CNN"
 _DIGITS = "8x8 digits and an MLP for CIFAR-10 and a CNN, 1/30 of the rows, 50 rounds of 500 to 2,000"
 scale_down(

@@ -7,7 +7,8 @@ appendix G, which has the same numbers.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .theory import theory_claims
 from .training import training_claims
 
@@ -18,6 +19,7 @@ def streams(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *training_claims(quick)]
 
 
+places_in("streams", MARFOQ)
 scale_down(
     "streams",
     DS_8="rates chosen on one seed, where validation rows of every seed were published",

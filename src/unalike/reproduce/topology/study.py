@@ -8,7 +8,8 @@ Places are those of Marfoq's doctoral thesis (2023), section 2.1 and appendix C.
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import MARFOQ
+from ..study import Claim, places_in, scale_down, study_registry
 from .tables import table_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -20,6 +21,7 @@ def topology(quick: bool = False) -> list[Claim]:
     return [*theory_claims(quick), *table_claims(quick), *training_claims(quick)]
 
 
+places_in("topology", MARFOQ)
 scale_down(
     "topology",
     T3="2 of 5 networks where the Internet maps are not there",

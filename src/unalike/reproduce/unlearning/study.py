@@ -6,7 +6,8 @@ Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Inf
 
 from __future__ import annotations
 
-from ..study import Claim, scale_down, study_registry
+from ..shared.documents import FRABONI
+from ..study import Claim, places_in, scale_down, study_registry
 from .published import real_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -21,6 +22,7 @@ def unlearning(quick: bool = False) -> list[Claim]:
     return claims if quick else [*claims, *real_claims(quick)]
 
 
+places_in("unlearning", FRABONI)
 _SMALL = "15 of 100 images per client, 14x14 of 28x28 pixels, 3 of 10 seeds, until 90 of 93 %; MNIST alone"
 scale_down(
     "unlearning",
