@@ -19,8 +19,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from ..core.run_files import MODEL
 from ..data import Federation, Split
@@ -86,7 +86,7 @@ def membership(members: Array, others: Array) -> float:
     """
     if not len(members) or not len(others):
         return float("nan")
-    ranks = rankdata(np.concatenate([members, others]))
+    ranks = scipy.stats.rankdata(np.concatenate([members, others]))
     larger = ranks[: len(members)].sum() - len(members) * (len(members) + 1) / 2
     return float(1 - larger / (len(members) * len(others)))
 

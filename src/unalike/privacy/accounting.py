@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr
+import scipy
 
 from ..errors import RunError
 from ..typing import ClientIds, Float64s
@@ -129,6 +129,6 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 4)
     0.1269
     """
-    near = float(log_ndtr(mu / 2 - epsilon / mu))
-    far = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    near = float(scipy.special.log_ndtr(mu / 2 - epsilon / mu))
+    far = epsilon + float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu))
     return 0.0 if far >= near else math.exp(near) * -math.expm1(far - near)

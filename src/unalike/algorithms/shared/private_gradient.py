@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from scipy.stats import poisson
+import numpy as np
+import scipy
 
 from ...core.pytrees import add, add_scaled, scale, squared_norm, where, zeros_like
 from ...models import Batch, Task
@@ -38,7 +39,11 @@ def batch_room(expected: int, capacity: int) -> int:
     >>> batch_room(0, 50), batch_room(16, 1000), batch_room(16, 20)
     (50, 52, 20)
     """
-    return capacity if expected == 0 else min(capacity, int(poisson.isf(OVERFLOW, expected)) + 1)
+    if expected == 0:
+        return capacity
+    rows = np.arange(expected, 2 * expected + 60)  # more are rarer still
+    enough = scipy.special.pdtrc(rows, expected) <= OVERFLOW  # the tail of a Poisson distribution
+    return min(capacity, int(rows[enough.argmax()]) + 1)
 
 
 def expected_rows(rows: RowSet, batch_size: int) -> jax.Array:

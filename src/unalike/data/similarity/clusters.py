@@ -10,7 +10,7 @@ gap between consecutive eigenvalues,
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+import scipy
 
 from ...errors import ConfigError
 from ...typing import Float64s, Int64s
@@ -43,8 +43,8 @@ def spectral_groups(found: Spectrum, groups: int | None = None) -> Int64s:
         raise ConfigError(f"{wanted} groups of {clients} clients are not possible; ask for 1 to {clients}.")
     if wanted == 1:
         return np.zeros(clients, np.int64)
-    tree = linkage(found.vectors[:, 1:wanted], "ward")
-    return _by_first(fcluster(tree, wanted, "maxclust"))
+    tree = scipy.cluster.hierarchy.linkage(found.vectors[:, 1:wanted], "ward")
+    return _by_first(scipy.cluster.hierarchy.fcluster(tree, wanted, "maxclust"))
 
 
 def _by_first(labels: Int64s) -> Int64s:

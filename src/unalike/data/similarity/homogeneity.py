@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kstest, norm
+import scipy
 
 from ...core.random import generator
 from ...typing import ClientIds, Float64s
@@ -64,7 +64,9 @@ def fit_normal(edges: Float64s) -> NormalFit:
     if not len(edges):
         return NormalFit(*[float("nan")] * 3)
     theta, phi = float(edges.mean()), float(edges.std())
-    distance = float(kstest(edges, norm(theta, phi).cdf).statistic) if phi > 0 else 1.0
+    distance = (
+        float(scipy.stats.kstest(edges, scipy.stats.norm(theta, phi).cdf).statistic) if phi > 0 else 1.0
+    )
     return NormalFit(theta, phi, distance)
 
 

@@ -25,9 +25,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
-from scipy.stats import norm
+import scipy
 
 from ...core.plain_files import check_plain_file
 from ...core.registry import Registry
@@ -127,10 +125,10 @@ def noise_scale(epsilon: float, delta: float) -> float:
 
     def excess(log_scale: float) -> float:
         ratio = _SENSITIVITY / np.exp(log_scale)
-        upper = norm.cdf(ratio / 2 - epsilon / ratio)
-        return float(upper - np.exp(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio)) - delta)
+        upper = scipy.stats.norm.cdf(ratio / 2 - epsilon / ratio)
+        return float(upper - np.exp(epsilon + scipy.special.log_ndtr(-ratio / 2 - epsilon / ratio)) - delta)
 
-    return float(np.exp(brentq(excess, np.log(1e-6), np.log(1e12))))
+    return float(np.exp(scipy.optimize.brentq(excess, np.log(1e-6), np.log(1e12))))
 
 
 def _unit(vectors: Float64s) -> Float64s:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
+import scipy
 
 from ...core.random import bits
 from ...errors import ConfigError
@@ -77,7 +77,10 @@ class ClusteredByData(Clustered):
         order = np.argsort(bits(self.seed, "data ties", np.arange(len(importance))))
         amounts = self.per_round * integer_sizes(importance, self.per_round, self.sizes)[order]
         rest, length = split_oversized(amounts, self.per_round)[1], int(amounts.sum()) // self.per_round
-        tree = similarity_tree(squareform(pdist(self._messages()[order])), "condensed")
+        tree = similarity_tree(
+            scipy.spatial.distance.squareform(scipy.spatial.distance.pdist(self._messages()[order])),
+            "condensed",
+        )
         return order, amounts, constrained_cut(tree, rest, length + length // FINE)
 
     def _messages(self) -> Array:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from ...core.random import generator
 from ...errors import ConfigError
@@ -82,10 +82,10 @@ def p_value(epsilon: float, guesses: int, right: int, rows: int, delta: float) -
     True
     """
     q = 1 / (1 + np.exp(-epsilon))
-    tail = float(binom.sf(right - 1, guesses, q))
+    tail = float(scipy.stats.binom.sf(right - 1, guesses, q))
     if not delta or not right:
         return min(tail, 1.0)
-    just_below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, q))
+    just_below = np.cumsum(scipy.stats.binom.pmf(np.arange(right - 1, -1, -1), guesses, q))
     alpha = float((just_below / np.arange(1, right + 1)).max())
     return min(tail + 2 * rows * delta * alpha, 1.0)
 

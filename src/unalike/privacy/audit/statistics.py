@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import beta, rankdata
 
 from ...errors import ConfigError
 from ...typing import Float64s
@@ -49,8 +49,8 @@ def clopper_pearson(hits: int, count: int, level: float = 0.95) -> Rate:
     if not count:
         return Rate(np.nan, 0.0, 1.0, 0)
     tail = (1 - level) / 2
-    low = float(beta.ppf(tail, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, count - hits)) if hits < count else 1.0
+    low = float(scipy.stats.beta.ppf(tail, hits, count - hits + 1)) if hits else 0.0
+    high = float(scipy.stats.beta.ppf(1 - tail, hits + 1, count - hits)) if hits < count else 1.0
     return Rate(hits / count, low, high, count)
 
 
@@ -70,7 +70,7 @@ def auc(scores: ArrayLike, member: ArrayLike) -> float:
     (1.0, 0.5)
     """
     values, inside = _scores(scores), np.asarray(member, bool)
-    ranks, members = rankdata(values), int(inside.sum())
+    ranks, members = scipy.stats.rankdata(values), int(inside.sum())
     others = len(values) - members
     if not members or not others:
         return float("nan")

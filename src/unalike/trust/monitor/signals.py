@@ -16,7 +16,7 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from ...typing import Array, Float64s, Int64s
 
@@ -61,7 +61,7 @@ def distance_to_normal(update: Float64s) -> float:
     if not spread > 0:
         return float("nan")
     some = update[:: -(-len(update) // MOST_SORTED)]
-    below = ndtr(np.sort(some) / spread)
+    below = scipy.special.ndtr(np.sort(some) / spread)
     ranks = np.arange(len(some) + 1) / len(some)
     return float(max(np.abs(ranks[1:] - below).max(), np.abs(ranks[:-1] - below).max()))
 

@@ -16,8 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
+import scipy
 
 from ...errors import ConfigError
 
@@ -92,7 +91,9 @@ def exact_ratio(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(epsilon, high) < delta:
         high *= 2
-    return float(brentq(lambda ratio: gaussian_delta(epsilon, ratio) - delta, 0.0, high, xtol=1e-14))
+    return float(
+        scipy.optimize.brentq(lambda ratio: gaussian_delta(epsilon, ratio) - delta, 0.0, high, xtol=1e-14)
+    )
 
 
 def gaussian_delta(epsilon: float, ratio: float) -> float:
@@ -105,4 +106,4 @@ def gaussian_delta(epsilon: float, ratio: float) -> float:
         return 0.0
     near, far = ratio / 2 - epsilon / ratio, -ratio / 2 - epsilon / ratio
     # In logarithms, because exp(epsilon) overflows long before the product does.
-    return float(math.exp(log_ndtr(near)) - math.exp(epsilon + log_ndtr(far)))
+    return float(math.exp(scipy.special.log_ndtr(near)) - math.exp(epsilon + scipy.special.log_ndtr(far)))

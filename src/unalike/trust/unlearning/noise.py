@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from ...errors import ConfigError
 from ...typing import Array, Float64s, PyTree
@@ -29,7 +29,7 @@ def draw_normals(count: int) -> Float64s:
     3
     """
     words = np.frombuffer(os.urandom(8 * count), np.uint64) >> np.uint64(64 - _MANTISSA)
-    return np.asarray(ndtri((words + 0.5) / 2.0**_MANTISSA), np.float64)
+    return np.asarray(scipy.special.ndtri((words + 0.5) / 2.0**_MANTISSA), np.float64)
 
 
 def add_noise(tree: PyTree, sigma: float, draw: Callable[[int], Float64s] = draw_normals) -> PyTree:
