@@ -111,7 +111,10 @@ def words_in(table: Table, name: str) -> Array:
 
 def column_names(question: Question) -> list[str]:
     """The columns that a question is about."""
-    return [str(name) for name in question.words.get("columns", ())]
+    names = question.words.get("columns", ())
+    if not isinstance(names, list | tuple):
+        raise DataError(f"columns of a question are a list of names, not {str(names)[:40]!r}.")
+    return [str(name) for name in names]
 
 
 def _column(table: Table, name: str) -> dict[str, Any]:

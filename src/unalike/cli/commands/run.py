@@ -88,7 +88,7 @@ def resume(
             f"{folder} was trained with real clients; go on with `unalike serve --resume {folder}`."
         )
     if rounds is not None:
-        experiment = experiment.model_copy(update={"rounds": rounds})
+        experiment = make_experiment({**experiment.model_dump(), "rounds": rounds})
     from ...experiments.run import run_experiment
 
     can_go_on("unalike resume", folder)
