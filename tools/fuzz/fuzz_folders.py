@@ -117,6 +117,8 @@ def _result(command: str, answer: Answer) -> Any:
         return [
             {k: v for k, v in row.items() if k in ("method", "data", "rounds")} for row in ordinary
         ] or None
+    if command == "resume" and isinstance(document, dict):  # a damaged checkpoint is skipped, with an event
+        return {name: value for name, value in document.items() if name != "events"}
     return document
 
 

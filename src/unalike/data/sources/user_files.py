@@ -92,6 +92,8 @@ def by_user(users: Mapping[str, Rows], classes: int, description: str) -> Source
     if not users:
         raise DataError(f"{description}: nobody has any row.")
     y = np.concatenate([rows[1] for rows in users.values()]).astype(np.int32)
+    if not y.size:
+        raise DataError(f"{description}: nobody has any row.")
     if not (y.min() >= 0 and y.max() < classes):
         raise DataError(f"{description}: labels must be whole numbers from 0 to {classes - 1}.")
     return Source(
@@ -159,7 +161,9 @@ def tff_texts(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, st
 def _picture(pixels: Any, labels: Any) -> Rows:
     """Pictures of one channel, whether they come as rows of 784 numbers or as squares."""
     x, y = _numbers(pixels, "pixels", np.float32), _numbers(labels, "labels", np.int32)
-    if x.size != len(labels) * SIDE * SIDE:
+    if y.ndim != 1:
+        raise DataError("FEMNIST's labels are one number for each row; the file holds something else.")
+    if x.size != len(y) * SIDE * SIDE:
         raise DataError(f"FEMNIST's pictures have {SIDE}x{SIDE} pixels, but rows have shape {x.shape[1:]}.")
     return x.reshape(-1, SIDE, SIDE, 1), y
 
