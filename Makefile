@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SEED ?= 0
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 
-.PHONY: help demo test lint format bench docs constraints clean
+.PHONY: help demo test lint format bench fuzz docs constraints clean
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
@@ -51,6 +52,11 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 	$(BIN)/python benchmarks/streams.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/engines.py
+
+fuzz: $(BIN)/.ready  ## try hostile files, command lines, formulas and requests (minutes); SEED=7 draws others
+	@failed=0; for one in experiments:60 commands:40 data:120 folders:60 nodes:120 formulas:80; do \
+	  $(BIN)/python tools/fuzz/fuzz_$${one%%:*}.py --seed $(SEED) --count $${one##*:} || failed=1; \
+	done; exit $$failed
 
 docs: $(BIN)/.ready  ## check that the examples in README and docs run
 	$(BIN)/python -m pytest -q tests/test_docs.py

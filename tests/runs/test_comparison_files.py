@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from unalike.core.json_text import json_ready
 from unalike.runs import compare
 from unalike.runs.comparison_files import write_comparison
 
@@ -22,7 +23,7 @@ def answer():
 def test_the_files_hold_the_same_rows(answer, tmp_path):
     files = {path.suffix: path.read_text() for path in write_comparison(tmp_path, answer, ["A note."])}
     assert set(files) == {".csv", ".md", ".tex", ".json"}
-    assert json.loads(files[".json"])["rows"] == answer.table()
+    assert json.loads(files[".json"])["rows"] == json_ready(answer.rows)
     lines = list(csv.DictReader(files[".csv"].splitlines()))
     assert [float(line["test_accuracy"]) for line in lines] == [row["test_accuracy"] for row in answer.rows]
     for kind in (".md", ".tex"):

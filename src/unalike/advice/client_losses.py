@@ -56,7 +56,8 @@ class ClientLosses:
         self.start: Float64s = np.asarray(flat, np.float64)
         self.share = federation.importance / federation.importance.sum()
         self._both = jax.jit(jax.value_and_grad(self._loss))
-        self._product = jax.jit(lambda w, v, b: jax.jvp(lambda u: jax.grad(self._loss)(u, b), (w,), (v,))[1])
+        # Backward twice: some layers have rules for derivatives that do not go forward.
+        self._product = jax.jit(lambda w, v, b: jax.grad(lambda u: jax.grad(self._loss)(u, b) @ v)(w))
 
     def value(self, w: Float64s, client: int | None) -> float:
         """The loss of a client, or of all."""

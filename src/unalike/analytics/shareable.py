@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..algorithms import LocalWork, Optimizer
 from ..errors import ConfigError, unknown
@@ -44,14 +45,47 @@ def read_method(words: Any) -> Any:
         return words
     if isinstance(words, list):
         return tuple(read_method(value) for value in words)
-    if not isinstance(words, Mapping) or words.get("class") not in _known:
+    if (
+        not isinstance(words, Mapping)
+        or not isinstance(words.get("class"), str)
+        or words["class"] not in _known
+    ):
         raise unknown("method", str(words)[:60], sorted(_known))
     cls = _known[words["class"]]
     names = {field.name for field in fields(cls) if field.init}
     given = {name: read_method(value) for name, value in words.items() if name != "class"}
     if set(given) - names:
         raise ConfigError(f"{cls.__name__} has no {sorted(set(given) - names)[0]!r}.")
+    hints = get_type_hints(cls)
+    for name, value in given.items():
+        if not _fits(value, hints[name]):
+            raise ConfigError(f"{name} of {cls.__name__} cannot be {str(value)[:40]!r}.")
     try:
         return cls(**given)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{cls.__name__} cannot be made of what was sent ({error}).") from None
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type that a field is declared with.
+
+    >>> _fits(1, float), _fits("x", float), _fits((1.0, "x"), tuple[float, ...]), _fits(None, int | None)
+    (True, False, False, True)
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return any(value is one or (type(value) is type(one) and value == one) for one in inner)
+    if origin is tuple:
+        each = inner[:1] * len(value) if isinstance(value, tuple) and inner[-1:] == (...,) else inner
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(each)
+            and all(_fits(one, kind) for one, kind in zip(value, each, strict=True))
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint in (int, bool, str, NoneType) or is_dataclass(hint):
+        return isinstance(value, hint) and not (hint is int and isinstance(value, bool))
+    return True

@@ -93,7 +93,7 @@ app.command("statistics")(statistics)
 app.command("analyse")(analyse)
 app.command("reproduce")(reproduce)
 app.command("certs")(certs)
-app.command("serve")(with_experiment(serve, without=AT_THE_NODES))
+app.command("serve")(with_experiment(serve, without=(*AT_THE_NODES, "keep_columns")))
 app.command("join")(with_experiment(join, without=tuple(name for name in FIELDS if name not in DATA)))
 
 
@@ -114,6 +114,10 @@ def main() -> None:
         code = _refuse(error.format_message()) if _for_machines() else error.show() or error.exit_code
     except BrokenPipeError:
         os._exit(0)
+    except typer.Abort:
+        code = _refuse("nothing was confirmed, so that nothing was done.")
+    except OSError as error:
+        code = _refuse(_system_sentence(error))
     if code == INTERRUPTED:
         stderr.print(escape(after_interruption()), soft_wrap=True, highlight=False)
     sys.exit(code)
@@ -125,6 +129,12 @@ def _refuse(sentence: str) -> int:
     else:
         stderr.print(f"[bold red]error:[/bold red] {escape(sentence)}", soft_wrap=True, highlight=False)
     return 2
+
+
+def _system_sentence(error: OSError) -> str:
+    """What the operating system refuses: a full disk, a name that is too long, a folder that is gone."""
+    place = "" if error.filename is None else f" ({str(error.filename)[:80]})"
+    return f"the system refuses: {(error.strerror or str(error)).lower()}{place}."
 
 
 def _for_machines() -> bool:

@@ -23,7 +23,7 @@ REST = "Options"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     REST: (),
     "Data": (
-        *("data", "label", "client_column", "drop", "prepare", "gaps"),
+        *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps"),
         *("partition", "clients", "sizes", "samples", "skew"),
         *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
     ),

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..core.json_text import json_ready
 from . import live
 from .tables import as_text, show
 
@@ -121,18 +122,8 @@ def show_rows(
 
 
 def print_json(answer: Any) -> None:
-    """For machines: one JSON document; what is not a number is null."""
-    sys.stdout.write(json.dumps(_jsonable(answer), indent=2) + "\n")
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _jsonable(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(v) for v in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _jsonable(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """For machines: one JSON document; numbers that are not finite are strings such as "NaN"."""
+    sys.stdout.write(json.dumps(json_ready(answer), indent=2) + "\n")
 
 
 def _last(values: Any) -> float:

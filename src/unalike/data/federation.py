@@ -94,6 +94,8 @@ class Federation:
     """The group of every client, where clients belong to groups."""
     preparation: Preparation | None = None
     """How columns of tables became features, where they were not numbers of a moderate size already."""
+    dropped_columns: tuple[tuple[str, str], ...] = ()
+    """Text columns that were left out because their values single out rows, and what is said of each."""
 
     def __post_init__(self) -> None:
         lengths = {len(part.offsets) for part in (self.train, self.validation, self.test)}
@@ -283,7 +285,8 @@ class Federation:
         An `.npz` holds arrays `x` and `y` (and perhaps `columns`, the names of features); a table has a
         header, and its target is the column `label`, or the column called label, y or target, or the last
         one of the first file. Columns are matched by name. Words, dates and gaps become numbers; `drop`,
-        `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was read.
+        `keep_columns`, `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was
+        read.
         """
         from .own_tables import federation_of_folder
 
@@ -309,6 +312,8 @@ class Federation:
             mapping of client names to such tables; or anything with `to_pandas` or `load_partition`.
         label: the column to predict; the one called label, y or target, or the last, when not given.
         drop: columns to leave out.
+        keep_columns: text columns to keep although their values single out rows, as names and notes do;
+            without it they are left out (see :mod:`unalike.data.tables.identifying_columns`).
         prepare: `auto` codes words and standardises numbers where there are words, dates, gaps or large
             numbers; `always` and `never` speak for themselves. What was decided is fitted on the facts of all
             clients' training rows and stays with the federation and its runs as `preparation`.

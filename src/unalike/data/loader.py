@@ -51,6 +51,7 @@ def load(
     label: str | None = None,
     client_column: str | None = None,
     drop: str | Sequence[str] | None = None,
+    keep_columns: str | Sequence[str] | None = None,
     prepare: str | None = None,
     gaps: str | None = None,
     without: Sequence[str] | None = None,
@@ -70,7 +71,7 @@ def load(
     label: the column to predict, for tables.
     client_column: the column that names the client of every row, for one table; without one, its rows are
         dealt by the partition.
-    drop, prepare, gaps: how columns of tables become features; see :meth:`Federation.from_tables`.
+    drop, keep_columns, prepare, gaps: how columns become features; see :meth:`Federation.from_tables`.
     without: clients, by name, whose tables do not count when it is fitted how columns become features.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
@@ -80,7 +81,7 @@ def load(
     cut: dict[str, Any] = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
     wanted: dict[str, Any] = {"sizes": sizes, "samples": samples}
     columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
-    columns["without"] = without or None
+    columns |= {"keep_columns": keep_columns, "without": without or None}
     table = table_of(name)
     if table is not None:
         federation = _load_table(table, partition, clients, seed, columns, cut, wanted)
@@ -88,7 +89,8 @@ def load(
         opened = _open(folder, columns, {**cut, "seed": seed})
         federation = _own_clients_only(opened, str(name), partition, clients, seed, **wanted)
     else:
-        _check_no_columns(str(name), {word: columns[word] for word in ("label", "client_column", "drop")})
+        named = ("label", "client_column", "drop", "keep_columns")
+        _check_no_columns(str(name), {word: columns[word] for word in named})
         made = _make(str(name), path, clients, samples, seed)
         if isinstance(made, Federation):
             federation = _own_clients_only(made, str(name), partition, clients, seed, **wanted)
@@ -287,7 +289,8 @@ def _load_table(
     source = Source(whole.train.x, whole.train.y, whole.classes, label_names=whole.label_names)
     dealt = deal(source, partition, clients, seed, **cut, **wanted)
     said = "; ".join(part for part in (whole.description, dealt.description) if part)
-    facts: dict[str, Any] = {name: getattr(whole, name) for name in ("columns", "target", "preparation")}
+    about = ("columns", "target", "preparation", "dropped_columns")
+    facts: dict[str, Any] = {name: getattr(whole, name) for name in about}
     return replace(dealt, **facts, description=said)
 
 

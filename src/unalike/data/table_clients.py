@@ -24,6 +24,7 @@ from .preparation import ColumnFacts, Preparation, facts_of, fit_preparation, ne
 from .preparation.read_preparation import read_preparation
 from .splitting import PARTS, assign_parts
 from .tables.column_hints import column_hints
+from .tables.identifying_columns import identifying_columns
 from .tables.table import Table
 
 Gaps = Literal["fill", "drop", "refuse"]
@@ -51,6 +52,8 @@ class HowToPrepare(NamedTuple):
     numbers; or a .json file that says how."""
     gaps: Gaps = "fill"
     """Rows with gaps are filled in (and marked), dropped, or refused."""
+    keep_columns: tuple[str, ...] = ()
+    """Text columns to keep although their values single out rows."""
     without: tuple[str, ...] = ()
     """Clients whose rows do not count when the preparation is fitted, as if they had never been there."""
 
@@ -66,9 +69,11 @@ def federation_of(
 ) -> Federation:
     """The federation of these tables, prepared as asked; its description says what was done."""
     tables = _without(_in_one_order(clients, how.without), how.drop)
+    dropped = _identifying(tables, how)
+    tables = _without(tables, list(dropped))
     missing = _say_missing(tables)
     tables, said = _without_gaps(tables, how.gaps)
-    said = missing + said
+    said = _say_dropped(dropped) + missing + said
     parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
     tables = _without(tables, [PART]) if parts else tables
     parts = parts or _cut(tables, test_fraction, validation_fraction, seed)
@@ -81,14 +86,15 @@ def federation_of(
     names = preparation.names if preparation else next(iter(tables.values())).features.names
     said += [] if preparation is None else [_say(facts, preparation)]
     said += [f"{name}: {words}" for name, (t, _) in tables.items() for words in _remarks(t, preparation)]
-    return replace(federation, columns=tuple(names), preparation=preparation, description="; ".join(said))
+    facts_said: dict[str, Any] = {"preparation": preparation, "dropped_columns": tuple(dropped.items())}
+    return replace(federation, columns=tuple(names), description="; ".join(said), **facts_said)
 
 
 def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
     """What a person says of preparation, checked.
 
     >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
-    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', without=())
+    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
     """
     for name in given:
         if name not in HowToPrepare._fields:
@@ -98,10 +104,46 @@ def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
         raise unknown("way to prepare", way, (*WAYS, "FILE.json"))
     if gaps not in get_args(Gaps):
         raise unknown("way with gaps", str(gaps), get_args(Gaps))
-    drop = given.get("drop") or ()
-    names = drop.split(",") if isinstance(drop, str) else drop
+    columns = {word: _column_names(given.get(word)) for word in ("drop", "keep_columns")}
     left = tuple(str(name) for name in given.get("without") or ())
-    return HowToPrepare(**{**given, "drop": tuple(spell(str(name)) for name in names), "without": left})
+    return HowToPrepare(**{**given, **columns, "without": left})
+
+
+def _column_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(spell(str(name)) for name in names)
+
+
+def _identifying(clients: Mapping[str, ClientTable], how: HowToPrepare) -> dict[str, str]:
+    """Text columns that single out rows and that the user did not ask to keep; a preparation from a file
+    has its own list of columns, and without any preparation text is refused."""
+    names = next(iter(clients.values())).features.names
+    for name in how.keep_columns:
+        if name not in names:
+            raise unknown("column to keep", name, names)
+    if how.prepare not in ("auto", "always"):
+        return {}
+    found = identifying_columns(
+        client.features for name, client in clients.items() if name not in how.without
+    )
+    dropped = {name: reason for name, reason in found.items() if name not in how.keep_columns}
+    if dropped and len(dropped) == len([name for name in names if name != PART]):
+        raise DataError(
+            f"every feature column has values that single out rows ({', '.join(dropped)}); nothing is left "
+            f"to learn from. Keep one with --keep-columns {next(iter(dropped))}, or group its values."
+        )
+    return dropped
+
+
+def _say_dropped(dropped: Mapping[str, str]) -> list[str]:
+    if not dropped:
+        return []
+    some = [f"{name} ({reason})" for name, reason in list(dropped.items())[:MOST_SAID]]
+    more = f" and {len(dropped) - MOST_SAID} more" if len(dropped) > MOST_SAID else ""
+    return [
+        f"dropped text columns whose values single out rows: {', '.join(some)}{more}; --keep-columns "
+        f"{','.join(list(dropped)[:MOST_SAID])} keeps them, and their values are then in the run folder"
+    ]
 
 
 def _in_one_order(clients: Mapping[str, ClientTable], last: Sequence[str] = ()) -> dict[str, ClientTable]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ..core.private_files import make_private_folder
 from ..core.run_files import CONFIG, SEAL
 from ..errors import ConfigError, RunError
 from ..runs.comparison_files import ANSWER
@@ -83,7 +84,7 @@ def write_asked(folder: Path, asked: Asked) -> None:
                 f"runs seal {folder}`."
             )
     else:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         folder.chmod(0o700)
         seal_again(folder)
     write_config(folder / _file(asked), asked.model_dump())

@@ -70,6 +70,7 @@ def make_federation(experiment: Experiment, without: Sequence[str] = ()) -> Fede
         label=experiment.label,
         client_column=experiment.client_column,
         drop=experiment.drop,
+        keep_columns=experiment.keep_columns,
         prepare=experiment.prepare,
         gaps=experiment.gaps,
         partition=experiment.partition,

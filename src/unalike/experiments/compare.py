@@ -21,8 +21,10 @@ from ..models.metrics import judged_metric
 from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
+from ..runs.comparison import UNTRAINED
 from ..runs.comparison_files import interval_words
 from ..runs.selection import ENDED_BY_TEST_ROWS
+from ..training.final_numbers import nothing_trained
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.stopping import StopRule
@@ -50,7 +52,7 @@ _OTHER_DATA = "The rows differ in their data: they are not tested against each o
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
 DATA = (
-    *("data", "label", "client_column", "drop", "prepare", "gaps"),
+    *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps"),
     *("partition", "clients", "sizes", "samples", "skew", "test_fraction", "validation_fraction"),
     *("groups", "importance", "network", "underlay"),
 )
@@ -84,7 +86,8 @@ class Trials:
     def add(self, name: str, seed: int, run: Ended) -> None:
         """Keep what a run ended with."""
         measured, self.judged = run.client_metrics(), judge(run.setting.task)
-        self.results.setdefault(name, []).append({"seed": float(seed), **finals(run)})
+        untrained = {UNTRAINED: 1.0} if nothing_trained(run.metrics()) else {}
+        self.results.setdefault(name, []).append({"seed": float(seed), **untrained, **finals(run)})
         self.curves.setdefault(name, []).append(run.metrics())
         self.clients.setdefault(name, []).append(measured[self.judged])
         self.measured.setdefault(name, measured)
@@ -102,9 +105,15 @@ class Trials:
             for row, own, alone in zip(rows, self.clients[name], self.clients[ALONE], strict=True):
                 row["worse_than_alone"] = worse_off(own, alone, higher_is_better(self.judged))
         decisive = self.judged if metric in (*OVER_CLIENTS, *LOWER_IS_FAIRER) else metric
-        first = {name: self.measured[name].get(decisive, values[0]) for name, values in self.clients.items()}
+        first = {name: self.measured[name].get(decisive, values[0]) for name, values in self._trained.items()}
         higher = metric not in LOWER_IS_FAIRER and higher_is_better(decisive)
         return compare_results(results, metric, baseline, first, higher, paired=self.same_rows)
+
+    @property
+    def _trained(self) -> dict[str, list[Float64s]]:
+        """The clients' numbers of methods of which every run was trained."""
+        rejected = {name for name, rows in self.results.items() if any(UNTRAINED in row for row in rows)}
+        return {name: values for name, values in self.clients.items() if name not in rejected}
 
     @property
     def timed(self) -> bool:
@@ -133,18 +142,20 @@ class Trials:
         """By method: who of the first seed's clients and groups gains and who pays against the baseline."""
         if not self.same_clients:
             return []
-        first = {name: values[0] for name, values in self.clients.items()}
+        first = {name: values[0] for name, values in self._trained.items()}
+        if baseline not in first:
+            return []
         return who_pays(first, baseline, self.groups, higher_is_better(self.judged))
 
     def worse_than_alone(self, most: int = 8) -> list[dict[str, Any]]:
         """By method: who of the first seed's clients does worse than alone, the greatest loss first."""
-        if ALONE not in self.clients:
+        if ALONE not in self._trained:
             return []
         higher = higher_is_better(self.judged)
         alone = self.clients[ALONE][0]
         return [
             {"method": name, **_losers(self.names, values[0], alone, higher, most)}
-            for name, values in self.clients.items()
+            for name, values in self._trained.items()
             if name != ALONE
         ]
 

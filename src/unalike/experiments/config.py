@@ -46,6 +46,11 @@ class Experiment(BaseModel):
         None, description="Column that names the client of every row, for one table with all rows."
     )
     drop: str | None = Field(None, description="Columns of tables to leave out, such as id,name.")
+    keep_columns: str | None = Field(
+        None,
+        description="Text columns of tables to keep although their values single out rows (names, notes, "
+        "ids); they are dropped when not given.",
+    )
     prepare: str | None = Field(
         None,
         description="Whether words of tables are coded and numbers standardised: always, never, or as a "

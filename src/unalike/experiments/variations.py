@@ -26,7 +26,18 @@ WITH_WORDS = (
 )
 """Settings whose values may have commas that are not a list's."""
 SHARED = (
-    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "clients", "sizes"),
+    *(
+        "data",
+        "label",
+        "client_column",
+        "drop",
+        "keep_columns",
+        "prepare",
+        "gaps",
+        "partition",
+        "clients",
+        "sizes",
+    ),
     *("samples", "skew", "test_fraction", "validation_fraction", "unseen"),
     *("importance", "groups", "model", "state", "l2", "metrics", "seed", "evaluate_clients"),
     *("algorithm", "options"),

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ..experiments.targets import has_clock
-from ..runs.comparison import Comparison
+from ..runs.comparison import NOT_TRAINED, UNTRAINED, Comparison
 from ..runs.comparison_files import interval_words
 from .comparison_plots import Runs, comparison_clients, comparison_curves, comparison_in_time
 from .fairness_plots import frontier_plot
@@ -62,7 +62,9 @@ def comparison_page(
     if comparison.clients:
         figures["Clients"] = comparison_clients(comparison.clients, comparison.metric)
     points = {
-        row["method"]: [(row["spread"], row["clients_mean"])] for row in comparison.rows if "spread" in row
+        row["method"]: [(row["spread"], row["clients_mean"])]
+        for row in comparison.rows
+        if "spread" in row and not row[UNTRAINED]
     }
     if len(points) > 1 and "Frontier" not in more:
         figures["Frontier"] = frontier_plot(points, comparison.higher is not False)
@@ -79,7 +81,7 @@ def comparison_page(
         figures=figures,
         captions=_captions(comparison.rows[0]["seeds"], config.get("seed", 0), figures),
         source=f"Data: {source}." if source else "",
-        notes=_notes(comparison.rows[0]["seeds"], config.get("seed", 0), notes),
+        notes=_notes(comparison, config.get("seed", 0), notes),
         config=config,
         events=[],
         tables={"Results": comparison.readable(), **tables},
@@ -102,9 +104,10 @@ def _has_line(drawn: Figure | None) -> bool:
     return drawn is not None and any(axes.lines for axes in drawn.axes)
 
 
-def _notes(seeds: int, first: int, given: Sequence[str]) -> dict[str, str]:
+def _notes(comparison: Comparison, first: int, given: Sequence[str]) -> dict[str, str]:
+    seeds = comparison.rows[0]["seeds"]
     return {
-        "Results": " ".join(given) or interval_words(seeds),
+        "Results": " ".join(given or [interval_words(seeds), *comparison.untrained()]),
         _PAYS: f"{_seed(seeds, first)}, against the baseline; the worst tenth is the baseline's.",
         _ALONE: f"{_seed(seeds, first)}; the clients that lose most come first.",
     }
@@ -115,4 +118,7 @@ def _seed(seeds: int, first: int) -> str:
 
 
 def _means(comparison: Comparison) -> dict[str, str | float]:
-    return {row["method"]: value(comparison.metric, row[comparison.metric]) for row in comparison.rows}
+    return {
+        row["method"]: NOT_TRAINED if row[UNTRAINED] else value(comparison.metric, row[comparison.metric])
+        for row in comparison.rows
+    }

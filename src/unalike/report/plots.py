@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
+from ..errors import ConfigError
 from ..models.metrics import is_share
 from ..runs.atomic import write_bytes
 from ..runs.statistics import higher_is_better, summarize_clients
@@ -73,6 +74,8 @@ def traffic(metrics: Metrics) -> Figure:
 def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure as a PNG or a PDF, as the path ends, whole or not at all."""
     buffer, kind = BytesIO(), Path(path).suffix[1:]
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise ConfigError(f"a picture is written as .png, .pdf or .svg, but not as {str(path)!r}.")
     undated = {"CreationDate": None} if kind == "pdf" else None
     figure.savefig(buffer, format=kind, dpi=160, metadata=undated)
     write_bytes(Path(path), buffer.getvalue())

@@ -1,8 +1,9 @@
 """How is a file replaced so that a crash leaves the old one or the new one, never half of each?
 
 Write to a temporary file in the same folder, force it to the disk, rename it over the old one, and force the
-folder to the disk. POSIX makes the rename indivisible; the two syncs make it survive a power cut. Files of a
-sealed folder are readable by their owner only, and the seal lists a file before it takes its place.
+folder to the disk. POSIX makes the rename indivisible; the two syncs make it survive a power cut. Files, and
+folders that are made for them, are open to their owner only. The seal of a run folder lists a file before it
+takes its place.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from ..core.private_files import FILE, make_private_folder
 from ..errors import RunError
-from .seal import note_file, sealed_folder
+from .seal import note_file
 
 _NO_SPACE = ("os error 28", "os error 122", "No space left", "Disk quota exceeded")
 
@@ -25,11 +27,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path for the block to write; it takes the place of `path` only if the block ends well."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        private = sealed_folder(path) is not None
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+        make_private_folder(path.parent)
         yield temporary
-        if private:
-            temporary.chmod(0o600)
+        temporary.chmod(FILE)
         sync(temporary)
         note_file(path, temporary)
         os.replace(temporary, path)

@@ -20,6 +20,7 @@ from .statistics import higher_is_better, mean_interval, paired_test
 
 Seeds = Sequence[Mapping[str, float]]
 Results = Mapping[str, Seeds]
+NOT_TRAINED = "not trained"
 _BESIDE = {
     "clients_mean": "clients' mean",
     "bottom_decile": "bottom decile",
@@ -30,6 +31,8 @@ _BESIDE = {
     "worse_than_alone": "worse than alone",
 }
 """What a person also wants to see of a method, and what the column is called."""
+UNTRAINED = "untrained"
+"""An entry of a seed's result: 1 where all uploads were rejected, so that nothing was trained."""
 REACHED = "reached_target"
 TO_TARGET = {
     "rounds_to_target": ("rounds to target", 1.0),
@@ -62,6 +65,15 @@ class Comparison:
     def table(self) -> list[dict[str, Any]]:
         """One dict per method that JSON can hold: what is not a number is None."""
         return [{key: _finite(value) for key, value in row.items()} for row in self.rows]
+
+    def untrained(self) -> list[str]:
+        """A sentence for each method of which a run rejected all uploads: it was not trained."""
+        return [
+            f"{row['method']}: all uploads of {row[UNTRAINED]} of {row['seeds']} runs were rejected, so that "
+            "nothing was trained; the method takes no part in tests and is never best."
+            for row in self.rows
+            if row[UNTRAINED]
+        ]
 
     def readable(self) -> list[dict[str, str]]:
         """One dict of short texts per method, for a person."""
@@ -109,7 +121,8 @@ def compare(
 def _leads(results: Results, metric: str, best: str) -> bool:
     """Whether the interval of the paired difference between a method and every other one leaves out zero; an
     interval of equal differences, which have no test, says nothing."""
-    others = [_pairs(results[best], seeds) for name, seeds in results.items() if name != best]
+    trained = [name for name, seeds in results.items() if not all(map(_is_untrained, seeds))]
+    others = [_pairs(results[best], results[name]) for name in trained if name != best]
     tests = [
         paired_test(_values([a for a, _ in pairs], metric), _values([b for _, b in pairs], metric))
         for pairs in others
@@ -121,11 +134,12 @@ def _leads(results: Results, metric: str, best: str) -> bool:
 
 def _metrics(results: Results) -> list[str]:
     seen = {name: None for seeds in results.values() for result in seeds for name in result}
-    return [name for name in seen if name != "seed"]
+    return [name for name in seen if name not in ("seed", UNTRAINED)]
 
 
 def _means(method: str, seeds: Seeds, names: list[str], metric: str) -> dict[str, Any]:
     row: dict[str, Any] = {"method": method, "seeds": len(seeds), "failed": _failures(seeds, metric)}
+    row[UNTRAINED] = sum(map(_is_untrained, seeds))
     for name in names:
         row[name], row[f"{name}_half_width"] = mean_interval(_values(seeds, name))
     return row
@@ -148,7 +162,12 @@ def _pairs(seeds: Seeds, reference: Seeds) -> list[tuple[Any, Any]]:
 
 
 def _values(seeds: Seeds, name: str) -> list[float]:
-    return [float(result.get(name, np.nan)) for result in seeds]
+    """What was measured; of a training in which nothing was trained, nothing."""
+    return [np.nan if _is_untrained(result) else float(result.get(name, np.nan)) for result in seeds]
+
+
+def _is_untrained(result: Mapping[str, float]) -> bool:
+    return bool(result.get(UNTRAINED, 0))
 
 
 def _failures(seeds: Seeds, metric: str) -> int:
@@ -167,10 +186,12 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
     }
     return {
         "method": row["method"],
-        metric: _interval(row[metric], row[f"{metric}_half_width"]),
+        metric: NOT_TRAINED if row[UNTRAINED] else _interval(row[metric], row[f"{metric}_half_width"]),
         **beside,
         **_to_target(row),
-        f"against {baseline}": _interval(row["difference"], row["difference_half_width"], "+.4f"),
+        f"against {baseline}": ""
+        if row[UNTRAINED]
+        else _interval(row["difference"], row["difference_half_width"], "+.4f"),
         "p (t)": "" if row["seeds"] < 2 or row["p_t"] is None else _or_dash(row["p_t"], ".3g"),
     }
 

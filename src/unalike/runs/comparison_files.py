@@ -8,13 +8,13 @@ comparison.tex    the same for LaTeX, with booktabs
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.csv_text import csv_text
+from ..core.json_text import json_ready
 from ..core.latex import escape_latex, latex_table
 from ..models.metrics import label_of
 from .atomic import write_bytes
@@ -52,16 +52,13 @@ def as_dict(answer: Comparison) -> dict[str, Any]:
     """What JSON can hold of a comparison."""
     found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.leader}
     found["best_mean"] = answer.best
-    return {**found, "rows": answer.table()}
+    return {**found, "rows": json_ready(answer.rows)}
 
 
 def as_csv(answer: Comparison) -> str:
     """All numbers; what is not a number is empty."""
-    text, rows = io.StringIO(), answer.table()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    rows = answer.table()
+    return csv_text(rows[0], [list(row.values()) for row in rows])
 
 
 def as_markdown(answer: Comparison, notes: Sequence[str] = ()) -> str:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ..core.private_files import make_private_folder
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
 from ..typing import Memory, PyTree
@@ -153,7 +154,7 @@ def _kept(record: Record) -> int | None:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise RunError(f"cannot make run folder {folder} ({error.strerror}).") from None
     with suppress(OSError):  # the folder of somebody else, who lets us write there

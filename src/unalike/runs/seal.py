@@ -103,7 +103,7 @@ def read_seal(folder: Path) -> Seal:
         )
     whole = path.read_bytes().rpartition(b"\n")[0]  # a line that was cut off by a crash was never valid
     try:
-        lines = [json.loads(line) for line in whole.splitlines()]
+        lines = [json.loads(line) for line in whole.split(b"\n")]
         return _read_lines(lines)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         raise RunError(
@@ -180,11 +180,12 @@ def _append(folder: Path, line: dict[str, Any]) -> None:
         file.seek(max(0, size - _LAST))
         tail = file.read()
         whole, newline, torn = tail.rpartition(b"\n")
-        if not newline:
+        last = whole.rpartition(b"\n")[2]
+        if not newline or not last:
             raise RunError(f"{folder / SEAL} is damaged; seal the folder again with `unalike runs seal`.")
         file.seek(size - len(torn))
         file.truncate()
-        before = json.loads(whole.rpartition(b"\n")[2])["code"]
+        before = json.loads(last)["code"]
         file.write(_line(line, before, user_key()))
         file.flush()
         os.fsync(file.fileno())

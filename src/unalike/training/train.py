@@ -44,6 +44,8 @@ from .cadence import ENDLESS, Cadence, make_cadence
 from .checkpoint import Checkpointer
 from .divergence import Divergence, warn_of_divergence
 from .evaluation import Evaluation
+from .exposed_rows import row_events
+from .final_numbers import note_final_numbers
 from .fingerprint import check_same, data_fingerprint, keep_fingerprint, settings_fingerprint
 from .history import History
 from .interrupts import Interrupts
@@ -137,7 +139,8 @@ def train(
         check_draw(who, federation.importance, seed)
         by_draw = stream is None and (timing is None or timing.by_cohort) and not resume
         events = warn_of_bias(who, federation.importance, federation.name) if by_draw else []
-        events += [] if resume or algorithm.double_precision else warn_of_scale(federation)
+        if not (resume or algorithm.double_precision):
+            events += [*warn_of_scale(federation), *row_events(algorithm, federation)]
         settings = {
             **{"task": task, "method": algorithm, "participation": who, "timing": timing or Synchronous()},
             **{"stream": stream, "aggregation": aggregator or WeightedSum()},
@@ -361,6 +364,7 @@ def _train(
         blocks = Blocks(steps, limits, cadence, now, interrupts, lambda: recorder.enough)
         train_rounds(blocks, engine, now, recorder)
         engine.check_trained()
+        note_final_numbers(record, now.done)
         if folder:
             if best is not None:
                 best.save()

@@ -140,11 +140,11 @@ def test_measured_times_may_come_from_a_file(ask_timing, tmp_path):
     assert rows["async", "identical"]["biased"]
 
 
-def test_a_target_that_is_never_reached_is_null_for_machines(ask_timing, tmp_path):
+def test_a_target_that_is_never_reached_is_infinity_for_machines(ask_timing, tmp_path):
     (tmp_path / "times.csv").write_text("1 9")
     answer = json.loads(ask_timing("--times", "times.csv", "--json"))
     rows = {(row["policy"], row["weights"]): row for row in answer["policies"]}
-    assert rows["async", "identical"]["time_to_target"] is None
+    assert rows["async", "identical"]["time_to_target"] == "Infinity"
 
 
 def test_importances_of_clients_in_time_may_come_from_a_file(ask_timing, tmp_path):

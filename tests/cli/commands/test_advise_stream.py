@@ -42,7 +42,9 @@ def test_historical_clients_may_be_counted_or_named_in_a_file(ask, tmp_path):
     assert answer["importance"][4] > 0
     assert json.loads(ask("--ratio", "0.1", "--historical", "5", "--json"))["fresh"] == 1
     assert "all rows stay" in ask("--historical", "6")
-    assert json.loads(ask("--historical", "3", "--ratio", "0", "--json"))["strategies"][0]["cost"] is None
+    assert (
+        json.loads(ask("--historical", "3", "--ratio", "0", "--json"))["strategies"][0]["cost"] == "Infinity"
+    )
 
 
 def test_a_picture_is_drawn_where_asked(ask, tmp_path):

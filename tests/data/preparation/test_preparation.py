@@ -81,8 +81,8 @@ def test_rows_without_a_column_or_with_words_for_numbers_are_refused():
 
 
 def test_names_of_rows_and_words_in_two_spellings_are_refused():
-    with pytest.raises(DataError, match="101 different words"):
-        prepared(name=[f"patient {i}" for i in range(101)])
+    with pytest.raises(DataError, match="1,001 different values"):
+        prepared(name=[f"patient {i}" for i in range(1001)])
     with pytest.raises(DataError, match=r"column 'sex': .* word 'female'"):
         prepared(sex=["Female", "female"])
 

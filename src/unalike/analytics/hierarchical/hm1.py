@@ -91,6 +91,11 @@ class HM1(Estimator):
 
     def _rounds(self, design: Design) -> HM1Rounds:
         free = not self.shrink_intercept and INTERCEPT in design.terms
+        if free and len(design.terms) == 1:
+            raise ConfigError(
+                "HM1 shrinks coefficients beside the intercept, and the formula has none; add a term, or set "
+                "shrink_intercept=true."
+            )
         return HM1Rounds(
             work=LocalWork(steps=self.local_steps, batch_size=self.batch_size),
             damping=self.damping,

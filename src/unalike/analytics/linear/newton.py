@@ -65,6 +65,9 @@ class Objective:
     def check(self, responses: Float64s) -> None:
         """Raise where a client's responses cannot be explained like this."""
 
+    def check_width(self, columns: int) -> None:
+        """Raise where rows of so many columns do not fit."""
+
     separates: ClassVar[bool] = False
     """Whether there may be no minimum, because rows can be predicted with ever more certainty."""
 
@@ -89,6 +92,7 @@ class Newton(Algorithm):
     converges: ClassVar[bool] = True
 
     def prepare(self, task: Task, federation: Federation) -> Newton:
+        self.objective.check_width(federation.train.x.shape[-1])
         self.objective.check(np.asarray(federation.train.y))
         return self
 

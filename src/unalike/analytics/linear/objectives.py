@@ -24,6 +24,10 @@ from .newton import Objective
 class ResponseSums(Objective):
     """An objective for which sums of the responses are wanted, too."""
 
+    def check_width(self, columns: int) -> None:
+        if columns != self.width:
+            raise DataError(f"the model has {self.width} coefficients, but rows have {columns} columns.")
+
     def other_sums(self, params: jax.Array, rows: Batch) -> PyTree:
         return {"y": jnp.sum(rows.weight * rows.y), "yy": jnp.sum(rows.weight * rows.y**2)}
 

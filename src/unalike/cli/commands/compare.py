@@ -186,7 +186,7 @@ def conclude(trials: Trials, asked: AskedComparison, metric: str, out: Path, sou
     from ...runs.comparison_files import as_dict, write_comparison
 
     answer = trials.answer(metric, asked.baseline, asked.rule)
-    notes = trials.notes(asked.rule)
+    notes = [*trials.notes(asked.rule), *answer.untrained()]
     pays, worse = trials.who_pays(answer.baseline), trials.worse_than_alone()
     config = {**asked.experiment.model_dump(), **asked.model_dump(include={"vary", "seeds", "target"})}
     page = out / "report.html"

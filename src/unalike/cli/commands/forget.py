@@ -29,7 +29,7 @@ def forget(
         "max", help="What must be hidden: each client alone, all together, or along all retrainings."
     ),
     rounds: int | None = typer.Option(
-        None, min=0, help="Rounds to retrain at most.", show_default="as the run was trained"
+        None, min=0, max=10**9, help="Rounds to retrain at most.", show_default="as the run was trained"
     ),
     stop_at: str | None = typer.Option(
         None, help="Stop as soon as a metric is reached.", show_default="as the run was trained"

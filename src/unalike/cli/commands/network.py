@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.status import Status
 
 from ...core.catalogue import check_name
+from ...core.csv_text import csv_lines
 from ...errors import ConfigError
 from ..help import Program
 from ..screen import console, print_json, show_rows, show_summary, stderr
@@ -79,8 +80,10 @@ def design_overlay(
             "gap to optimal": chosen.cycle_time(silos) / proof.lower - 1 if proof.lower > 0 else 0.0,
         }
         if out is not None:
-            pairs = [f"{silos.names[i]},{silos.names[j]}" for i, j in np.argwhere(chosen.arcs)]
-            out.write_text("\n".join(pairs) + "\n", encoding="utf-8")
+            pairs = [(silos.names[i], silos.names[j]) for i, j in np.argwhere(chosen.arcs)]
+            from ...runs.atomic import write_bytes
+
+            write_bytes(out, csv_lines(pairs).encode())
             answer["written to"] = str(out)
     if json:
         print_json(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ...core.csv_text import csv_text
 from ...errors import DataError, RunError, UnalikeError
 from ..screen import console, print_json, show_rows
 
@@ -161,11 +161,10 @@ def _score(about: Any, target: Any, predictions: Any) -> tuple[str, float]:
 
 def write_table(path: Path, table: Mapping[str, Sequence[Any]]) -> None:
     """One line per row, with a header."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(table)
-        writer.writerows(zip(*(map(_cell, values) for values in table.values()), strict=True))
+    from ...runs.atomic import write_bytes
+
+    rows = zip(*(map(_cell, values) for values in table.values()), strict=True)
+    write_bytes(path, csv_text(table, rows).encode())
 
 
 def _cell(value: Any) -> str:

@@ -88,7 +88,7 @@ def resume(
             f"{folder} was trained with real clients; go on with `unalike serve --resume {folder}`."
         )
     if rounds is not None:
-        experiment = experiment.model_copy(update={"rounds": rounds})
+        experiment = make_experiment({**experiment.model_dump(), "rounds": rounds})
     from ...experiments.run import run_experiment
 
     can_go_on("unalike resume", folder)
@@ -107,10 +107,11 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
     more = personal_figures(run) | metric_figures(run)
     report = report_run(run.folder, federation or run.setting.federation, more)
     numbers = {**summary(run), "report": str(report)}
+    sentences = list(warnings(run, real=federation is not None))
     if json:
-        print_json(numbers)
+        print_json({**numbers, "warnings": sentences} if sentences else numbers)
     else:
-        for sentence in warnings(run, real=federation is not None):
+        for sentence in sentences:
             stderr.print(sentence, soft_wrap=True)
         show_summary(numbers, f"{numbers['algorithm']} after {numbers['rounds']} rounds")
         console.print(
@@ -124,6 +125,7 @@ def warnings(run: Run, real: bool) -> Iterator[str]:
     """What a person should know of a run beside its numbers; `real` clients' uploads fail in many ways."""
     from ...runs.selection import ENDED_BY_TEST_ROWS, TEST_ROWS
     from ...training.divergence import advice, kept_round
+    from ...training.final_numbers import final_sentences
 
     rejected = int(np.nansum(run.metrics().get("rejected", 0)))
     if rejected and real:
@@ -131,6 +133,7 @@ def warnings(run: Run, real: bool) -> Iterator[str]:
     elif rejected:
         yield f"{rejected} uploads were not finite and left out; a smaller learning rate may help."
     events = run.events()
+    yield from final_sentences(events)
     for event in events:
         if event["kind"] == "diverged":
             yield advice(event, kept_round(events))

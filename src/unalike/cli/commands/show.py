@@ -73,6 +73,9 @@ def inspect_data(
     ),
     client_column: str | None = typer.Option(None, help="Column that names the client of every row."),
     drop: str | None = typer.Option(None, help="Columns of tables to leave out, such as id,name."),
+    keep_columns: str | None = typer.Option(
+        None, help="Text columns to keep although their values single out rows.", show_default="none"
+    ),
     prepare: str | None = typer.Option(
         None, help="Code words and standardise numbers: auto, always or never.", show_default="auto"
     ),
@@ -106,6 +109,7 @@ def inspect_data(
         label=label,
         client_column=client_column,
         drop=drop,
+        keep_columns=keep_columns,
         prepare=prepare,
         gaps=gaps,
         partition=partition,

@@ -165,7 +165,7 @@ def conclude(
     from ...report import report_tuning
     from ...runs.comparison_files import write_comparison
 
-    notes = finals.notes()
+    notes = [*finals.notes(), *answer.untrained()]
     report = report_tuning(
         out / "report.html", answer, trials, finals.curves, asked.experiment.model_dump(), source
     )

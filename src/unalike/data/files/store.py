@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.plain_files import check_plain_file
+from ...core.private_files import FILE, make_private_folder
 from ...errors import DataError
 from ...typing import Array
 from ..federation import Federation, Split
@@ -43,7 +44,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def save_federation(federation: Federation, folder: Path) -> Path:
     """Write the federation and return its folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     (folder / MANIFEST).unlink(missing_ok=True)
     for part in PARTS:
         split = getattr(federation, part)
@@ -154,10 +155,12 @@ def _write_array(path: Path, array: Array) -> None:
     beside = path.with_suffix(".part")
     with beside.open("wb") as file:
         np.save(file, array, allow_pickle=False)
+    beside.chmod(FILE)
     os.replace(beside, path)
 
 
 def _replace(path: Path, content: bytes) -> None:
     beside = path.with_suffix(".part")
     beside.write_bytes(content)
+    beside.chmod(FILE)
     os.replace(beside, path)

@@ -9,8 +9,8 @@ from ..files.agreement import agree_labels
 from .column_facts import ColumnFacts, merge_facts
 from .preparation import Coded, CodedNumbers, CodedWords, Preparation
 
-MOST_WORDS = 100
-"""Different words of a column; one with more names rows, not kinds of them."""
+MOST_WORDS = 1_000
+"""Different values of a text column; each becomes a feature."""
 LARGE = 10.0
 """Means and spreads beyond this make gradient descent with common learning rates diverge."""
 
@@ -51,8 +51,8 @@ def _coded(name: str, facts: ColumnFacts, told: Told) -> Coded:
 def _coded_words(name: str, facts: ColumnFacts, told: Told) -> CodedWords:
     if len(facts.words) > MOST_WORDS:
         raise DataError(
-            f"column {name!r} has {len(facts.words):,} different words, so that it names rows rather than "
-            f"kinds of them; leave it out with --drop {name}, or group its words."
+            f"column {name!r} has {len(facts.words):,} different values; at most {MOST_WORDS:,} can become "
+            f"features; leave it out with --drop {name}, or group its values."
         )
     used = {client: list(facts[name].words) for client, facts in told.items() if facts[name].words}
     try:

@@ -93,6 +93,8 @@ def by_user(users: Mapping[str, Rows], classes: int, description: str) -> Source
     if not users:
         raise DataError(f"{description}: nobody has any row.")
     y = np.concatenate([rows[1] for rows in users.values()]).astype(np.int32)
+    if not y.size:
+        raise DataError(f"{description}: nobody has any row.")
     if not (y.min() >= 0 and y.max() < classes):
         raise DataError(f"{description}: labels must be whole numbers from 0 to {classes - 1}.")
     return Source(
@@ -164,7 +166,7 @@ def _picture(pixels: Any, labels: Any) -> Rows:
     x, y = _numbers(pixels, "pixels").astype(np.float32), _numbers(labels, "labels")
     if y.ndim != 1 or (y != np.floor(y)).any():
         raise DataError("FEMNIST's labels must be whole numbers, one for each picture.")
-    if x.size != len(labels) * SIDE * SIDE:
+    if x.size != len(y) * SIDE * SIDE:
         raise DataError(f"FEMNIST's pictures have {SIDE}x{SIDE} pixels, but rows have shape {x.shape[1:]}.")
     return x.reshape(-1, SIDE, SIDE, 1), y.astype(np.int32)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ...core.csv_text import csv_text
 from ...core.latex import escape_latex, latex_table
 from ...runs.statistics import mean_interval
 from ...typing import Float64s
@@ -26,12 +25,11 @@ def tidy_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
 
 def tidy_csv(result: BenchmarkResult) -> str:
     """The tidy table as a file's text; what is not defined is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in tidy_rows(result):
-        writer.writerow({**row, "value": "" if math.isnan(row["value"]) else f"{row['value']:.6g}"})
-    return text.getvalue()
+    rows = [
+        {**row, "value": "" if math.isnan(row["value"]) else f"{row['value']:.6g}"}
+        for row in tidy_rows(result)
+    ]
+    return csv_text(COLUMNS, [[row.get(name, "") for name in COLUMNS] for row in rows])
 
 
 def mean_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
@@ -60,11 +58,7 @@ def cross_csv(result: BenchmarkResult) -> str:
     rows = cross_rows(result)
     if not rows:
         return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(rows[0], [list(row.values()) for row in rows])
 
 
 def to_latex(result: BenchmarkResult) -> str:

@@ -75,6 +75,11 @@ def variance(
     left = contraction(rows, keep, float(claims.sum()))
     honest, everyone = float(rows.sum()), float(rows.sum() + claims.sum())
     calm, still = 1 - left.ridden**2, 1 - left.fair**2
+    if not (calm > 0 and still > 0):
+        raise ConfigError(
+            "local work must bring clients closer to their optimum, or no variance is reached; take at least "
+            "one step, and a learning rate above 0 and below 2 / curvature."
+        )
     square = _square(rows, noise)
     shares = claims / everyone * np.broadcast_to(np.asarray(amplitude, np.float64), claims.shape)
     return Variance(
