@@ -93,7 +93,7 @@ app.command("statistics")(statistics)
 app.command("analyse")(analyse)
 app.command("reproduce")(reproduce)
 app.command("certs")(certs)
-app.command("serve")(with_experiment(serve, without=(*AT_THE_NODES, "keep_columns")))
+app.command("serve")(with_experiment(serve, without=AT_THE_NODES))
 app.command("join")(with_experiment(join, without=tuple(name for name in FIELDS if name not in DATA)))
 
 

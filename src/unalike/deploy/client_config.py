@@ -149,6 +149,8 @@ class ClientConfig:
             }
             told = {**given["experiment"]}
             made = cls(**{**given, **names, "watch": tuple(given["watch"]), "experiment": told})
+            if not all(isinstance(name, str) for name in made.watch):
+                raise ValueError("what is watched must be names")
             strange = sorted(set(made.experiment) - set(TOLD) | set(made.watch) - set(WATCHED))
             places = [_count(getattr(made, name)) for name in ("number", "clients", "largest", "classes")]
             possible = places[0] < places[1] <= MOST_CLIENTS and 0 <= made.importance <= 1

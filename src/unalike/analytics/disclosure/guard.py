@@ -23,7 +23,14 @@ from ...errors import DataError, unknown
 from ...typing import Array, Float64s, Int64s
 from ..formula import parse_formula
 from ..model_matrix import Matrix, Plan, matrix_of
-from ..statistics.answers import MOST_WORDS, category_positions, column_names, numbers, words_in
+from ..statistics.answers import (
+    MOST_WORDS,
+    category_names,
+    category_positions,
+    column_names,
+    numbers,
+    words_in,
+)
 from ..statistics.questions import Answer, Question
 from .accumulation import Design, check_accumulated, expand_rows
 from .influence import is_within, largest_leverage, singles_out_rows
@@ -72,6 +79,8 @@ class DisclosureGuard:
         if question.kind not in answers:
             raise unknown("question", question.kind, list(answers))
         names = column_names(question)
+        if not names and question.kind != "columns":
+            raise DisclosureError("a question must name its columns.")
         if len(names) > MOST_COLUMNS or (len(set(names)) < len(names) and question.kind == "products"):
             raise DisclosureError(f"a question is about at most {MOST_COLUMNS} different columns.")
         return answers[question.kind](question)
@@ -221,7 +230,7 @@ class DisclosureGuard:
         np.add.at(table, tuple(places), 1)  # rare categories and missing values are the last row and column
         shown = suppress_table(table, self.minimum) if first != second else self._diagonal(table)
         shown = shown if names[0] == first else shown.T
-        asked = [[str(word) for word in question.words.get(which, ())] for which in ("first", "second")]
+        asked = [category_names(question, which) for which in ("first", "second")]
         cells = np.full((len(asked[0]), len(asked[1])), SUPPRESSED, np.int64)
         for i, row in enumerate(asked[0]):
             for j, column in enumerate(asked[1]):

@@ -32,7 +32,7 @@ from ...typing import Array, Float64s
 from ..design import INTERCEPT
 from ..formula import parse_formula
 from ..model_matrix import Plan, complete_rows, matrix_of
-from ..statistics.answers import WITHHELD, category_positions, column_names
+from ..statistics.answers import WITHHELD, category_names, category_positions, column_names
 from ..statistics.questions import Answer, Question
 from .allowed_terms import check_terms
 from .guard import MOST_COLUMNS
@@ -106,6 +106,8 @@ class NoisyAnswers:
         names = column_names(question)
         if len(names) > MOST_COLUMNS:
             raise DisclosureError(f"a question is about at most {MOST_COLUMNS} columns.")
+        if not names and question.kind != "columns":
+            raise DisclosureError("a question must name its columns.")
         for name in names:
             self._check_bounds(name)
         return answers[question.kind](question)
@@ -225,7 +227,7 @@ class NoisyAnswers:
         np.add.at(table, (places[0][there], places[1][there]), 1)
         noisy = self._noisy_counts(json.dumps(["cells", first, second]), table)
         noisy = noisy if names[0] == first else noisy.T
-        asked = [[str(word) for word in question.words.get(which, ())] for which in ("first", "second")]
+        asked = [category_names(question, which) for which in ("first", "second")]
         cells = np.full((len(asked[0]), len(asked[1])), WITHHELD, np.int64)
         for i, row in enumerate(asked[0]):
             for j, column in enumerate(asked[1]):

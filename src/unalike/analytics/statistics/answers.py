@@ -76,7 +76,7 @@ def tell_bins(table: Table, question: Question) -> Answer:
 def tell_cells(table: Table, question: Question) -> Answer:
     """How many rows have each pair of words of two columns; words that are not asked for are not counted."""
     first, second = column_names(question)
-    words = [[str(word) for word in question.words.get(which, ())] for which in ("first", "second")]
+    words = [category_names(question, which) for which in ("first", "second")]
     pairs = zip((first, second), words, strict=True)
     places = [category_positions(words_in(table, name), known) for name, known in pairs]
     known = (places[0] >= 0) & (places[1] >= 0)
@@ -115,6 +115,14 @@ def column_names(question: Question) -> list[str]:
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise DataError("a question must list its columns by name.")
     return list(names)
+
+
+def category_names(question: Question, which: str) -> list[str]:
+    """The categories of the first or second column that a question is about."""
+    names = question.words.get(which, ())
+    if not isinstance(names, list | tuple) or len(names) > MOST_WORDS:
+        raise DataError(f"a question must list at most {MOST_WORDS} categories of a column.")
+    return [str(name) for name in names]
 
 
 def _column(table: Table, name: str) -> dict[str, Any]:

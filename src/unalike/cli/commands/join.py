@@ -23,8 +23,19 @@ if TYPE_CHECKING:
     from ...trust.behaviours import Behaviour
 
 DATA = (
-    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "clients", "sizes"),
-    *("samples", "skew", "test_fraction", "validation_fraction", "seed"),
+    *(
+        "data",
+        "label",
+        "client_column",
+        "drop",
+        "keep_columns",
+        "prepare",
+        "gaps",
+        "partition",
+        "clients",
+        "sizes",
+    ),
+    *("sizes", "samples", "skew", "test_fraction", "validation_fraction", "seed"),
 )
 """What a node says of its own data."""
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ...deploy.protection import Protection
 
 AT_THE_NODES = (
-    *("data", "label", "client_column", "drop", "prepare", "gaps", "partition", "sizes", "samples", "skew"),
+    *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps", "partition", "sizes"),
+    *("samples", "skew"),
     *("engine", "devices", "local_dp"),
     *("central_dp", "patience"),  # `serve` has options of these names; in a file, patience is of rounds
 )

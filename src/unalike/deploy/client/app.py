@@ -38,6 +38,8 @@ from .rows import as_agreed
 
 ME = np.array([0])
 """The one client of a node."""
+LARGEST_NUMBER = 2**31 - 2
+"""Of a round or a job: plans hold numbers of 32 bits."""
 NEVER = -1
 """The job after which a client that has not taken part yet remembers what it does."""
 
@@ -267,8 +269,8 @@ def below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
 
 
 def whole(request: WireMessage, name: str) -> int:
-    """A whole number that a request must have."""
+    """A whole number that a request must have, such as a round."""
     value = request.numbers.get(name)
-    if type(value) is not int:
+    if type(value) is not int or abs(value) > LARGEST_NUMBER:
         raise MessageError(f"the request {request.kind!r} does not say {name}.")
     return value
