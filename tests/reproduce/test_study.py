@@ -100,10 +100,10 @@ def test_a_measure_that_is_not_a_number_does_not_hold():
     assert not at_least("X", "", [float("nan"), 2.0], 1.0).holds
 
 
-def test_what_is_not_a_number_is_null_in_json(study):
+def test_what_is_not_a_number_is_a_string_in_json(study):
     study(at_most("X-4", "it is a number", [float("nan")], 1.0))
     answer = reproduce("fake", "--json")
-    assert json.loads(answer.stdout, parse_constant=pytest.fail)[0]["measured"] is None
+    assert json.loads(answer.stdout, parse_constant=pytest.fail)[0]["measured"] == "NaN"
 
 
 def test_without_a_name_the_studies_are_listed():
