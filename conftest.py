@@ -11,6 +11,7 @@ import gc
 import importlib.util
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -99,6 +100,33 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Whoever runs a file wonders where its tests of bits are."""
     if not HOW and (count := config.stash.get(LEFT_OUT, 0)):
         terminalreporter.write_line(f"left out {count} of bits: UNALIKE_EXACT=1 runs those, and only those")
+
+
+LOWERED_TOGETHER = 200
+"""Programs that are lowered in one context of the compiler."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_contexts() -> Iterator[None]:
+    """JAX makes a context of the compiler for every program, which takes longer than to lower a small one.
+
+    Tests lower thousands of small programs, so that contexts serve many of them, each in one thread. What is
+    lowered is the same.
+    """
+    from jax._src.interpreters import mlir
+
+    make, known = mlir.make_ir_context, threading.local()
+
+    def reuse() -> object:
+        uses = getattr(known, "uses", 0)
+        if uses % LOWERED_TOGETHER == 0:
+            known.context = make()
+        known.uses = uses + 1
+        return known.context
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mlir, "make_ir_context", reuse)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

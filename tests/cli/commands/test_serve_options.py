@@ -247,7 +247,18 @@ def test_tables_answer_and_their_statistics_prepare_a_training(network, tmp_path
     assert masked["params"] == pytest.approx(opened["params"], rel=1e-9)
     # The same rows train, prepared by what was told, and one of the nodes has rows that come.
     Path("columns.json").write_text(json.dumps(told))
-    how = ("--label", "ill", "--drop", "id,site", "--keep-columns", "sex", "--prepare", "columns.json", "--gaps", "refuse")
+    how = (
+        "--label",
+        "ill",
+        "--drop",
+        "id,site",
+        "--keep-columns",
+        "sex",
+        "--prepare",
+        "columns.json",
+        "--gaps",
+        "refuse",
+    )
     for name in ("ann", "bob"):
         direction = ("--tell-direction", "plain")
         joined(network, name, "--data", f"tables/{name}", *how, *direction)
