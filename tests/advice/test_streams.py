@@ -10,8 +10,10 @@ from unalike.advice.streams import STRATEGIES
 from unalike.data import MemoryStream, load
 from unalike.data.streams.bound_constants import Constants
 from unalike.errors import ConfigError
-from unalike.experiments.stream_constants import FirstSteps, fit_stream, measure_constants
 from unalike.models import Task, linear
+from unalike.training.fit_plan import fit_stream
+from unalike.training.make_plan import plan_training
+from unalike.training.stream_constants import FirstSteps, measure_constants
 
 HALF = np.arange(25)
 
@@ -143,9 +145,16 @@ def test_nobody_to_ask_and_no_steps_are_refused(digits):
         FirstSteps(steps=0)
 
 
+def fit(stream, federation, task, rounds=None):
+    """The stream after it has learned what it needs of the clients before a training."""
+    until = 1.0 if rounds is None else math.inf
+    fit_stream(plan_training(federation, task, "fedavg", stream=stream, rounds=rounds, until=until))
+    return stream
+
+
 def test_optimal_weights_without_a_ratio_are_those_of_the_estimated_one(digits):
     federation, task = digits
-    fitted = fit_stream(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task, seed=0)
+    fitted = fit(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task)
     kept = np.arange(len(federation) // 2)
     ratio = measure_constants(federation, task, kept).ratio(len(federation) - len(kept))
     assert fitted.weights.ratio == ratio
@@ -158,7 +167,7 @@ def test_optimal_weights_without_a_ratio_are_those_of_the_estimated_one(digits):
 
 def test_the_rows_of_the_estimate_are_those_that_arrive_in_the_run(digits):
     federation, task = digits
-    stream = fit_stream(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task, seed=0, steps=5)
+    stream = fit(MemoryStream("constant:4,0.5", 10, "optimal"), federation, task, rounds=5)
     sizes = federation.train.sizes
     kept = np.arange(len(sizes) // 2)
     rows = int(sizes[kept].sum() + np.minimum(sizes[len(kept) :], 20).sum())
@@ -170,9 +179,8 @@ def test_the_rows_of_the_estimate_are_those_that_arrive_in_the_run(digits):
 
 def test_a_given_ratio_and_other_weights_are_left_alone(digits):
     for words in ("optimal:0.15", "uniform"):
-        stream = MemoryStream("constant:4", 10, words)
-        assert fit_stream(stream, *digits, seed=0) is stream
-    assert fit_stream(None, *digits, seed=0) is None
+        before = vars(MemoryStream("constant:4", 10, words).weights)
+        assert vars(fit(MemoryStream("constant:4", 10, words), *digits).weights) == before
 
 
 def test_optimal_weights_that_nobody_has_fitted_are_refused(digits):

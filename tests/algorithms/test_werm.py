@@ -87,7 +87,7 @@ def test_both_sets_have_an_account_and_one_that_weighs_nothing_spends_nothing():
         "row_epsilon": [7, 3],
         "reference_epsilon": [3, 1],
     }
-    assert both["reference_epsilon"].noise == "reference_noise"
+    assert both["reference_epsilon"].setting == "reference_noise"
     assert WERMDPSGD(weight=1.0).private_rows(sizes)["reference_epsilon"].sizes.tolist() == [0, 0]
     assert list(DPSGD().private_rows(sizes)) == ["row_epsilon"]
 

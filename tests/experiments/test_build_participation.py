@@ -53,8 +53,10 @@ def federation():
 @pytest.fixture(autouse=True)
 def untrained(monkeypatch):
     """Whatever the words are, nothing is trained for them."""
-    for where in ("training.train", "experiments.local_minima"):
-        monkeypatch.setattr(f"unalike.{where}.train", lambda *_, **__: pytest.fail("something was trained"))
+    for where in ("train", "fit_plan", "local_minima"):
+        monkeypatch.setattr(
+            f"unalike.training.{where}.execute", lambda *_, **__: pytest.fail("something was trained")
+        )
 
 
 @pytest.fixture
@@ -226,7 +228,7 @@ def test_ca_fed_leaves_out_whole_clusters_where_clients_come_and_go_in_clusters(
 @pytest.mark.parametrize("model", ["linear", "linear:0"])
 def test_ca_fed_needs_the_clients_own_minima_for_a_linear_model(make, participation, model):
     made = make(availability="markov", participation=participation, model=model)
-    assert made.needs_local_minima
+    assert made.strategy.needs_local_minima
     assert made.strategy.minima is None
     made.check(CLIENTS, 10)
 
@@ -242,15 +244,17 @@ def test_ca_fed_needs_the_clients_own_minima_for_a_linear_model(make, participat
     ],
 )
 def test_nobody_else_needs_them(make, participation, model):
-    assert not make(availability="markov", participation=participation, model=model).needs_local_minima
+    assert not make(
+        availability="markov", participation=participation, model=model
+    ).strategy.needs_local_minima
 
 
 def test_minima_that_were_found_are_needed_no_more_and_change_nothing_else(make):
     words = {"availability": "clusters:3", "participation": "ca-fed:10", "per_round": 2, "sampling": "md"}
     made = make(**words, model="linear", beliefs="known")
-    told = made.with_local_minima(MINIMA)
+    told = made.fit(lambda: MINIMA)
     assert np.array_equal(told.strategy.minima, MINIMA)
-    assert not told.needs_local_minima
+    assert not told.strategy.needs_local_minima
     assert (told.availability, told.sampler) == (made.availability, made.sampler)
     assert type(told.beliefs) is Known
     assert (told.strategy.bias_weight, told.asks, told.watches) == (10, made.asks, made.watches)

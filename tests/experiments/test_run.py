@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 import unalike.experiments.build
-import unalike.experiments.local_minima
-import unalike.experiments.run
+import unalike.training.fit_plan
+import unalike.training.train
 from unalike.core.pytrees import largest_difference
 from unalike.errors import ConfigError
 from unalike.experiments.build import check, make_algorithm, make_federation, make_task, make_timing
 from unalike.experiments.build_participation import make_participation
 from unalike.experiments.config import make_experiment
-from unalike.experiments.local_minima import local_minima
-from unalike.experiments.run import rehearse, run_experiment
+from unalike.experiments.run import check_run, run_experiment
+from unalike.training.local_minima import local_minima
+from unalike.training.restarts import starts
 from unalike.training.train import train
 
 EXPERIMENT = make_experiment(
@@ -35,7 +36,7 @@ def fits(monkeypatch):
         seeds.append(seed)
         return local_minima(federation, task, seed)
 
-    monkeypatch.setattr(unalike.experiments.local_minima, "local_minima", watched)
+    monkeypatch.setattr(unalike.training.fit_plan, "local_minima", watched)
     return seeds
 
 
@@ -57,7 +58,7 @@ def test_a_run_fits_what_its_participation_needs_once(fits):
         make_algorithm(EXPERIMENT),
         rounds=4,
         seed=3,
-        participation=who.with_local_minima(local_minima(FEDERATION, TASK, 3)),
+        participation=who.fit(lambda: local_minima(FEDERATION, TASK, 3)),
         timing=make_timing(EXPERIMENT),
         evaluate_every=0,
     )
@@ -69,7 +70,7 @@ def test_starts_that_are_tried_share_one_fit_and_leave_no_trace(fits):
     usual = run(EXPERIMENT)
     tried = run(with_words(restarts=2))
     assert fits == [3, 3]
-    candidates = unalike.experiments.run.starts(make_algorithm(EXPERIMENT), TASK, 3, 2)
+    candidates = starts(make_algorithm(EXPERIMENT), TASK, 3, 2)
     alone = [
         train(
             FEDERATION,
@@ -77,8 +78,8 @@ def test_starts_that_are_tried_share_one_fit_and_leave_no_trace(fits):
             make_algorithm(EXPERIMENT),
             rounds=4,
             seed=3,
-            participation=make_participation(EXPERIMENT, FEDERATION).with_local_minima(
-                local_minima(FEDERATION, TASK, 3)
+            participation=make_participation(EXPERIMENT, FEDERATION).fit(
+                lambda: local_minima(FEDERATION, TASK, 3)
             ),
             initial=start,
             evaluate_every=0,
@@ -95,22 +96,19 @@ def test_nothing_is_fitted_where_nothing_is_needed(fits, words):
     assert fits == []
 
 
-def test_a_rehearsal_trains_nothing(fits, monkeypatch):
-    began, ended = [], []
-
-    def watched(*given, **options):
-        began.append(options["out"])
-        ended.append(train(*given, **options))
-
-    monkeypatch.setattr(unalike.experiments.run, "train", watched)
-    rehearse(EXPERIMENT, FEDERATION, TASK)
-    assert (len(began), len(ended)) == (1, 0)
+def test_a_dry_run_prepares_everything_and_trains_nothing(fits, monkeypatch):
+    ready = []
+    monkeypatch.setattr(unalike.training.train, "execute", lambda *_: pytest.fail("something was trained"))
+    prepared = unalike.training.train.prepared
+    monkeypatch.setattr(unalike.training.train, "prepared", lambda plan: ready.append(plan) or prepared(plan))
+    check_run(EXPERIMENT, FEDERATION, TASK)
+    assert len(ready) == 1
     assert fits == []
 
 
 def test_too_many_clients_are_refused_before_any_is_fitted(fits, monkeypatch):
     monkeypatch.setattr(unalike.experiments.build_participation, "MOST_FITTED", len(FEDERATION) - 1)
-    for refused in (run, lambda experiment: rehearse(experiment, FEDERATION, TASK)):
+    for refused in (run, lambda experiment: check_run(experiment, FEDERATION, TASK)):
         with pytest.raises(ConfigError, match="would first fit the model to each of 6 clients"):
             refused(EXPERIMENT)
     assert fits == []

@@ -164,7 +164,7 @@ def test_ctrl_c_between_any_two_blocks_loses_nothing(whole, name, tmp_path, monk
     for reading in (1, 2, 4, 5):
         path = tmp_path / str(reading)
         with monkeypatch.context() as patched:
-            patched.setattr("unalike.training.train.Interrupts", asked_at(reading))
+            patched.setattr("unalike.training.execute.Interrupts", asked_at(reading))
             with pytest.raises(KeyboardInterrupt):
                 trained(POLICIES[name](), out=path, checkpoint_every=0)
         assert_same_run(whole[name], trained(POLICIES[name](), out=path, resume=True, checkpoint_every=0))

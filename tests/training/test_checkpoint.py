@@ -205,7 +205,7 @@ def test_ctrl_c_just_before_the_checkpoint_loses_no_round(tmp_path, monkeypatch)
     experiment = make_experiment(values)
     for reading in range(1, 5):
         path = tmp_path / str(reading)
-        monkeypatch.setattr("unalike.training.train.Interrupts", asked_at(reading))
+        monkeypatch.setattr("unalike.training.execute.Interrupts", asked_at(reading))
         with pytest.raises(KeyboardInterrupt):
             run_experiment(experiment, path)
         with RunFolder.open(path, read_only=True) as folder:

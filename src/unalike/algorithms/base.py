@@ -13,7 +13,7 @@ runs in every engine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -68,6 +68,30 @@ class Aggregate(NamedTuple):
     """Whose uploads these are, for algorithms with `keeps_uploads`."""
     weights: jax.Array | None = None
     """What each of them weighs, zero for rejected ones."""
+
+
+class PrivateRows(NamedTuple):
+    """Rows of all clients that the same noise on gradients hides."""
+
+    sizes: Int64s
+    """How many rows every client has."""
+    setting: str
+    """The setting of the method that says how much noise there is."""
+    noise: float | None
+    """The noise's deviation over the clipping norm; chosen by a budget, or 1, when None."""
+
+
+class UploadNoise(NamedTuple):
+    """Noise that every client adds to its uploads by itself."""
+
+    multiplier: float
+    """The noise's deviation over the sensitivity."""
+    delta: float
+    """At which its epsilon was said."""
+
+
+USUAL_NOISE = 1.0
+"""The noise on gradients of rows where neither it nor a budget is given."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +202,20 @@ class Algorithm:
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         """The memory that a client which has never taken part makes for itself before it predicts."""
         return self.init_client(task, message, key)
+
+    def private_rows(self, sizes: Int64s) -> Mapping[str, PrivateRows]:
+        """For clients of these sizes, the rows that noise on gradients hides, by the column of the record
+        that says what they spent; empty for methods without such noise."""
+        return {}
+
+    @property
+    def upload_noise(self) -> UploadNoise | None:
+        """The noise that clients add to their uploads, so that it is counted; None where they add none."""
+        return None
+
+    def with_noise(self, **chosen: Any) -> Algorithm:
+        """The method with noise on gradients that a privacy budget has chosen, by setting."""
+        return replace(self, **chosen)
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         """The method made ready for these clients; a `ConfigError` where it cannot work with them."""

@@ -12,7 +12,7 @@ from the seed; between real clients, who know it, it would protect nobody, so th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax
 from jax import lax
@@ -20,29 +20,21 @@ from jax import lax
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Int64s, Memory, Message
-from .base import Reply, algorithm_registry
+from .base import USUAL_NOISE, PrivateRows, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.private_gradient import RowSet, add_penalty, private_gradient
 
 
-class PrivateRows(NamedTuple):
-    """Rows of all clients that are hidden by the same noise."""
-
-    sizes: Int64s
-    noise: str
-    """The setting of the method that says how much."""
-
-
 @algorithm_registry.add("dp-sgd")
 @dataclass(frozen=True, kw_only=True)
 class DPSGD(FedAvg):
-    """FedAvg with gradients clipped to `clip_norm` per row and noise of `noise` times that (Abadi et al.,
-    2016)."""
+    """FedAvg with gradients clipped to `clip_norm` per row and noise of `noise` times that: 1, or what a
+    privacy budget asks for, when not given (Abadi et al., 2016)."""
 
     clip_norm: float = 1.0
-    noise: float = 1.0
+    noise: float | None = None
 
     name: ClassVar[str] = "dp-sgd"
     takes_state: ClassVar[bool] = False
@@ -58,7 +50,7 @@ class DPSGD(FedAvg):
 
     def private_rows(self, sizes: Int64s) -> dict[str, PrivateRows]:
         """For clients of these sizes, the rows that noise hides, by the column that tells what they spent."""
-        return {"row_epsilon": PrivateRows(sizes, "noise")}
+        return {"row_epsilon": PrivateRows(sizes, "noise", self.noise)}
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent, rows = OptimizerSteps(self.optimizer, data.round), RowSet(0, data.size)
@@ -66,7 +58,7 @@ class DPSGD(FedAvg):
         def step(s: jax.Array, point: OptimizerState) -> OptimizerState:
             own = jax.random.fold_in(key, s)
             gradient = private_gradient(
-                task, point.params, data, rows, self.work.batch_size, self.clip_norm, self.noise, own
+                task, point.params, data, rows, self.work.batch_size, self.clip_norm, usual(self.noise), own
             )
             return descent.step(point, add_penalty(task, point.params, gradient))
 
@@ -74,9 +66,14 @@ class DPSGD(FedAvg):
         return Reply(end.params, memory)
 
 
-def check_noise(clip_norm: float, noise: float) -> None:
+def usual(noise: float | None) -> float:
+    """The noise that is given, or else the usual one."""
+    return USUAL_NOISE if noise is None else noise
+
+
+def check_noise(clip_norm: float, noise: float | None) -> None:
     """Raise for a bound that is none, or for noise that cannot be."""
     if not 0 < clip_norm < float("inf"):
         raise ConfigError(f"clip_norm must be above 0, but is {clip_norm:g}.")
-    if not 0 <= noise < float("inf"):
+    if noise is not None and not 0 <= noise < float("inf"):
         raise ConfigError(f"noise must not be negative, but is {noise:g}.")

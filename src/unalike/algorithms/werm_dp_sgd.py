@@ -23,8 +23,8 @@ from ..core.pytrees import add, scale
 from ..data.reference_rows import reference_sizes
 from ..models import Task
 from ..typing import Int64s, Memory, Message, Params, PyTree
-from .base import Reply, algorithm_registry
-from .dp_sgd import DPSGD, PrivateRows, check_noise
+from .base import PrivateRows, Reply, algorithm_registry
+from .dp_sgd import DPSGD, check_noise, usual
 from .shared.client_data import ClientData
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.private_gradient import RowSet, add_penalty, private_gradient
@@ -37,7 +37,7 @@ class WERMDPSGD(DPSGD):
     """WERM with noise for training rows (`noise`) and for reference rows (`reference_noise`), and two
     epsilons."""
 
-    reference_noise: float = 1.0
+    reference_noise: float | None = None
     weight: float = 0.5
     reference_fraction: float = 0.5
 
@@ -52,8 +52,10 @@ class WERMDPSGD(DPSGD):
         reference = reference_sizes(sizes, self.reference_fraction)
         none = np.zeros_like(sizes)
         return {
-            "row_epsilon": PrivateRows(sizes - reference if self.weight > 0 else none, "noise"),
-            "reference_epsilon": PrivateRows(reference if self.weight < 1 else none, "reference_noise"),
+            "row_epsilon": PrivateRows(sizes - reference if self.weight > 0 else none, "noise", self.noise),
+            "reference_epsilon": PrivateRows(
+                reference if self.weight < 1 else none, "reference_noise", self.reference_noise
+            ),
         }
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
@@ -71,8 +73,8 @@ class WERMDPSGD(DPSGD):
         reference = reference_rows(data, self.reference_fraction)
         training = data.size - reference
         sets = (
-            (self.weight, self.noise, RowSet(0, training)),
-            (1 - self.weight, self.reference_noise, RowSet(training, reference)),
+            (self.weight, usual(self.noise), RowSet(0, training)),
+            (1 - self.weight, usual(self.reference_noise), RowSet(training, reference)),
         )
         keys = jax.random.split(key, len(sets))
         found = [

@@ -10,11 +10,11 @@ from ..engine import Setting
 from ..errors import ConfigError
 from ..experiments.build import make_aggregator, make_algorithm
 from ..experiments.build_privacy import central_words, check_privacy
-from ..experiments.build_unlearning import measured
 from ..experiments.config import Experiment
 from ..participation import Full, Participation
 from ..privacy.central import CentralPrivacy, central_privacy, check_private
 from ..runs import Record
+from ..trust.unlearning.measured_uploads import MeasuredUploads
 from .client_config import ClientConfig
 from .engine import FlowerEngine
 from .transport.mailbox import Mailbox
@@ -67,7 +67,8 @@ class Protection(NamedTuple):
             )
         if experiment.unlearning is not None and self.central is not None:
             raise ConfigError("unlearning measures plain means; leave out --central-dp.")
-        rule = measured(experiment, make_aggregator(experiment, clients))
+        rule = make_aggregator(experiment, clients)
+        rule = rule if experiment.unlearning is None else MeasuredUploads(rule)
         if self.secure and rule.hidden is not None:
             asked = [name for name in ("unlearning", "monitor", "aggregator") if getattr(experiment, name)]
             raise ConfigError(

@@ -11,9 +11,11 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..aggregation.base import WeightedSum
 from ..algorithms import Gifair
 from ..algorithms.shared.local_state import keep_state
 from ..core.pytrees import nbytes
@@ -21,15 +23,16 @@ from ..data import Federation
 from ..data.groups import read_groups
 from ..engine import Setting, message_template, reply_template, root_key
 from ..errors import ConfigError, RunError
-from ..experiments.build import make_aggregator, make_algorithm, make_task
+from ..experiments.build import make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
-from ..experiments.build_unlearning import make_history, measured
 from ..experiments.config import DEFAULT_ROUNDS, Experiment
+from ..experiments.run import plan_experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
-from ..training.observers import Watching
+from ..training.observers import Observers, Watching
+from ..training.prepare import watched_by
 from ..training.run import Run
-from ..training.train import train, watched_by
+from ..training.train import run_plan
 from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
 from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining
@@ -54,7 +57,11 @@ SIMULATED = (
 def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     """Raise where an experiment cannot be run with real clients, or not with so many."""
     algorithm = make_algorithm(experiment)
-    if not algorithm.has_server or experiment.network is not None:
+    if experiment.network is not None:
+        raise ConfigError(
+            f"network = {experiment.network!r} is not possible with real clients; they train with a server."
+        )
+    if not algorithm.has_server:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
@@ -201,7 +208,14 @@ def train_nodes(
     changing = streaming_nodes(told, streaming, experiment, protection)
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
-    aggregator = measured(experiment, make_aggregator(experiment, len(federation)))
+    plan = replace(
+        plan_experiment(_at_the_server(experiment), federation, task),
+        participation=who,
+        timing=real_timing(experiment),
+        rounds=DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train,
+        observers=Observers(observer).several,
+    )
+    aggregator = plan.aggregator or WeightedSum()
     ready = keep_state(algorithm, task).prepare(task, federation)
     setting = Setting(federation, task, ready, experiment.seed, watch=watch, aggregator=aggregator)
     check_discreet(experiment.algorithm, setting, protection.secure)
@@ -219,31 +233,24 @@ def train_nodes(
         if i in changing:
             room = f"{name} has room for {rows.train} rows that come and go"
             mailbox.note("streaming node", i, reason=room)
-    usual = DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train
-    first = ready.init(task, root_key(experiment.seed, "init"))
-    run = train(
-        federation,
-        task,
-        algorithm,
-        rounds=usual if retraining is None else retraining.rounds,
-        seed=experiment.seed,
-        participation=who,
-        timing=real_timing(experiment),
-        engine=engine,
-        evaluate_every=experiment.evaluate_every,
-        evaluate_clients=experiment.evaluate_clients,
-        checkpoint_every=experiment.checkpoint_every,
-        initial=None if retraining is None else retraining.history.state(0, first),
-        stop_at=experiment.stop_at if retraining is None else retraining.stop_at,
-        patience=experiment.patience if retraining is None else None,
-        keeper=make_history(experiment, folder, ready, federation)
-        if retraining is None
-        else retraining.history,
-        out=folder,
-        resume=resume,
-        observer=observer,
-    )
-    return run, engine
+    plan = plan.on(engine)
+    if retraining is not None:
+        first = ready.init(task, root_key(experiment.seed, "init"))
+        plan = replace(
+            plan,
+            rounds=retraining.rounds,
+            initial=retraining.history.state(0, first),
+            stop_at=retraining.stop_at,
+            patience=None,
+            keeper=retraining.history,
+        )
+    return run_plan(plan, folder, resume), engine
+
+
+def _at_the_server(experiment: Experiment) -> Experiment:
+    """The experiment without what only a simulation or a node uses, so that a plan of it can be made."""
+    usual = {name: Experiment.model_fields[name].default for name in (*SIMULATED, "timing", "engine")}
+    return experiment.model_copy(update={**usual, "local_dp": None})
 
 
 def check_discreet(name: str, setting: Setting, secure: bool = False) -> None:

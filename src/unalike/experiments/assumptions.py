@@ -20,11 +20,11 @@ from ..data.importance import SIMILARITY
 from ..data.loader import is_own_data
 from ..data.sources.source import SCALED_TOGETHER
 from ..data.table_clients import WAYS
+from ..training.unlearning_history import declared_convexity, proximal_weight
 from ..trust.unlearning.certificate import Assumption
 from ..trust.unlearning.sensitivity import MODES, Mode, longest_step
 from ..typing import Float64s
 from .build import make_algorithm
-from .build_unlearning import declared_convexity, proximal_weight
 from .config import DEFAULT_ROUNDS, Experiment
 from .remaining_rows import fitted_here
 
@@ -121,7 +121,7 @@ def coding_assumptions(experiment: Experiment, federation: Federation) -> list[A
 def _short_steps(experiment: Experiment, known: Curvature | None) -> Assumption:
     """Whether no step is longer than the proof allows."""
     mu = proximal_weight(make_algorithm(experiment))
-    convexity = declared_convexity(experiment)
+    convexity = declared_convexity(experiment.ledger)
     what = "step sizes are at most 2 / L"
     if mu or convexity is not None:
         terms = ["L", *(["c"] if convexity is not None else []), *(["2 mu"] if mu else [])]
@@ -144,7 +144,7 @@ def _largest_factor(experiment: Experiment) -> float:
 
 def _declared(experiment: Experiment, known: Curvature | None) -> Sequence[Assumption]:
     """Whether losses are as strongly convex as was declared beside the L2 term."""
-    convexity = declared_convexity(experiment)
+    convexity = declared_convexity(experiment.ledger)
     if convexity is None:
         return []
     what = f"losses without the L2 term are {convexity:g}-strongly convex, as was declared"

@@ -32,7 +32,7 @@ from .audit_defences import defence_registry, make_defence
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
 from .config import Experiment, make_experiment, read_experiment
 from .reopen import check_experiment, finished_experiment
-from .run import rehearse, run_experiment
+from .run import check_run, run_experiment
 from .variations import SHARED, variant
 
 _FIXED = (*(name for name in SHARED if name not in ("algorithm", "options")), "reference_fraction")
@@ -153,7 +153,7 @@ def sweep(
     settings = {name: [_shared(base, p) for p in points] for name, points in curves.items()}
     for points in settings.values():
         for point in points:
-            rehearse(point.experiment, _federation(rows, point), task)
+            check_run(point.experiment, _federation(rows, point), task)
     cards = []
     for name, points in settings.items():
         found = []

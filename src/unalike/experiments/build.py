@@ -34,7 +34,7 @@ from ..training.stopping import StopRule
 from ..trust import robust as robust  # registers robust rules
 from ..trust.behaviours import Rehearsal, behaviour_registry
 from ..trust.monitor import monitor_registry
-from .build_privacy import central_rule, check_privacy, with_local_account, with_local_privacy
+from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
 from .build_unlearning import check_unlearning
 from .config import Experiment
@@ -159,7 +159,7 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
         rule = aggregator_registry.make(experiment.aggregator, clients=clients)
     if experiment.monitor is not None:
         rule = monitor_registry.make(experiment.monitor, clients=clients, rule=rule)
-    return with_local_account(experiment, rule, clients)
+    return rule
 
 
 def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:

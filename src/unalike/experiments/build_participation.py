@@ -34,7 +34,7 @@ BY_LOSSES = ("ca-fed", "ca-fed-batch")
 def make_participation(experiment: Experiment, federation: Federation) -> Participation:
     """A sampler or, where clients come and go, one behind an availability and a strategy.
 
-    Where the strategy `needs_local_minima`, a run tells it before it begins.
+    Where the strategy needs each client's smallest loss, a training fits it before it begins.
     """
     sampler = make_sampler(experiment, federation)
     if experiment.availability is None:

@@ -11,22 +11,14 @@ chooses where it is not set.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-
-from ..aggregation.base import Aggregator
 from ..algorithms import DPSGD, Algorithm, algorithm_registry
-from ..algorithms.dp_sgd import PrivateRows
-from ..data import Federation
 from ..errors import ConfigError
-from ..privacy.accounting import Ledger, gaussian_epsilon
+from ..privacy.accounting import gaussian_epsilon
 from ..privacy.central import CentralPrivacy, central_privacy, numbers
 from ..privacy.local import LocalPrivacy
-from ..privacy.local_simulation import LocalAccount, LocallyPrivate
-from ..privacy.noise_calibration import check_accountant, check_budget, release_noise, smallest_noise
-from ..training.row_account import DELTA, account_rows, row_ledger
+from ..privacy.local_simulation import LocallyPrivate
+from ..privacy.noise_calibration import check_accountant, check_budget, release_noise
+from ..training.noise_account import DELTA
 from .config import Experiment
 
 CENTRAL_FORM = "CLIP,NOISE or CLIP,NOISE,DELTA, such as 1,0.8, or with epsilon CLIP alone"
@@ -94,16 +86,6 @@ def with_local_privacy(experiment: Experiment, algorithm: Algorithm) -> Algorith
     return LocallyPrivate(work=algorithm.work, inner=algorithm, privacy=privacy)
 
 
-def with_local_account(experiment: Experiment, rule: Aggregator, clients: int) -> Aggregator:
-    """The server's rule, beside which clients' own noise is counted."""
-    privacy = make_local_privacy(experiment)
-    if privacy is None:
-        return rule
-    delta = privacy.delta if experiment.delta is None else experiment.delta
-    ledger = Ledger(clients, delta, budget=experiment.epsilon)
-    return LocalAccount(rule, privacy.multiplier, ledger)
-
-
 def _budget(experiment: Experiment, words: str | None, form: str) -> tuple[float, float, int]:
     """Epsilon, delta and the rounds for which they must last."""
     if experiment.epsilon is None:
@@ -128,32 +110,3 @@ def hides_rows(experiment: Experiment) -> bool:
     """Whether the method adds noise to the gradients of its rows."""
     maker = algorithm_registry[experiment.algorithm]
     return isinstance(maker, type) and issubclass(maker, DPSGD)
-
-
-def with_chosen_noise(experiment: Experiment, algorithm: Algorithm, federation: Federation) -> Algorithm:
-    """The method, with the noise that a budget for its rows asks for where none is given."""
-    if experiment.epsilon is None or not isinstance(algorithm, DPSGD):
-        return algorithm
-    epsilon, delta, rounds = _budget(experiment, experiment.algorithm, "")
-    chosen: dict[str, Any] = {}
-    for rows in algorithm.private_rows(federation.train.sizes).values():
-        if rows.noise in experiment.options:
-            continue
-
-        def spent(noise: float, rows: PrivateRows = rows) -> float:
-            ledger = row_ledger(algorithm, rows, federation, noise, delta, None)
-            found = ledger.epsilon(np.full(len(federation), rounds))
-            assert found is not None, "the accountant is installed."
-            return found
-
-        chosen[rows.noise] = smallest_noise(spent, epsilon)
-    return replace(algorithm, **chosen)
-
-
-def with_row_account(
-    experiment: Experiment, rule: Aggregator, algorithm: Algorithm, federation: Federation
-) -> Aggregator:
-    """The server's rule, beside which noise on single rows is counted."""
-    delta = DELTA if experiment.delta is None else experiment.delta
-    streamed = experiment.stream is not None
-    return account_rows(rule, algorithm, federation, streamed, delta, experiment.epsilon)

@@ -18,14 +18,12 @@ from ..data import Federation
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..models.metrics import judged_metric
-from ..participation import check_per_round
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..runs.comparison import UNTRAINED
 from ..runs.comparison_files import interval_words
 from ..runs.selection import ENDED_BY_TEST_ROWS
 from ..training.final_numbers import nothing_trained
-from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.stopping import StopRule
 from ..typing import Array, Float64s
@@ -42,7 +40,7 @@ from .planned_runs import (
     read_planned,
     train_planned,
 )
-from .run import rehearse
+from .run import check_run
 from .targets import has_clock, to_target
 
 ALONE = "local"
@@ -224,11 +222,8 @@ def check_variants(
     there = {name for name in variants if all(one.exists for one in plan if one.name == name)} if plan else ()
     for name, chosen in variants.items():
         federation, task = materials.of(chosen)
-        here = set_apart(federation, chosen.unseen, chosen.seed)[0] if chosen.unseen else federation
-        if chosen.per_round is not None:
-            check_per_round(chosen.per_round, len(here))
         if name not in there or overwrite:
-            rehearse(chosen, here, task)
+            check_run(chosen, federation, task)
 
 
 def compare_experiments(

@@ -31,7 +31,7 @@ from ..runs import RunFolder, load_tensors
 from ..runs.atomic import remove_file
 from ..training.observers import Observer
 from ..training.run import Run
-from ..training.train import train
+from ..training.train import run_plan
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import Certificate, certify, model_digest
 from ..trust.unlearning.noise import add_noise
@@ -39,12 +39,12 @@ from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
 from ..typing import State
 from .assumptions import assumptions_on, coding_assumptions
-from .build import make_aggregator, make_algorithm, make_federation, make_task
-from .build_unlearning import measured
+from .build import make_algorithm, make_federation, make_task
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
 from .forgetting_quality import measure_after, measure_before
 from .forgotten_traces import erase_traces, show_retraining, what_remains
 from .remaining_rows import rows_coded_without
+from .run import plan_experiment
 
 
 class Forgotten(NamedTuple):
@@ -233,26 +233,16 @@ def retrain(run: ForgettingRun, request: Request, rows: Federation, observer: Ob
     task = make_task(experiment, rows)
     branch = run.branch(request.number)
     out, going_on = retraining_folder(run, request)
-    return train(
-        rows,
-        task,
-        make_algorithm(experiment),
-        rounds=request.rounds,
-        seed=experiment.seed,
+    plan = replace(
+        plan_experiment(experiment, rows, task, observer),
         participation=remaining_clients(run),
-        engine=experiment.engine,
-        devices=experiment.devices,
-        aggregator=measured(experiment, make_aggregator(experiment, len(rows))),
-        evaluate_every=experiment.evaluate_every,
-        evaluate_clients=experiment.evaluate_clients,
-        checkpoint_every=experiment.checkpoint_every,
         initial=branch.state(0, _first_state(run, task, rows)),
+        rounds=request.rounds,
         stop_at=request.stop_at,
+        patience=None,
         keeper=branch,
-        out=out,
-        resume=going_on,
-        observer=observer,
     )
+    return run_plan(plan, out, going_on)
 
 
 def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, bool]:

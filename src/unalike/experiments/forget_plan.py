@@ -19,6 +19,7 @@ from ..core.spec import Spec
 from ..errors import ConfigError, RunError, unknown
 from ..runs import RunFolder, load_tensors
 from ..training.stopping import StopRule
+from ..training.unlearning_history import LedgerTerms, branch_history
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.certificate import model_digest
 from ..trust.unlearning.history import BranchHistory, client_names, first_importance
@@ -36,7 +37,7 @@ from ..trust.unlearning.requests import Request, RequestLog
 from ..trust.unlearning.sensitivity import Ledger
 from ..typing import Float64s
 from .build import make_algorithm
-from .build_unlearning import LedgerTerms, branch_history, ledger_terms
+from .build_unlearning import ledger_terms
 from .config import DEFAULT_ROUNDS, Experiment, make_experiment
 from .outside_paths import check_received
 
@@ -64,7 +65,8 @@ class ForgettingRun:
 
     def branch(self, number: int) -> BranchHistory:
         """The models and norms of a training: 0 for the first, r for the retraining of request r."""
-        return branch_history(self.experiment, self.path, number, self.terms, self.importance(number))
+        keep = self.experiment.unlearning or "full"
+        return branch_history(keep, self.path, number, self.terms, self.importance(number))
 
     def importance(self, number: int) -> Float64s:
         """What clients weigh in the training of a branch: those that were forgotten before, nothing."""

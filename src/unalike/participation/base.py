@@ -93,6 +93,11 @@ class Participation:
         """How many of so many clients a cohort has, exactly or on average; at most, where that varies."""
         return clients
 
+    def fit(self, local_minima: Callable[[], Float64s]) -> Participation:
+        """The participation, told what it must know of the clients before a run; `local_minima()` trains each
+        of them alone and returns its smallest loss."""
+        return self
+
     def check(self, clients: int, rounds: int) -> None:
         """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""
 

@@ -8,7 +8,7 @@ without clients is recorded and changes nothing.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,11 @@ class Intermittent(Participation):
     def learns(self) -> bool:
         return self.sampler is not None and self.sampler.learns
 
-    @property
-    def needs_local_minima(self) -> bool:
-        """Whether its strategy should be told each client's smallest loss before a run."""
-        return self.strategy.needs_local_minima
-
-    def with_local_minima(self, minima: Float64s) -> Intermittent:
-        """The same participation, whose strategy knows each client's smallest loss."""
-        strategy = self.strategy.with_local_minima(minima)
+    def fit(self, local_minima: Callable[[], Float64s]) -> Intermittent:
+        """The same participation; its strategy knows each client's smallest loss if it compares with it."""
+        if not self.strategy.needs_local_minima:
+            return self
+        strategy = self.strategy.with_local_minima(local_minima())
         return Intermittent(self.availability, strategy, self.sampler, self._given)
 
     def check(self, clients: int, rounds: int) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from ..aggregation.base import Aggregator, check_changes, clip_change
 from ..aggregation.wrapper import AggregatorWrapper
 from ..algorithms import ClientData, Reply
+from ..algorithms.base import UploadNoise
 from ..algorithms.shared.private_gradient import add_noise
 from ..algorithms.shared.wrapper import AlgorithmWrapper
 from ..errors import ConfigError
@@ -38,6 +39,10 @@ class LocallyPrivate(AlgorithmWrapper):
     """An algorithm whose clients clip their changes and add noise before they send them."""
 
     privacy: LocalPrivacy
+
+    @property
+    def upload_noise(self) -> UploadNoise:
+        return UploadNoise(self.privacy.multiplier, self.privacy.delta)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         reply = self.method.client(task, message, memory, data, key)

@@ -18,6 +18,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..participation import Participation, sampler_registry
 from ..timing import Timing, timing_registry
+from .plan import Unlearning
 
 T = TypeVar("T")
 
@@ -85,6 +86,14 @@ def as_aggregator(given: Any, clients: int) -> Aggregator | None:
     return None if given is None else _named(given, Aggregator, make, "aggregator", example)
 
 
+def as_unlearning(given: Any) -> Unlearning | None:
+    """What is kept so that clients can be forgotten, or the models that are kept, by name."""
+    made = Unlearning(given) if isinstance(given, str) else given
+    return (
+        None if given is None else _instance(made, Unlearning, "unlearning", '"full" or Unlearning("grid:5")')
+    )
+
+
 def check_whole(name: str, value: Any) -> None:
     """Raise if something is no whole number."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -100,9 +109,13 @@ def check_numbers(
     checkpoint_every: Any,
     until: Any,
     patience: Any,
+    restarts: Any,
 ) -> None:
     """Raise where a length, a cadence or the seed is no number, or has no meaning."""
     check_whole("seed", seed)
+    check_whole("restarts", restarts)
+    if restarts < 1:
+        raise ConfigError(f"restarts must be at least 1, but is {restarts}.")
     some = {"rounds": rounds, "per_round": per_round, "patience": patience}
     cadences = {"evaluate_every": evaluate_every, "checkpoint_every": checkpoint_every}
     for name, value in (some | cadences).items():

@@ -49,10 +49,10 @@ class Observers:
 
     def __init__(self, given: Watching | Sequence[Observer | None]) -> None:
         several = given if isinstance(given, list | tuple) else [given]
-        self._observers: list[Any] = [one for one in several if one is not None]
+        self.several: tuple[Any, ...] = tuple(one for one in several if one is not None)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        for observer in self._observers:
+        for observer in self.several:
             observer(report, rounds)
 
     @contextmanager
@@ -61,7 +61,7 @@ class Observers:
         made: list[Run] = []
         begun: list[Any] = []
         try:
-            for observer in self._observers:
+            for observer in self.several:
                 if hasattr(observer, "begin"):
                     observer.begin(about)
                 begun.append(observer)

@@ -6,6 +6,7 @@ leave the rest as it is: each says only what is different about it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import jax
 from ...data import Federation
 from ...models import Task
 from ...typing import Int64s, Memory, Message, Params, Predictor, State, Upload
-from ..base import Aggregate, Algorithm, LocalWork, Reply
+from ..base import Aggregate, Algorithm, LocalWork, PrivateRows, Reply, UploadNoise
 from .client_data import ClientData
 from .messages import Messages
 
@@ -112,6 +113,16 @@ class AlgorithmWrapper(Algorithm):
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         return self.method.notices(memories, rows)
+
+    def private_rows(self, sizes: Int64s) -> Mapping[str, PrivateRows]:
+        return self.inner.private_rows(sizes)
+
+    @property
+    def upload_noise(self) -> UploadNoise | None:
+        return self.inner.upload_noise
+
+    def with_noise(self, **chosen: float) -> Algorithm:
+        return replace(self, inner=self.inner.with_noise(**chosen))
 
     def prepare(self, task: Task, federation: Federation) -> Algorithm:
         return replace(self, inner=self.method.prepare(task, federation))

@@ -62,7 +62,7 @@ def stream(
     )
     from ...advice.streams import advise_streams
     from ...experiments.build import make_federation, make_task
-    from ...experiments.stream_constants import FirstSteps, measure_constants
+    from ...training.stream_constants import FirstSteps, measure_constants
 
     federation = make_federation(experiment)
     kept = _historical(historical, len(federation))

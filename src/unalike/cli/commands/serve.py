@@ -88,7 +88,6 @@ def serve(
     from ...deploy.protection import Protection
     from ...deploy.server import ignored, introductions, make_folder, train_nodes
     from ...experiments.forget import publish, retraining_folder
-    from ...training.trackers import make_trackers
 
     check_flower()
     log = silence if json else say
@@ -152,7 +151,7 @@ def serve(
                     folder,
                     patience=patience,
                     resume=going_on,
-                    observer=[progress, *make_trackers(experiment.track)],
+                    observer=progress,
                     refused_nodes=partial(say_refusals, link, beside),
                     protection=protection,
                     streaming=streaming,

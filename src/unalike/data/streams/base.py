@@ -62,6 +62,10 @@ class Stream:
     """How long a round of the stream takes in simulated time; as a round of training where there is no clock,
     else one unit, when not given."""
 
+    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
+        """Learn what must be known of the clients before a run; `tradeoff(stream)` measures the ratio c2/c1
+        of the error bound's constants by first local steps."""
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         """Get ready for a run of so many rounds, if that is known, and forget earlier ones."""
 

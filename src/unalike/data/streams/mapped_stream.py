@@ -43,6 +43,9 @@ class MappedStream(Stream, ABC):
         """The drift detector that watches arriving rows."""
         return self.stream.detector
 
+    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
+        self.stream.fit(tradeoff)
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         self.stream.begin(federation, seed, self.horizon(rounds))
 

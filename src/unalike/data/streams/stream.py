@@ -72,6 +72,9 @@ class MemoryStream(Stream):
         self.detector = detector
         self._sizes: Int64s = np.zeros(0, np.int64)
 
+    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
+        self.weights.fit(lambda: tradeoff(self))
+
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         train = federation.train
         self._offsets, self._sizes, self._horizon = train.offsets, train.sizes, rounds

@@ -16,6 +16,7 @@ there shares, in proportion to p, what all of them count together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -51,6 +52,9 @@ class StreamWeights:
     each is in memory."""
     keeps_places: ClassVar[bool] = True
     """Whether clients that come one after the other take each other's place in every round."""
+
+    def fit(self, tradeoff: Callable[[], float]) -> None:
+        """Learn what is missing before a run; `tradeoff()` measures c2/c1."""
 
     def begin(self, clients: Collected) -> None:
         """Get ready for a run, and forget earlier ones."""
@@ -166,9 +170,13 @@ class Optimal(StreamWeights):
         self.ratio = ratio
         """None until it is estimated."""
 
+    def fit(self, tradeoff: Callable[[], float]) -> None:
+        if self.ratio is None:
+            self.ratio = tradeoff()
+
     def shares(self, clients: Collected) -> Float64s:
         if self.ratio is None:
-            raise ConfigError("optimal weights need c2/c1, such as optimal:0.15; fit_stream estimates it.")
+            raise ConfigError("optimal weights need c2/c1, such as optimal:0.15; a training estimates it.")
         rows = clients.totals / max(int(clients.totals.sum()), 1)
         return optimal_importance(rows, ~clients.historical, self.ratio)
 

@@ -16,7 +16,6 @@ import numpy as np
 from ...algorithms import FedAvg, LocalWork, Optimizer
 from ...core.random import generator
 from ...data import Federation
-from ...experiments.local_minima import local_minima
 from ...models import Task, linear
 from ...participation import (
     Availability,
@@ -26,6 +25,7 @@ from ...participation import (
     availability_registry,
     strategy_registry,
 )
+from ...training.local_minima import local_minima
 from ...training.run import Run
 from ...training.train import train
 from ...typing import Float64s, Int64s

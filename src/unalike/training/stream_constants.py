@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 from ..core.random import generator
 from ..data import Federation, MemoryStream, Stream
 from ..data.streams.bound_constants import Constants, LocalReport
-from ..data.streams.weights import Optimal
 from ..errors import ConfigError
 from ..models import Batch, Task
 from ..typing import Array, Params
@@ -72,23 +71,21 @@ def measure_constants(
     return Constants.from_reports(reports, parameters, rows or int(federation.train.sizes.sum()))
 
 
-def fit_stream(
-    stream: Stream | None, federation: Federation, task: Task, seed: int, steps: int | None = None
-) -> Stream | None:
-    """The stream, with c2/c1 measured where its weights are the optimal ones of a ratio that nobody gave;
-    `steps` is how many time steps there will be, if that is known."""
-    if not isinstance(stream, MemoryStream) or not isinstance(stream.weights, Optimal):
-        return stream
-    if stream.weights.ratio is None:
-        stream.arrivals.begin(federation.train.sizes, seed)
-        kept = np.flatnonzero(stream.arrivals.historical)
-        fresh = len(federation) - len(kept)
-        first = FirstSteps(most_rows=None if len(kept) else stream.memory.capacity)
-        willing = kept if len(kept) else np.arange(len(federation))
-        rows = int(stream.arrivals.arrived(steps - 1).sum()) if steps else None
-        measured = measure_constants(federation, task, willing, first, seed, rows) if fresh else None
-        stream.weights.ratio = measured.ratio(fresh) if measured else math.inf
-    return stream
+def measure_tradeoff(
+    stream: Stream, federation: Federation, task: Task, seed: int, steps: int | None = None
+) -> float:
+    """c2/c1 of a stream's clients, from their first local steps; infinite where nobody receives rows while
+    training. `steps` is how many time steps there will be, if that is known."""
+    assert isinstance(stream, MemoryStream)
+    stream.arrivals.begin(federation.train.sizes, seed)
+    kept = np.flatnonzero(stream.arrivals.historical)
+    fresh = len(federation) - len(kept)
+    if not fresh:
+        return math.inf
+    first = FirstSteps(most_rows=None if len(kept) else stream.memory.capacity)
+    willing = kept if len(kept) else np.arange(len(federation))
+    rows = int(stream.arrivals.arrived(steps - 1).sum()) if steps else None
+    return measure_constants(federation, task, willing, first, seed, rows).ratio(fresh)
 
 
 def _step(task: Task, params: Params, batch: Batch, rate: float) -> tuple[Params, jax.Array]:

@@ -7,14 +7,14 @@ import jax
 import numpy as np
 import pytest
 
-import unalike.experiments.run
+import unalike.training.fit_plan
 from unalike import ConfigError, train
 from unalike.algorithms import FedEM
 from unalike.experiments.build import make_algorithm, make_federation, make_task
 from unalike.experiments.config import make_experiment
-from unalike.experiments.restarts import best_start, starts, training_loss
 from unalike.experiments.run import run_experiment
 from unalike.runs import RunFolder
+from unalike.training.restarts import best_start, starts, training_loss
 
 SMALL = {
     **{"data": "digits", "samples": 120, "clients": 4, "model": "linear", "algorithm": "fedem", "devices": 1},
@@ -110,7 +110,7 @@ def test_with_a_checkpoint_no_start_is_tried_again(never_stopped, tmp_path, monk
     with pytest.raises(KilledError):
         run(tmp_path / "run", observer=killed_after(3))
     monkeypatch.setattr(
-        unalike.experiments.run, "best_start", lambda *_: pytest.fail("a start was tried again")
+        unalike.training.fit_plan, "best_start", lambda *_: pytest.fail("a start was tried again")
     )
     run(RunFolder.open(tmp_path / "run"), resume=True)
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..algorithms import Algorithm
 from ..engine import root_key
 from ..models import Task
-from ..training.run import Run
 from ..typing import PyTree
+from .run import Run
 
 
 def starts(algorithm: Algorithm, task: Task, seed: int, count: int) -> list[PyTree]:

@@ -9,21 +9,14 @@ import numpy as np
 from ..algorithms import Local, LocalWork, Optimizer
 from ..data import Federation
 from ..models import Task
-from ..participation import Intermittent, Participation
-from ..training.train import train
+from ..participation import Full
+from ..timing import Synchronous
 from ..typing import Float64s, Int64s
+from .execute import execute
+from .plan import TrainingPlan
 
 PLANNED = 20_000_000
 """Rows in all mini-batches that are planned at a time: about a gigabyte."""
-
-
-def fit_participation(
-    participation: Participation, federation: Federation, task: Task, seed: int
-) -> Participation:
-    """The participation, told each client's least loss if it needs that. This trains every client."""
-    if not (isinstance(participation, Intermittent) and participation.needs_local_minima):
-        return participation
-    return participation.with_local_minima(local_minima(federation, task, seed))
 
 
 def local_minima(
@@ -56,5 +49,15 @@ def like_sizes(sizes: Int64s, rows: int) -> Iterator[Int64s]:
 
 def _fitted(federation: Federation, task: Task, seed: int, steps: int, learning_rate: float) -> Float64s:
     local = Local(work=LocalWork(steps=steps, batch_size=0), optimizer=Optimizer("adam", learning_rate))
-    run = train(federation, task, local, rounds=1, seed=seed, evaluate_every=0, evaluate_clients=1)
-    return run.evaluate("train")["loss"]
+    plan = TrainingPlan(
+        federation=federation,
+        task=task,
+        algorithm=local,
+        participation=Full(),
+        timing=Synchronous(),
+        rounds=1,
+        seed=seed,
+        evaluate_every=0,
+        evaluate_clients=1,
+    )
+    return execute(plan).evaluate("train")["loss"]

@@ -3,8 +3,8 @@
 import numpy as np
 
 import unalike
-from unalike.experiments import local_minima as module
 from unalike.models import Task, linear
+from unalike.training import local_minima as module
 
 
 def test_blocks_of_clients_are_fitted_as_everyone_together(monkeypatch):
