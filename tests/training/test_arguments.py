@@ -57,8 +57,8 @@ def test_a_name_is_the_object_with_its_own_settings():
     [
         ({"algorithm": FedAvg}, r"algorithm is the class FedAvg; make one of it"),
         ({"algorithm": "fedavgg"}, "did you mean 'fedavg'"),
-        ({"algorithm": 3}, "algorithm must be a Algorithm"),
-        ({"algorithm": FedAvg(optimizer="sgd")}, "optimizer must be a Optimizer"),
+        ({"algorithm": 3}, "algorithm must be an Algorithm"),
+        ({"algorithm": FedAvg(optimizer="sgd")}, "optimizer must be an Optimizer"),
         ({"algorithm": FedAvg(work=3)}, "work must be a LocalWork"),
         ({"federation": "digits"}, r"unalike\.load\('digits'\)"),
         ({"federation": {"a": (np.eye(2), [0, 1])}}, "federation must be a Federation"),
@@ -68,7 +68,7 @@ def test_a_name_is_the_object_with_its_own_settings():
         ({"participation": "md"}, "say how many with per_round"),
         ({"participation": 0.1}, "participation must be a Participation"),
         ({"stream": "constant"}, "constant"),
-        ({"aggregator": max}, "aggregator must be a Aggregator"),
+        ({"aggregator": max}, "aggregator must be an Aggregator"),
         ({"rounds": "10"}, "rounds must be a whole number, but is '10'"),
         ({"rounds": 2.5}, "rounds must be a whole number"),
         ({"rounds": True}, "rounds must be a whole number"),
@@ -80,6 +80,7 @@ def test_a_name_is_the_object_with_its_own_settings():
         ({"stop_at": "accuracy=-1"}, "cannot reach -1"),
         ({"stop_at": 0.9}, "stop_at must be a metric and its target, such as accuracy=0.9, not 0.9"),
         ({"patience": "x"}, "patience must be a whole number, but is 'x'"),
+        ({"patience": 3}, "patience follows evaluations, and evaluate_every = 0 makes none"),
         ({"out": 3}, "out must be the path of a run folder, but is 3"),
     ],
 )

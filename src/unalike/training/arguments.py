@@ -123,6 +123,10 @@ def check_numbers(
             check_whole(name, value)
             if name in cadences and value < 0:
                 raise ConfigError(f"{name} must not be negative, but is {value}; 0 means never.")
+    if patience is not None and evaluate_every == 0:
+        raise ConfigError(
+            "patience follows evaluations, and evaluate_every = 0 makes none; leave out one of them."
+        )
     if isinstance(until, bool) or not isinstance(until, int | float | np.number) or not until > 0:
         raise ConfigError(f"until must be a time above 0, but is {until!r}.")
 
@@ -137,7 +141,8 @@ def _instance(given: Any, kind: type[T], name: str, example: str) -> T:
         return given
     if inspect.isclass(given) and issubclass(given, kind):
         raise ConfigError(f"{name} is the class {given.__name__}; make one of it: {given.__name__}(...).")
-    raise ConfigError(f"{name} must be a {kind.__name__}, such as {example}, but is {_shown(given)}.")
+    article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    raise ConfigError(f"{name} must be {article} {kind.__name__}, such as {example}, but is {_shown(given)}.")
 
 
 def _needs(registry: Registry[Any], name: str, parameter: str) -> bool:
