@@ -4,8 +4,8 @@ import importlib
 
 import pytest
 
-import unalike.deploy.engine
-import unalike.reproduce  # noqa: F401 - studies register themselves
+import unalike.deploy.engine  # noqa: F401 - registers itself
+import unalike_studies  # noqa: F401 - studies register themselves
 from unalike.core.catalogue import KINDS, SETTINGS, _written, check_name, check_settings, explain
 from unalike.errors import ConfigError
 from unalike.experiments.config import Experiment
@@ -16,7 +16,7 @@ for room in ("algorithms", "data", "engine", "models", "participation", "timing"
 
 def registry(kind):
     where = KINDS[kind]
-    return getattr(importlib.import_module(f"unalike.{where.module}"), where.registry)
+    return getattr(importlib.import_module(where.home), where.registry)
 
 
 @pytest.mark.parametrize("kind", KINDS)

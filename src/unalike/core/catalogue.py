@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError, DataError, unknown
 from .spec import Spec
+from .studies import PACKAGE as STUDIES
+from .studies import study_names
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -31,6 +33,12 @@ class Kind(NamedTuple):
     """The module, below this package, in which the registry of that name is made."""
     rooms: tuple[str, ...]
     """Folders and files whose makers are registered."""
+    package: str = "unalike"
+
+    @property
+    def home(self) -> str:
+        """The module of the registry, by its whole name."""
+        return f"{self.package}.{self.module}"
 
 
 KINDS = {
@@ -88,7 +96,7 @@ KINDS = {
     "defences": Kind(
         "defence", "defence_registry", "experiments.audit_defences", ("experiments/audit_defences.py",)
     ),
-    "studies": Kind("study", "study_registry", "reproduce.study", ("reproduce",)),
+    "studies": Kind("study", "study_registry", "study", (), STUDIES),
 }
 """By the word after `unalike list`."""
 
@@ -128,9 +136,15 @@ def explain(kind: str) -> dict[str, str]:
     "Each client's images turned by an angle of its own, uniform between minus and plus `degrees`."
     """
     where = KINDS[kind]
-    made = sys.modules.get(f"unalike.{where.module}")
+    made = sys.modules.get(where.home)
     live = {} if made is None else getattr(made, where.registry).explain()
     return {**_written(where), **live}
+
+
+def _written(where: Kind) -> dict[str, str]:
+    if where.package == STUDIES:
+        return {name: study["about"] for name, study in study_names().items()}
+    return _parsed(where)
 
 
 def check_name(kind: str, spec: str | Spec) -> None:
@@ -213,7 +227,7 @@ def check_data(name: str) -> None:
 
 
 @cache
-def _written(where: Kind) -> dict[str, str]:
+def _parsed(where: Kind) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in _texts(where.rooms):
         if f"{where.registry}.add(" in text:
