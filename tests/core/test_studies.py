@@ -38,7 +38,7 @@ def test_an_entry_point_says_where_studies_are(nothing_installed, monkeypatch, t
     package = tmp_path / "somebodys_studies"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('studies are not imported to be listed')")
-    listed = {"studies": {"one": {"object": "somebodys_studies:one", "about": "The first."}}}
+    listed = {"studies": {"names": {"one": {"object": "somebodys_studies:one", "about": "The first."}}}}
     (package / "names.json").write_text(json.dumps(listed))
     monkeypatch.syspath_prepend(tmp_path)
     found = [EntryPoint("mine", "somebodys_studies", studies.GROUP)]

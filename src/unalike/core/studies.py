@@ -19,6 +19,8 @@ from ..errors import ConfigError
 
 GROUP = "unalike.studies"
 PACKAGE = "unalike_studies"
+STUDIES = "studies"
+"""The word after `unalike list`."""
 NAMES = "names.json"
 HOW = (
     "studies of published claims are a package of their own, which is not installed; install it with pip "
@@ -61,5 +63,5 @@ def _installed() -> Path:
 
 @cache
 def _read(file: Path) -> dict[str, Any]:
-    names: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["studies"]
+    names: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))[STUDIES]["names"]
     return names

@@ -85,7 +85,7 @@ def names_place(text: str) -> bool:
 
 
 Study = Callable[[bool], list[Claim]]
-study_registry: Registry[list[Claim]] = Registry("study")
+study_registry: Registry[list[Claim]] = Registry("study", "studies")
 
 
 def run_study(name: str, quick: bool = False) -> list[Claim]:
@@ -139,7 +139,7 @@ def at_published_effort(study: str, id: str) -> Callable[[Published], Published]
 def run_published(name: str, only: str | None = None, effort: Effort | None = None) -> Iterator[Claim]:
     """The claims of a study that the plain study scales down, one by one as they are settled; `only` those
     of one id, with less `effort` than was published if given."""
-    parts, effort = _published_parts.get(name, {}) if name in study_registry else {}, effort or Effort()
+    parts, effort = parts_of(name), effort or Effort()
     if not parts:
         raise ConfigError(_no_more_effort(name))
     if only is not None and only not in parts:
@@ -152,6 +152,18 @@ def run_published(name: str, only: str | None = None, effort: Effort | None = No
     return (claim for part in chosen for claim in part(effort))
 
 
+def parts_of(name: str) -> dict[str, Published]:
+    """What a study has at the published effort, by id; nothing for what is no study."""
+    _import(name)
+    return _published_parts.get(name, {}) if name in study_registry else {}
+
+
+def _import(name: str) -> None:
+    """What a study says of itself is known once its module is imported."""
+    if name in study_registry:
+        study_registry[name]
+
+
 def places_in(study: str, document: str) -> None:
     """Name the document that a study's places (sections, tables, ...) are those of."""
     _documents[study] = document
@@ -162,6 +174,7 @@ _documents: dict[str, str] = {}
 
 def document_of(study: str) -> str:
     """The document in which a study's published values stand; empty where it has none."""
+    _import(study)
     return _documents.get(study, "")
 
 
@@ -176,12 +189,12 @@ _scaled_down: dict[str, dict[str, str]] = {}
 def still_scaled_down(name: str) -> str:
     """What a study's claims have less of than was published, without those that have a part at the published
     effort; empty if there are none."""
-    parts = _published_parts.get(name, {})
+    parts = parts_of(name)
     return "; ".join(f"{id}: {words}" for id, words in _scaled_down.get(name, {}).items() if id not in parts)
 
 
 def _no_more_effort(name: str) -> str:
-    some, cuts = ", ".join(sorted(_published_parts)), still_scaled_down(name)
+    some, cuts = ", ".join(sorted(filter(parts_of, study_registry))), still_scaled_down(name)
     if not cuts:
         return f"{name} scales nothing down: it is the same at any effort. With --full there are {some}."
     return (
