@@ -14,15 +14,15 @@ help:  ## show the targets
 
 # What a user needs who goes on with the commands of README.md: extra `all` has tune, analyse, serve, --engine ray,
 # exports and drift detectors. The demo itself would need no extra.
-$(BIN)/.plain: pyproject.toml constraints.txt
+$(BIN)/.plain: pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) pip hatchling editables
-	$(PIP) --no-build-isolation --editable '.[all]'
+	$(PIP) --no-build-isolation --editable '.[all]' --editable ./studies
 	@touch $@
 
 # And what tests, checks and benchmarks need.
 $(BIN)/.ready: $(BIN)/.plain
-	$(PIP) --no-build-isolation --editable '.[dev]'
+	$(PIP) --no-build-isolation --editable '.[dev]' --editable ./studies
 	@touch $@
 
 demo: $(BIN)/.plain  ## train on embedded data and compare methods; ends with a table and a report
@@ -34,13 +34,13 @@ test: $(BIN)/.ready  ## run all tests
 	UNALIKE_EXACT=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: $(BIN)/.ready  ## check style and types
-	$(BIN)/ruff check src tests benchmarks examples tools
-	$(BIN)/ruff format --check src tests benchmarks examples tools
+	$(BIN)/ruff check src tests studies benchmarks examples tools
+	$(BIN)/ruff format --check src tests studies benchmarks examples tools
 	$(BIN)/mypy
 
 format: $(BIN)/.ready  ## bring the code into shape
-	$(BIN)/ruff check --fix src tests benchmarks examples tools
-	$(BIN)/ruff format src tests benchmarks examples tools
+	$(BIN)/ruff check --fix src tests studies benchmarks examples tools
+	$(BIN)/ruff format src tests studies benchmarks examples tools
 
 bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (installs the peers; takes long)
 	$(BIN)/python benchmarks/peers.py

@@ -26,7 +26,7 @@ BLOCKS = [
 def forget_what_pages_register(monkeypatch):
     """Methods of a page are not among those that other tests count."""
     for kind in KINDS.values():
-        registry = getattr(import_module(f"unalike.{kind.module}"), kind.registry)
+        registry = getattr(import_module(kind.home), kind.registry)
         monkeypatch.setattr(registry, "_makers", dict(registry._makers))
 
 

@@ -30,7 +30,7 @@ ORDER = (
         "analytics",
         "testing",
     ),
-    *("theory", "advice", "report", "deploy", "reproduce", "cli", "__main__"),
+    *("theory", "advice", "report", "deploy", "cli", "__main__"),
 )
 KNOWN: set[tuple[str, str]] = {("training/run.py", "experiments")}
 """Imports that break the order, with the room that they reach up to."""

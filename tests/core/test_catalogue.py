@@ -1,29 +1,17 @@
-"""Names that are read from source text are those that are registered."""
+"""Can everything be named that is there, and nothing else?"""
 
 import importlib
 
 import pytest
 
-import unalike.deploy.engine
-import unalike.reproduce  # noqa: F401 - studies register themselves
-from unalike.core.catalogue import KINDS, SETTINGS, _written, check_name, check_settings, explain
+from unalike.core.catalogue import KINDS, SETTINGS, check_name, check_settings, explain
 from unalike.errors import ConfigError
+from unalike.experiments.build import _NAMED
 from unalike.experiments.config import Experiment
-
-for room in ("algorithms", "data", "engine", "models", "participation", "timing", "topology"):
-    importlib.import_module(f"unalike.{room}")
 
 
 def registry(kind):
-    where = KINDS[kind]
-    return getattr(importlib.import_module(f"unalike.{where.module}"), where.registry)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_read_is_what_is_registered(kind):
-    registered = registry(kind).explain()
-    assert _written(KINDS[kind]) == registered
-    assert KINDS[kind].word == registry(kind).kind
+    return getattr(importlib.import_module(KINDS[kind].home), KINDS[kind].registry)
 
 
 def test_a_registered_method_of_ones_own_is_known():
@@ -43,6 +31,13 @@ def test_a_registered_method_of_ones_own_is_known():
 def test_settings_that_hold_names_are_settings():
     assert set(SETTINGS) <= set(Experiment.model_fields)
     check_settings(Experiment().model_dump())
+
+
+def test_every_setting_that_is_looked_up_by_name_has_its_kind():
+    assert {setting: registry(SETTINGS[setting]) for _, setting in _NAMED} == {
+        setting: known for known, setting in _NAMED
+    }
+    assert (SETTINGS["drift_detector"], SETTINGS["sizes"]) == ("drift-detectors", "sizes")
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -1,11 +1,12 @@
-"""Settings that are read from source text are those that methods take."""
+"""Settings that are listed are those that methods take."""
 
 import inspect
 
 import pytest
 
 from unalike.algorithms import algorithm_registry
-from unalike.core.method_options import FILLED_IN, _written, method_options, option_words
+from unalike.core.method_options import method_options, option_words
+from unalike.core.names import FILLED_IN
 
 ELSEWHERE = {"work", "optimizer", "server_optimizer", "features", "paces", *FILLED_IN}
 
@@ -17,7 +18,7 @@ def test_what_is_read_is_what_is_taken(name):
     taken = {k: default for k, default in plain.items() if k not in ELSEWHERE}
     written = {k: "" if v is None else str(v).lower() if v in (True, False) and type(v) is bool else str(v)
                for k, v in taken.items()}  # fmt: skip
-    assert _written().get(name) == written
+    assert method_options()[name] == written
 
 
 def test_a_method_of_ones_own_is_asked():

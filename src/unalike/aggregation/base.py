@@ -32,7 +32,7 @@ from ..timing import Step
 from ..typing import Array, Message, Upload
 from .tally import Tally
 
-aggregator_registry: Registry[Aggregator] = Registry("aggregator")
+aggregator_registry: Registry[Aggregator] = Registry("aggregator", "aggregators")
 
 
 class Uploads(NamedTuple):

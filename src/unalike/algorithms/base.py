@@ -28,7 +28,7 @@ from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State, 
 from .shared.client_data import ClientData
 from .shared.messages import Messages
 
-algorithm_registry: Registry[Algorithm] = Registry("algorithm")
+algorithm_registry: Registry[Algorithm] = Registry("algorithm", "algorithms")
 
 
 class Reply(NamedTuple):

@@ -15,14 +15,7 @@ from ..data.tables import Tables
 from ..errors import ConfigError
 from .estimator import Estimator, analysis_registry
 from .formula import parse_formula
-from .gaussian_process import regression as _gaussian_process  # noqa: F401 - adds itself
-from .hierarchical import hm1 as _hm1  # noqa: F401 - adds itself
-from .hierarchical import hm2 as _hm2  # noqa: F401 - adds itself
-from .hierarchical import penalised as _penalised  # noqa: F401 - adds itself
-from .linear import mixed_model as _mixed_model  # noqa: F401 - adds itself
-from .linear import regression as _regression  # noqa: F401 - adds itself
 from .model_matrix import Gaps
-from .survival import cox_model as _cox_model  # noqa: F401 - adds itself
 
 _NAMED = re.compile(r"\s*(?P<name>[A-Za-z][\w-]*)\s*:(?=[^~]*~)")
 

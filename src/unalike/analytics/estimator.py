@@ -14,7 +14,7 @@ from .formula import parse_formula
 from .model_matrix import Gaps
 from .summary import Summary
 
-analysis_registry: Registry[Estimator] = Registry("analysis")
+analysis_registry: Registry[Estimator] = Registry("analysis", "analyses")
 
 
 @dataclass

@@ -1,17 +1,20 @@
 """Which named things are there, and what is each for?  (Registries of names.)
 
 A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
-explanation that `unalike list` prints. What is typed is a :class:`~unalike.core.spec.Spec`.
+explanation that `unalike list` prints. What is typed is a :class:`~unalike.core.spec.Spec`. A registry that
+is listed knows all names of its table (:mod:`.names`), and imports a maker's module when it is first asked
+for.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..errors import ConfigError, unknown
-from .catalogue import first_sentence
+from .names import first_sentence, named
 from .spec import Spec
 
 T = TypeVar("T")
@@ -30,15 +33,16 @@ class Registry(Generic[T]):
     9
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, listed: str = "") -> None:
+        self.kind, self.listed = kind, listed
         self._makers: dict[str, Callable[..., T]] = {}
 
     def add(self, name: str) -> Callable[[Maker], Maker]:
         """Register a maker under `name`; its docstring's first line is the explanation."""
 
         def register(maker: Maker) -> Maker:
-            self._makers[name] = maker
+            if not (name in self._makers and self._is_listed(name, maker)):  # a user's own maker stays
+                self._makers[name] = maker
             return maker
 
         return register
@@ -47,18 +51,36 @@ class Registry(Generic[T]):
         """The maker of a name, or of a specification's name."""
         name = _name(name)
         if name not in self._makers:
-            raise unknown(self.kind, name, self._makers)
+            if name not in named(self.listed):
+                raise unknown(self.kind, name, self)
+            self._makers[name] = self._load(name)
         return self._makers[name]
 
     def __contains__(self, name: str | Spec) -> bool:
-        return _name(name) in self._makers
+        return _name(name) in self._makers or _name(name) in named(self.listed)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter({**dict.fromkeys(named(self.listed)), **dict.fromkeys(self._makers)})
 
     def explain(self) -> dict[str, str]:
-        """Each name with its one-line explanation, in the order they were registered."""
-        return {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
+        """Each name with its one-line explanation: those of the table, then others in order."""
+        listed = {name: entry.about for name, entry in named(self.listed).items()}
+        made = {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
+        return {**listed, **made}
+
+    def _load(self, name: str) -> Callable[..., T]:
+        """Import what the table names."""
+        entry = named(self.listed)[name]
+        try:
+            maker: Callable[..., T] = getattr(importlib.import_module(entry.module), entry.attribute)
+        except ImportError as error:
+            raise ConfigError(f"{self.kind} {name!r} cannot be imported here ({error}).") from error
+        return maker
+
+    def _is_listed(self, name: str, maker: Callable[..., Any]) -> bool:
+        """Whether a maker is the one that the table has under a name."""
+        entry = named(self.listed).get(name)
+        return entry is not None and (entry.module, entry.attribute) == (maker.__module__, maker.__qualname__)
 
     def make(self, spec: str | Spec, **context: Any) -> T:
         """Build from `name` or `name:argument,argument`; `context` fills the parameters that have those

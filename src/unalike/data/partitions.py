@@ -45,7 +45,7 @@ Labels = Array
 Rows = list[Int64s]
 Rng = np.random.Generator
 
-partition_registry: Registry[Rows] = Registry("partition")
+partition_registry: Registry[Rows] = Registry("partition", "partitions")
 
 
 @partition_registry.add("iid")

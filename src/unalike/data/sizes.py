@@ -17,7 +17,7 @@ from ..typing import Array, Float64s, Int64s
 
 Sizes = Sequence[int] | Array | str | None
 
-size_law_registry: Registry[Int64s] = Registry("size law")
+size_law_registry: Registry[Int64s] = Registry("size law", "sizes")
 
 
 def largest_remainder(shares: Float64s, total: int) -> Int64s:

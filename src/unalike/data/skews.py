@@ -20,7 +20,7 @@ from ..typing import Array, Float64s
 from .federation import Federation, Split
 from .splitting import PARTS
 
-skew_registry: Registry[Federation] = Registry("skew")
+skew_registry: Registry[Federation] = Registry("skew", "skews")
 
 
 @skew_registry.add("rotation")

@@ -239,7 +239,7 @@ class Engine(ABC):
         """Let go of what the engine holds outside of this process."""
 
 
-engine_registry: Registry[Engine] = Registry("engine")
+engine_registry: Registry[Engine] = Registry("engine", "engines")
 
 
 def root_key(seed: int, purpose: str) -> jax.Array:

@@ -43,7 +43,7 @@ class Defence:
         return outputs
 
 
-defence_registry: Registry[Defence] = Registry("defence")
+defence_registry: Registry[Defence] = Registry("defence", "defences")
 
 
 @defence_registry.add("memguard")

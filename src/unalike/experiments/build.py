@@ -28,10 +28,8 @@ from ..engine import engine_registry
 from ..errors import ConfigError, unknown
 from ..models import Task, metric_registry, model_registry
 from ..participation import availability_registry, sampler_registry, strategy_registry
-from ..privacy import central as central  # registers central-dp
 from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
 from ..training.stopping import StopRule
-from ..trust import robust as robust  # registers robust rules
 from ..trust.behaviours import Rehearsal, behaviour_registry
 from ..trust.monitor import monitor_registry
 from .build_privacy import central_rule, check_privacy, with_local_privacy

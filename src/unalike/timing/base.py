@@ -114,4 +114,4 @@ class Timing:
         """The inverse of :meth:`state`."""
 
 
-timing_registry: Registry[Timing] = Registry("timing")
+timing_registry: Registry[Timing] = Registry("timing", "timings")

@@ -20,7 +20,7 @@ from ..typing import Array, ClientIds, Float64s, Int64s
 
 MODES = ("corrected", "identical", "online")
 Discount = Callable[[Int64s], Float64s]
-discount_registry: Registry[Discount] = Registry("staleness discount")
+discount_registry: Registry[Discount] = Registry("staleness discount", "staleness")
 
 
 @discount_registry.add("constant")

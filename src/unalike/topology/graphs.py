@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from ..typing import Bools, Int64s
 
 Graph = Bools
-graph_registry: Registry[Graph] = Registry("graph")
+graph_registry: Registry[Graph] = Registry("graph", "graphs")
 DRAWS = 100
 """How often a random graph is drawn anew until it is connected."""
 

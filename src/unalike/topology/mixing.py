@@ -24,7 +24,7 @@ from ..typing import Bools, Float64s, PyTree
 from .fastest_mixing import fastest_weights
 from .graphs import Graph, degrees, unreachable
 
-mixing_registry: Registry[Float64s] = Registry("mixing")
+mixing_registry: Registry[Float64s] = Registry("mixing", "mixings")
 TOLERANCE = 1e-6
 
 

@@ -60,7 +60,7 @@ class Design(Protocol):
         """When every silo starts each round, (rounds + 1, N) in ms."""
 
 
-designer_registry: Registry[Design] = Registry("designer")
+designer_registry: Registry[Design] = Registry("designer", "networks")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from scipy.stats import multivariate_normal
 
 from unalike.analytics.fitting import fit_rounds, linear_task
 from unalike.analytics.hierarchical import HM2
-from unalike.analytics.hierarchical.central_sampling import sample_population
 from unalike.analytics.hierarchical.expectation_propagation import (
     ExpectationPropagation,
     longest_step,
@@ -20,6 +19,7 @@ from unalike.analytics.hierarchical.sites import NormalSite, RidgeSite
 from unalike.analytics.hierarchical.tilted_sampling import natural_of_draws
 from unalike.core.precision import precision
 from unalike.errors import ConfigError
+from unalike_studies.linear_models.central_sampling import sample_population
 
 from .designs import drawn_from_a_population
 

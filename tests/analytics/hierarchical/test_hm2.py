@@ -5,11 +5,11 @@ import pytest
 
 from unalike.analytics.design import Design
 from unalike.analytics.hierarchical import HM2, DevicePosterior
-from unalike.analytics.hierarchical.central_sampling import sample_population
 from unalike.analytics.hierarchical.device_posterior import compose
 from unalike.analytics.run_facts import collinear_terms
 from unalike.data import Federation
 from unalike.errors import DataError
+from unalike_studies.linear_models.central_sampling import sample_population
 
 from .designs import drawn_from_a_population
 

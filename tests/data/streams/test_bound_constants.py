@@ -7,7 +7,7 @@ import pytest
 from unalike.data.streams.bound_constants import Constants, LocalReport
 from unalike.data.streams.optimal_importance import Terms
 from unalike.errors import ConfigError
-from unalike.theory.streams.bounds import Problem, coefficients
+from unalike_studies.theory.streams.bounds import Problem, coefficients
 
 CIFAR = Constants(1.0, 5.5, 2.3, 3_353_034, 500_000)
 

@@ -17,8 +17,8 @@ from unalike.data.streams.optimal_importance import (
     psi,
     share_out,
 )
-from unalike.data.streams.solvers import fixed_point, general_importance, project, projected_gradient
 from unalike.errors import ConfigError
+from unalike_studies.streams.solvers import fixed_point, general_importance, project, projected_gradient
 
 
 def clients(seed, equal=False):

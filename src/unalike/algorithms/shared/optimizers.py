@@ -19,7 +19,7 @@ from ...core.registry import Registry
 from ...errors import ConfigError, unknown
 
 LearningRateSchedule = Callable[[jax.Array], jax.Array]
-schedule_registry: Registry[LearningRateSchedule] = Registry("schedule")
+schedule_registry: Registry[LearningRateSchedule] = Registry("schedule", "schedules")
 
 
 @schedule_registry.add("constant")

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from ...core.catalogue import check_name, explain
+from ...core.studies import check_studies, import_studies
 from ...errors import ConfigError
-from ..interrupted import SAME, can_go_on
-from ..screen import console, print_json, show_rows, stderr
-
-if TYPE_CHECKING:
-    from ...reproduce import Claim
-    from ...reproduce.trainings import Trainings
+from ..screen import print_json, show_rows
 
 KEPT = Path("runs") / "reproduced"
 
@@ -24,6 +18,9 @@ KEPT = Path("runs") / "reproduced"
 def reproduce(
     name: str | None = typer.Argument(
         None, help="The study; all are listed when not given.", show_default=False
+    ),
+    every: bool = typer.Option(
+        False, "--all", help="All studies, one after the other; finished ones are not repeated."
     ),
     quick: bool = typer.Option(False, "--quick", help="Fewer seeds and smaller problems."),
     full: bool = typer.Option(
@@ -38,7 +35,8 @@ def reproduce(
     ),
     out: Path | None = typer.Option(
         None,
-        help="With --full: folder for finished trainings, which are not repeated.",
+        help="With --all: folder for finished studies and their pages; with --full: for finished trainings. "
+        "What is there is not repeated.",
         show_default=str(KEPT),
     ),
     json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
@@ -46,81 +44,43 @@ def reproduce(
     """Check published claims: for each, the published, the expected and the measured value, and whether it
     holds.
 
-    What would take too long is scaled down, and says so; --full runs it as it was published, and goes on
-    after Ctrl-C with the same command. The exit code is 1 if a hard claim does not hold. Examples: unalike
-    reproduce foundation --quick; unalike reproduce availability --full --only A15 --runs 3
+    What would take too long is scaled down, and says so; --full runs it as it was published. --all runs
+    every study and writes claims.json, claims.md and a page for each. Both resume after Ctrl-C with the same
+    command. The exit code is 1 if a hard claim does not hold. Studies are a package of their own: pip install
+    unalike-studies. Examples: unalike reproduce foundation --quick; unalike reproduce --all --quick --out
+    claims; unalike reproduce availability --full --only A15 --runs 3
     """
-    if name is None:
+    check_studies()
+    at_full_effort = {"only": only, "runs": runs, "share": share if share != 1 else None}
+    check_options(name, every, quick, full, at_full_effort, out)
+    if every:
+        import_studies("command").reproduce_all(quick, out or KEPT, json)
+    elif name is None:
         listed = [{"study": study, "what it checks": words} for study, words in explain("studies").items()]
         print_json(listed) if json else show_rows(listed, "studies")
-        return
-    check_name("studies", name)
-    check_options(
-        quick, full, {"only": only, "runs": runs, "share": share if share != 1 else None, "out": out}
-    )
-    claims = published(name, only, runs, share, out or KEPT) if full else scaled_down(name, quick)
-    document, less = about(name)
-    if json:
-        print_json([claim.as_dict() | {"document": document if claim.place else ""} for claim in claims])
     else:
-        show_rows([claim.readable() for claim in claims], name)
-        failed = sum(claim.hard and not claim.holds for claim in claims)
-        console.print(f"{len(claims)} claims, {failed} hard ones do not hold.")
-        if document:
-            console.print(escape(f"Published values stand in {document}."), soft_wrap=True, highlight=False)
-    if full and less:
-        line = f"Scaled down in {name}, also with --full: {less}."
-        stderr.print(escape(line), soft_wrap=True, highlight=False)
-    if any(claim.hard and not claim.holds for claim in claims):
-        raise typer.Exit(1)
+        check_name("studies", name)
+        effort = (only, runs, share, out or KEPT) if full else None
+        import_studies("command").reproduce_study(name, quick, effort, json)
 
 
-def about(name: str) -> tuple[str, str]:
-    """The document of a study, and which claims are scaled down at any effort."""
-    from ...reproduce.study import document_of, still_scaled_down
-
-    return document_of(name), still_scaled_down(name)
-
-
-def check_options(quick: bool, full: bool, given: Mapping[str, object]) -> None:
-    """Raise where options contradict each other; `given` are those of a full study."""
+def check_options(
+    name: str | None,
+    every: bool,
+    quick: bool,
+    full: bool,
+    at_full_effort: Mapping[str, object],
+    out: Path | None,
+) -> None:
+    """Raise where options contradict each other; `at_full_effort` are those that need --full."""
+    if every and name is not None:
+        raise ConfigError(f"--all runs every study; leave out {name!r}, or leave out --all.")
+    if every and full:
+        raise ConfigError("--all goes without --full, which takes days for a single study.")
     if quick and full:
         raise ConfigError("a study is --quick or --full, not both.")
-    alone = [f"--{name}" for name, value in given.items() if value is not None]
+    alone = [f"--{option}" for option, value in at_full_effort.items() if value is not None]
     if alone and not full:
         raise ConfigError(f"{alone[0]} goes with --full.")
-
-
-def scaled_down(name: str, quick: bool) -> list[Claim]:
-    """The claims of a study that ends today."""
-    from ...reproduce import run_study
-
-    with stderr.status(f"studying {name}"):
-        return run_study(name, quick)
-
-
-def published(name: str, only: str | None, runs: int | None, share: float, out: Path) -> list[Claim]:
-    """The claims at the published effort; trainings that are finished are in a folder."""
-    from ...reproduce import Effort, run_published
-    from ...reproduce.trainings import Trainings
-
-    with stderr.status(f"studying {name}") as status:
-        trainings = Trainings(
-            out / f"{name}.jsonl",
-            lambda done, planned: status.update(f"studying {name}: {done} of {planned} trainings"),
-        )
-        claims = run_published(name, only, Effort(trainings, runs, share))
-        can_go_on(SAME, out)
-        return told(claims, trainings)
-
-
-def told(claims: Iterator[Claim], trainings: Trainings) -> list[Claim]:
-    """All claims, each said as soon as it is settled: the next may take hours."""
-    found = []
-    for claim in claims:
-        found.append(claim)
-        words = claim.readable()
-        done = f"{trainings.finished} of {trainings.expected} trainings: " if trainings.expected else ""
-        line = f"{done}{claim.id} {words['claim']}: {words['measured']} ({words['verdict']})"
-        stderr.print(escape(line), soft_wrap=True, highlight=False)
-    return found
+    if out is not None and not (full or every):
+        raise ConfigError("--out goes with --full or with --all.")

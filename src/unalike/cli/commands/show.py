@@ -10,6 +10,7 @@ import typer
 
 from ...core.catalogue import KINDS, explain
 from ...core.method_options import method_options, option_words
+from ...core.studies import check_studies
 from ...errors import unknown
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows, show_summary
@@ -17,7 +18,7 @@ from ..screen import console, print_json, show_rows, show_summary
 if TYPE_CHECKING:
     from ...data.similarity import Similarity
 
-OPTIMIZERS, ALGORITHMS = "optimizers", "algorithms"
+OPTIMIZERS, ALGORITHMS, STUDIES = "optimizers", "algorithms", "studies"
 
 
 def list_names(
@@ -29,11 +30,15 @@ def list_names(
     """Show what can be named: data sets, partitions, models, algorithms and more, each with one line."""
     if kind not in (None, OPTIMIZERS, *KINDS):
         raise unknown("list", str(kind), (*KINDS, OPTIMIZERS))
+    if kind == STUDIES:
+        check_studies()
     chosen = {name: explain(name) for name in KINDS if kind in (None, name)} or {OPTIMIZERS: _optimizers()}
     if json:
         print_json(chosen)
         return
     for title, names in chosen.items():
+        if not names:  # studies that are not installed
+            continue
         if title == OPTIMIZERS:
             console.print(f"[italic]optimizers[/italic] (Optax): {', '.join(names)}")
             continue

@@ -48,7 +48,7 @@ class Source:
 MOST_ROWS = 5_000_000
 """Generated rows without being asked for: more than a gigabyte of sixty numbers each."""
 
-source_registry: Registry[Source | Federation] = Registry("data set")
+source_registry: Registry[Source | Federation] = Registry("data set", "data")
 
 
 def some_rows(total: int, samples: int | None, seed: int) -> Int64s:

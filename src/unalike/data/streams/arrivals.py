@@ -70,7 +70,7 @@ class Arrivals:
         """The inverse of :meth:`state`."""
 
 
-arrival_registry: Registry[Arrivals] = Registry("arrivals")
+arrival_registry: Registry[Arrivals] = Registry("arrivals", "arrivals")
 
 
 class Historical(Arrivals):

@@ -37,7 +37,7 @@ class Change:
         return x, y
 
 
-change_registry: Registry[Change] = Registry("change")
+change_registry: Registry[Change] = Registry("change", "changes")
 
 
 @change_registry.add("label-swap")

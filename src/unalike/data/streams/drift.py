@@ -99,7 +99,7 @@ class Drift:
         return self._copies[key][1]
 
 
-drift_registry: Registry[Drift] = Registry("drift")
+drift_registry: Registry[Drift] = Registry("drift", "drifts")
 
 
 @drift_registry.add("abrupt")

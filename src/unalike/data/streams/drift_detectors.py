@@ -23,7 +23,7 @@ class DriftDetector(Protocol):
         """Take in the next error."""
 
 
-detector_registry: Registry[DriftDetector] = Registry("drift detector")
+detector_registry: Registry[DriftDetector] = Registry("drift detector", "drift-detectors")
 
 
 @detector_registry.add("adwin")

@@ -90,7 +90,7 @@ class MemoryRule:
         """The inverse of :meth:`state`."""
 
 
-memory_registry: Registry[MemoryRule] = Registry("memory")
+memory_registry: Registry[MemoryRule] = Registry("memory", "memories")
 
 
 @memory_registry.add("fifo")

@@ -82,7 +82,7 @@ class StreamWeights:
         return {}
 
 
-stream_weight_registry: Registry[StreamWeights] = Registry("stream weights")
+stream_weight_registry: Registry[StreamWeights] = Registry("stream weights", "stream-weights")
 
 
 @stream_weight_registry.add("memory-size")

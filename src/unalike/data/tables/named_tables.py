@@ -13,7 +13,7 @@ from ..sources.heart_disease import HOSPITALS
 from .read_tables import read_table, split_by, tables_of
 from .table import Table, Tables, column_of
 
-table_registry: Registry[Tables] = Registry("table")
+table_registry: Registry[Tables] = Registry("table", "tables")
 _CMAPSS = "train_FD001.txt of NASA's turbofan degradation data (C-MAPSS)"
 _HEART = "the processed.*.data files of archive.ics.uci.edu, data set 45"
 _HEART_COLUMNS = (

@@ -67,7 +67,7 @@ class Benchmark:
         }
 
 
-benchmark_registry: Registry[Benchmark] = Registry("benchmark")
+benchmark_registry: Registry[Benchmark] = Registry("benchmark", "benchmarks")
 
 
 @benchmark_registry.add("heart-disease")

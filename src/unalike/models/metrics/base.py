@@ -91,7 +91,7 @@ def finished(means: Mapping[str, Array], metrics: Mapping[str, Metric]) -> dict[
     return {**means, **{metric.name: metric.of_clients(means[metric.statistic]) for metric in numbers}}
 
 
-metric_registry: Registry[Metric] = Registry("metric")
+metric_registry: Registry[Metric] = Registry("metric", "metrics")
 Given = Mapping[str, Any] | Iterable[str | Metric] | None
 """Metrics as people give them: names or metrics, or a metric or function of rows by name."""
 

@@ -63,7 +63,7 @@ class Availability:
         """The inverse of :meth:`state`."""
 
 
-availability_registry: Registry[Availability] = Registry("availability")
+availability_registry: Registry[Availability] = Registry("availability", "availabilities")
 
 
 @availability_registry.add("always")

@@ -20,7 +20,7 @@ from ..base import Cohort, Participation, RoundContext, check_per_round
 from .statistics import WeightStatistics
 
 T = TypeVar("T")
-sampler_registry: Registry[Sampler] = Registry("sampling")
+sampler_registry: Registry[Sampler] = Registry("sampling", "samplers")
 
 
 class Sampler(Participation):

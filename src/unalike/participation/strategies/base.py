@@ -19,7 +19,7 @@ from ...typing import Array, Bools, Float64s
 from ..base import RoundContext
 from ..beliefs import Beliefs
 
-strategy_registry: Registry[Strategy] = Registry("participation")
+strategy_registry: Registry[Strategy] = Registry("participation", "participation")
 
 
 @dataclass(frozen=True)

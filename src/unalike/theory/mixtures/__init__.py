@@ -1,1 +1,1 @@
-"""Theory of federated EM: an oracle on pooled data, inexact solvers, and what makes a surrogate."""
+"""Theory of federated EM: what makes a surrogate."""

@@ -32,7 +32,7 @@ GRAINS = 10**6
 """Steps between the slowest and the quickest time, where times are drawn: they must have a common tick."""
 ONE_BY_ONE, NEGLIGIBLE = 256, 1e-9
 """Terms of a tail that are added singly, and what is left out of it."""
-hardware_registry: Registry[Hardware] = Registry("hardware")
+hardware_registry: Registry[Hardware] = Registry("hardware", "hardware")
 
 
 class Hardware:

@@ -29,7 +29,7 @@ MOST_NODES = 5_000
 """Of a map: ways between all pairs of more would take gigabytes."""
 MILLIMETRE = 1e-6
 """Every link counts as so many km more when ways are sought, so that fewer links break ties."""
-underlay_registry: Registry[Underlay] = Registry("underlay")
+underlay_registry: Registry[Underlay] = Registry("underlay", "underlays")
 
 
 class Routes(NamedTuple):

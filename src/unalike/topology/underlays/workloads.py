@@ -34,7 +34,7 @@ class Workload:
         return replace(self, bits=8 * self.bits)
 
 
-workload_registry: Registry[Workload] = Registry("workload")
+workload_registry: Registry[Workload] = Registry("workload", "workloads")
 
 
 @workload_registry.add("shakespeare")

@@ -12,7 +12,7 @@ from ...core.registry import Registry
 from ...errors import ConfigError
 from ..observers import Observer
 
-tracker_registry: Registry[Observer] = Registry("tracker")
+tracker_registry: Registry[Observer] = Registry("tracker", "trackers")
 
 
 def make_trackers(words: str | None) -> list[Observer]:

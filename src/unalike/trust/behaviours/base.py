@@ -23,7 +23,7 @@ from ...core.registry import Registry
 from ...data import Federation
 from ...typing import ClientIds, Memory, Message, Upload
 
-behaviour_registry: Registry[Behaviour] = Registry("behaviour")
+behaviour_registry: Registry[Behaviour] = Registry("behaviour", "behaviours")
 
 
 class Situation(NamedTuple):

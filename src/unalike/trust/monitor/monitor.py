@@ -34,7 +34,7 @@ from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
 from .measure import Arrived, Loss, copied, idle, measure
 from .signals import digest
 
-monitor_registry: Registry[Aggregator] = Registry("monitor")
+monitor_registry: Registry[Aggregator] = Registry("monitor", "monitors")
 UPLOADED, SENT = "monitored_upload", "monitored_model"
 """What every client's report carries to the host."""
 MOST_BYTES = 8 << 30

@@ -1,6 +1,5 @@
 """Robust rules: what the server makes of uploads when some of them may be lies."""
 
-from . import bucketing, nearest_neighbours
 from .base import RobustRule, Votes
 from .bucketing import Bucketing
 from .bulyan import Bulyan
@@ -25,6 +24,4 @@ __all__ = [
     "RobustRule",
     "TrimmedMean",
     "Votes",
-    "bucketing",
-    "nearest_neighbours",
 ]

@@ -1,0 +1,1 @@
+"""Perturbed gradients on quadratics, exactly."""

@@ -1,0 +1,72 @@
+"""Do schemes of unlearning differ as they should, on a few clients?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unalike.experiments.unlearning_schemes import (
+    Update,
+    forget_in_sequence,
+    replay,
+    train_branch,
+)
+from unalike.trust.unlearning.calibration import Budget
+from unalike_studies.unlearning.data import REQUESTS, small
+from unalike_studies.unlearning.training import traffic_claim
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return replace(small(0), rounds=25, stop_at="train_accuracy:0.99")
+
+
+@pytest.fixture(scope="module")
+def first(lesson):
+    return train_branch(lesson, lesson.start(), updates=True)
+
+
+def forgotten(lesson, first, scheme, sigma=0.01, mode="reference"):
+    return forget_in_sequence(lesson, scheme, REQUESTS[:2], first, Budget(10, 0.01, sigma, "classic"), mode)
+
+
+def test_every_client_has_one_digit(lesson):
+    counts = lesson.federation.label_counts()
+    assert (counts.argmax(axis=1) == np.arange(100) % 10).all()
+    assert (counts.max(axis=1) == 15).all()
+
+
+def test_scratch_knows_nothing_of_who_was_forgotten(lesson, first):
+    assert [one.residual for one in forgotten(lesson, first, "scratch")] == [0.0, 0.0]
+
+
+def test_little_noise_goes_back_to_before_they_took_part_and_much_to_the_last_model(lesson, first):
+    took_part = np.array(first.weights)[:, REQUESTS[0]].any(axis=1)
+    little, much = (forgotten(lesson, first, "sifu", sigma) for sigma in (1e-9, 1e3))
+    assert little[0].restart == (0, int(np.argmax(took_part)))
+    assert much[0].restart == (0, first.rounds)
+
+
+def test_the_honest_ledger_restarts_no_later(lesson, first):
+    one, other = (forgotten(lesson, first, "sifu", 0.05, mode)[0] for mode in ("realised", "reference"))
+    assert one.restart.round <= other.restart.round
+
+
+def test_replaying_all_updates_leads_to_the_trained_model(first):
+    again = replay(first.states[0], first.updates, [])
+    for leaf, other in zip(again["params"].values(), first.last["params"].values(), strict=True):
+        np.testing.assert_allclose(np.asarray(leaf), other, atol=1e-4)
+
+
+def test_replaying_leaves_out_who_is_gone(first):
+    size = sum(np.size(leaf) for leaf in first.states[0]["params"].values())
+    updates = [Update(np.array([0, 1]), np.array([0.5, 0.5]), np.stack([np.ones(size), 3 * np.ones(size)]))]
+    moved = replay(first.states[0], updates, [1])
+    for leaf, other in zip(moved["params"].values(), first.states[0]["params"].values(), strict=True):
+        np.testing.assert_allclose(np.asarray(leaf) - other, 1.0, atol=1e-6)
+
+
+def test_the_ledger_sends_nothing(lesson):
+    claim = traffic_claim(lesson)
+    assert claim.holds
+    assert claim.note == "equal models: True"
