@@ -4,7 +4,7 @@
     python tools/record_results.py after.json           # on the new code, on the same machine
     python tools/record_results.py --compare before.json after.json
 
-Every method, timing, sampler, availability, aggregation rule, attack, stream and engine trains once, for a few
+Every method, timing, sampler, availability, aggregation rule, attack, stream and engine trains once, for few
 rounds on few rows. Equal digests mean equal bytes of the model and of every recorded number.
 """
 
