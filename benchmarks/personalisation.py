@@ -26,9 +26,9 @@ from measuring import medians
 
 import unalike
 from unalike import Algorithm, FedAvg, Federation, LocalWork, Model, Optimizer, Task
-from unalike.algorithms import FedEM, algorithm_registry
+from unalike.algorithms import FedEM, Messages, algorithm_registry
 from unalike.data.federation import Split
-from unalike.engine import LocalEngine, Memories, Messages, Setting, reply_template, root_key
+from unalike.engine import LocalEngine, Memories, Setting, reply_template, root_key
 from unalike.memorization import search
 from unalike.timing import Step
 

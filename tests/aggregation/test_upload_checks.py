@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.engine import fault
+from unalike.aggregation.upload_checks import fault
 
 EXPECTED = {"w": np.zeros((2, 3), np.float32), "b": [np.zeros(3, np.float32)]}
 

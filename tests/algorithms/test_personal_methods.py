@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork
-from unalike.engine import LocalEngine, Memories, Messages, Setting
+from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork, Messages
+from unalike.engine import LocalEngine, Memories, Setting
 from unalike.engine.local.batches import plan_batches, rounded_up
 
 from . import naive

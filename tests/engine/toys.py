@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from unalike.algorithms import Algorithm, LocalWork, Reply
+from unalike.algorithms import Algorithm, LocalWork, Messages, Reply
 from unalike.data import Federation, Split
-from unalike.engine import Memories, Messages, Setting, reply_template
+from unalike.engine import Memories, Setting, reply_template
 from unalike.models import Task, linear
 from unalike.timing import Step
 

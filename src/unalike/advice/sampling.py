@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data import Federation
+from ..data.importance import check_importance
 from ..errors import ConfigError
-from ..participation import Sampler, WeightStatistics, check_importance, check_per_round, sampler_registry
+from ..participation import Sampler, WeightStatistics, check_per_round, sampler_registry
 from ..participation.samplers.renormalized import renormalized_statistics
 from ..theory.sampling.comparison import (
     compare_schemes,

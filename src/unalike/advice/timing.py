@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..data.importance import check_importance
 from ..errors import ConfigError
-from ..participation import check_importance
 from ..theory.asynchrony.objective import CERTAIN, UNBIASED, Begun, Surrogate, window
 from ..theory.asynchrony.quadratic import repeating_schedule
 from ..timing import (

@@ -1,27 +1,8 @@
-"""Who has what data? Federations, the data sets and partitions that make them, and pictures of them."""
+"""Who has what data? Federations, the data sets and partitions that make them, and pictures of them.
 
-from .federation import Federation, Split
-from .heterogeneity import describe
-from .loader import load
-from .partition_plot import draw_partition
-from .partitions import partition_registry
-from .skews import skew_registry
-from .sources import Source, source_registry
-from .streams import MemoryStream, Selection, Stream
-from .validation import validate
+Public names are listed in `__init__.pyi` and imported when they are first used.
+"""
 
-__all__ = [
-    "Federation",
-    "MemoryStream",
-    "Selection",
-    "Source",
-    "Split",
-    "Stream",
-    "describe",
-    "draw_partition",
-    "load",
-    "partition_registry",
-    "skew_registry",
-    "source_registry",
-    "validate",
-]
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..aggregation.observed_updates import WATCHED
 from ..algorithms import Algorithm
 from ..algorithms.shared.local_state import keep_state
 from ..core.pixels import as_floats
 from ..data import Federation, Split
-from ..engine import WATCHED
 from ..errors import ConfigError
 from ..experiments.build import make_algorithm, make_task
 from ..experiments.config import Experiment, make_experiment

@@ -18,9 +18,10 @@ import numpy as np
 
 from ..aggregation.base import Received, Uploads, receive_reply
 from ..aggregation.observed_updates import watched
+from ..aggregation.upload_checks import fault
 from ..algorithms import Algorithm, Messages, Reply
 from ..core.pytrees import nbytes
-from ..engine import BlockLimits, Memories, Setting, engine_registry, fault, message_template, reply_template
+from ..engine import BlockLimits, Memories, Setting, engine_registry, message_template, reply_template
 from ..engine.distributed import Distributed, Visited, add_on_host
 from ..errors import ConfigError, RunError
 from ..timing import Jobs, Step

@@ -77,9 +77,6 @@ def as_aggregator(given: Any, clients: int) -> Aggregator | None:
     """What the server makes of uploads, or a rule by name."""
 
     def make(name: str) -> Aggregator:
-        from ..privacy import central  # noqa: F401 (registers its rule)
-        from ..trust import robust  # noqa: F401 (registers its rules)
-
         return aggregator_registry.make(name, clients=clients)
 
     example = "NormBound(1.0) or the name of a rule, such as median"

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork
+from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork, Messages
 from unalike.core.pytrees import largest_difference
 from unalike.data import Selection, Stream
-from unalike.engine import DebugEngine, LocalEngine, Memories, Messages, Setting
+from unalike.engine import DebugEngine, LocalEngine, Memories, Setting
 
 from .. import toys
 

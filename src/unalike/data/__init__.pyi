@@ -1,0 +1,25 @@
+from .federation import Federation, Split
+from .heterogeneity import describe
+from .loader import load
+from .partition_plot import draw_partition
+from .partitions import partition_registry
+from .skews import skew_registry
+from .sources import Source, source_registry
+from .streams import MemoryStream, Selection, Stream
+from .validation import validate
+
+__all__ = [
+    "Federation",
+    "MemoryStream",
+    "Selection",
+    "Source",
+    "Split",
+    "Stream",
+    "describe",
+    "draw_partition",
+    "load",
+    "partition_registry",
+    "skew_registry",
+    "source_registry",
+    "validate",
+]

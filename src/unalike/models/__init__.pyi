@@ -1,0 +1,47 @@
+from .batch_normalized import cnn_bn, mlp_bn
+from .catalogue import model_registry
+from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
+from .dense import linear, mlp
+from .equinox_modules import from_equinox
+from .flax_modules import from_flax
+from .losses import loss_registry
+from .metrics import Metric, accuracy, mean_squared_error, metric_registry
+from .model import Model
+from .module_state import Stateful
+from .nnx_modules import from_nnx
+from .normalized import cnn_norm, mlp_norm
+from .recurrent import gru, lstm, rnn
+from .task import Batch, Task
+from .torch_names import load_torch_weights, to_torch_state_dict
+
+__all__ = [
+    "Batch",
+    "Metric",
+    "Model",
+    "Stateful",
+    "Task",
+    "accuracy",
+    "cnn",
+    "cnn_bn",
+    "cnn_femnist",
+    "cnn_norm",
+    "cnn_small",
+    "cnn_wide",
+    "convolutional",
+    "from_equinox",
+    "from_flax",
+    "from_nnx",
+    "gru",
+    "linear",
+    "load_torch_weights",
+    "loss_registry",
+    "lstm",
+    "mean_squared_error",
+    "metric_registry",
+    "mlp",
+    "mlp_bn",
+    "mlp_norm",
+    "model_registry",
+    "rnn",
+    "to_torch_state_dict",
+]
