@@ -31,11 +31,12 @@ from unalike.core.random import generator
 from unalike.data import Federation
 from unalike.data.federation import Split
 from unalike.data.sources.files import local
-from unalike.data.sources.source import Source, source_registry
 from unalike.models import Model, Task, linear, mlp
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s, Int64s, Params
+
+from ..fixtures import named_rows
 
 CLASSES, L2 = 10, 1e-4
 PARTS = ("train", "test")
@@ -90,8 +91,7 @@ def colour_images() -> Images | None:
 
 def digits(seed: int) -> Images:
     """8x8 digits, 1,437 to learn from and 360 to be judged by."""
-    source = source_registry.make("digits")
-    assert isinstance(source, Source)
+    source = named_rows("digits")
     x, y = _rows(np.asarray(source.x), np.asarray(source.y), np.asarray(source.x).max())
     order = generator(seed, "perturbed gradient digits").permutation(len(y))
     learned, judged = order[:1437], order[1437:]

@@ -23,7 +23,7 @@ from unalike.algorithms import LocalWork, Optimizer, algorithm_registry
 from unalike.core.random import generator
 from unalike.data import Federation, load
 from unalike.data.loader import deal
-from unalike.data.sources.source import Source, source_registry
+from unalike.data.sources.source import Source
 from unalike.models import Model, Task, mlp
 from unalike.models.dense import dense, dense_init
 from unalike.training.newcomers import newcomer_summary, set_apart
@@ -31,6 +31,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Params, PyTree, State
 
+from ..fixtures import named_rows
 from ..study import Claim, average
 from .picture_features import Encoder
 from .summaries import printed_difference, score
@@ -321,8 +322,7 @@ def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) ->
 @cache
 def encoded_pictures() -> tuple[Source, Source]:
     """CIFAR-10 for tuning and for learning, as features whose filters come from images of neither."""
-    source = source_registry.make("cifar10")
-    assert isinstance(source, Source)
+    source = named_rows("cifar10")
     x, y = source.pooled()
     ends = np.cumsum([PUBLIC, TUNED_ON, LEARNED_ON])
     public, *parts = np.split(generator(0, "public pictures").permutation(len(y))[: ends[-1]], ends[:-1])

@@ -17,12 +17,14 @@ from unalike.core.random import generator
 from unalike.data import Federation
 from unalike.data.loader import deal
 from unalike.data.sources.shakespeare import shakespeare
-from unalike.data.sources.source import Source, source_registry
+from unalike.data.sources.source import Source
 from unalike.data.streams import MemoryStream
 from unalike.models import Task, linear, mlp
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s
+
+from ..fixtures import named_rows
 
 DIMENSIONS, ROWS, APART, TESTED = 20, 200, 0.1, 200
 """Logistic regression: inputs, rows of all clients, and how far the clients' teachers are apart."""
@@ -161,9 +163,7 @@ def characters() -> Source:
 @cache
 def digits_of_mnist() -> Source:
     """MNIST, where its file is there."""
-    source = source_registry.make("mnist")
-    assert isinstance(source, Source)
-    return source
+    return named_rows("mnist")
 
 
 # Algorithm 1 by hand ----------------------------------------------------------------------------------------

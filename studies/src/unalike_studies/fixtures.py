@@ -1,0 +1,12 @@
+"""Which rows do several studies learn from?  (Data sets by name, before anybody deals them to clients.)"""
+
+from __future__ import annotations
+
+from unalike.data.sources import Source, source_registry
+
+
+def named_rows(name: str) -> Source:
+    """All rows of a data set that clients do not hold yet, such as `digits` or `mnist`."""
+    source = source_registry.make(name)
+    assert isinstance(source, Source)
+    return source
