@@ -67,7 +67,7 @@ def _read(names: Mapping[str, Any]) -> dict[str, Named]:
 
 
 def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> Named:
-    module, _, attribute = object.partition(":")
+    module, attribute = object.split(":")
     return Named(module, attribute, about, options)
 
 

@@ -29,7 +29,7 @@ from ..experiments.config import DEFAULT_ROUNDS, Experiment
 from ..experiments.run import plan_experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
-from ..training.observers import Observers, Watching
+from ..training.observers import Watching
 from ..training.prepare import watched_by
 from ..training.run import Run
 from ..training.train import run_plan
@@ -209,11 +209,10 @@ def train_nodes(
     watch = watched_by(who)
     algorithm = make_algorithm(experiment)
     plan = replace(
-        plan_experiment(_at_the_server(experiment), federation, task),
+        plan_experiment(_at_the_server(experiment), federation, task, observer),
         participation=who,
         timing=real_timing(experiment),
         rounds=DEFAULT_ROUNDS if experiment.rounds_to_train is None else experiment.rounds_to_train,
-        observers=Observers(observer).several,
     )
     aggregator = plan.aggregator or WeightedSum()
     ready = keep_state(algorithm, task).prepare(task, federation)
@@ -249,7 +248,7 @@ def train_nodes(
 
 def _at_the_server(experiment: Experiment) -> Experiment:
     """The experiment without what only a simulation or a node uses, so that a plan of it can be made."""
-    usual = {name: Experiment.model_fields[name].default for name in (*SIMULATED, "timing", "engine")}
+    usual = {name: Experiment.model_fields[name].default for name in (*SIMULATED, "timing", "timing_weights", "engine")}
     return experiment.model_copy(update={**usual, "local_dp": None})
 
 

@@ -12,7 +12,7 @@ from ..models import Task
 from ..runs import RunFolder
 from ..training.make_plan import plan_training
 from ..training.newcomers import set_apart
-from ..training.observers import Observer
+from ..training.observers import Observer, Watching
 from ..training.plan import TrainingPlan
 from ..training.run import Run
 from ..training.train import dry_run, run_plan
@@ -60,7 +60,7 @@ def plan_experiment(
     experiment: Experiment,
     federation: Federation | None = None,
     task: Task | None = None,
-    observer: Observer | None = None,
+    observer: Watching = None,
 ) -> TrainingPlan:
     """The plan that an experiment describes; settings that do not go together are refused before data are
     read."""
