@@ -10,7 +10,7 @@ from .core.start import set_up_jax as _set_up_jax
 
 _set_up_jax()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _load, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 
 

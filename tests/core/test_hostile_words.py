@@ -7,12 +7,12 @@ import pytest
 
 import unalike
 from unalike import ConfigError, DataError, Federation, load
-from unalike.core.catalogue import check_settings
 from unalike.data.files.agreement import agree_labels, order_columns
 from unalike.data.sources.files import data_folder
 from unalike.data.streams.drift_detectors import detector_registry
 from unalike.data.validation import MOST_LABELS
 from unalike.experiments.build import make_algorithm
+from unalike.experiments.check_names import check_settings
 from unalike.experiments.config import Experiment
 from unalike.models import model_registry
 from unalike.topology.underlays.base import MOST_NODES, read_underlay

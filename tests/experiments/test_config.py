@@ -9,9 +9,8 @@ import tomli_w
 import unalike
 from unalike import ConfigError
 from unalike.algorithms import algorithm_registry
-from unalike.core.catalogue import SETTINGS
 from unalike.experiments.build import check, make_algorithm, make_federation, make_task
-from unalike.experiments.config import Experiment, make_experiment, read_experiment
+from unalike.experiments.config import ABOUT, Experiment, make_experiment, read_experiment
 
 
 def test_every_setting_has_a_default_and_an_explanation():
@@ -145,7 +144,7 @@ def test_whole_numbers_that_no_machine_counts_to_are_refused(name, number):
 def test_every_setting_that_holds_a_name_offers_it_taken_apart():
     experiment = Experiment(model="mlp:200,100", sampling="md", timing="fedfix:0.5")
     assert (experiment.spec("model").name, experiment.spec("model").arguments) == ("mlp", (200, 100))
-    for setting in SETTINGS:
+    for setting in (name for name, known in ABOUT.items() if known.kind):
         given = getattr(experiment, setting)
         assert str(experiment.spec(setting)) == str(given)
     changed = experiment.model_copy(update={"model": "linear"})

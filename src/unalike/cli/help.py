@@ -15,36 +15,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import unknown
+from ..experiments.config import settings_of
 
 UsageError: Any = typer.BadParameter.__base__  # Typer carries its own Click, whose names are private
 MANY = 20
 """A command with more options than this shows them in groups."""
 REST = "Options"
+TITLES = (
+    *("Data", "Stream", "Model", "Method", "Participation", "Timing", "Network", "Trust", "Privacy", "Run"),
+)
 GROUPS: Mapping[str, tuple[str, ...]] = {
     REST: (),
-    "Data": (
-        *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps"),
-        *("partition", "clients", "sizes", "samples", "skew"),
-        *("test_fraction", "validation_fraction", "reference_fraction", "unseen", "groups"),
-    ),
-    "Stream": ("stream", "memory", "stream_weights", "stream_period", "drift", "drift_detector"),
-    "Model": ("model", "state", "l2", "metrics"),
-    "Method": (
-        *("algorithm", "options", "epochs", "steps", "batch_size", "optimizer", "learning_rate"),
-        *("momentum", "schedule", "clip", "server_optimizer", "server_learning_rate"),
-        "restarts",
-    ),
-    "Participation": ("importance", "per_round", "sampling", "availability", "participation", "beliefs"),
-    "Timing": (
-        *("timing", "hardware", "bandwidth", "timing_weights", "staleness", "dropout", "timeout", "until"),
-    ),
-    "Network": ("network", "underlay", "access", "core", "workload"),
-    "Trust": ("aggregator", "monitor", "behaviour", "dishonest", "unlearning", "ledger"),
-    "Privacy": ("central_dp", "local_dp", "epsilon", "delta", "reference_sensitivity"),
-    "Run": (
-        *("rounds", "stop_at", "target", "patience", "seed", "engine", "devices", "track"),
-        *("evaluate_every", "evaluate_clients", "checkpoint_every"),
-    ),
+    **{title: settings_of(group=title) for title in TITLES},
+    "Run": (*settings_of(group="Run"), "target"),
     "Output": ("out", "overwrite", "quiet", "json", "trust_file", "help"),
 }
 """The settings of an experiment, in the order in which a person thinks of them; before them, what is the

@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 import typer
 
-from ..core.catalogue import check_settings
 from ..core.spec import Spec
 from ..errors import ConfigError
+from ..experiments.check_names import check_settings
 from ..experiments.config import Experiment, make_experiment, read_experiment
 
 FIELDS = tuple(Experiment.model_fields)

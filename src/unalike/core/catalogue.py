@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ..errors import ConfigError, DataError, unknown
 from .names import kinds, named
@@ -18,36 +16,6 @@ from .spec import Spec
 
 KINDS = kinds()
 """By the word after `unalike list`."""
-
-SETTINGS = {
-    "partition": "partitions",
-    "sizes": "sizes",
-    "skew": "skews",
-    "stream": "arrivals",
-    "memory": "memories",
-    "stream_weights": "stream-weights",
-    "drift": "drifts",
-    "drift_detector": "drift-detectors",
-    "model": "models",
-    "metrics": "metrics",
-    "algorithm": "algorithms",
-    "aggregator": "aggregators",
-    "behaviour": "behaviours",
-    "monitor": "monitors",
-    "sampling": "samplers",
-    "availability": "availabilities",
-    "participation": "participation",
-    "timing": "timings",
-    "hardware": "hardware",
-    "staleness": "staleness",
-    "network": "networks",
-    "workload": "workloads",
-    "engine": "engines",
-    "track": "trackers",
-}
-"""The kind of name that a setting of an experiment holds."""
-SEVERAL = ("metrics", "track")
-"""Settings that hold several names, separated by commas."""
 
 
 def explain(kind: str) -> dict[str, str]:
@@ -74,18 +42,6 @@ def check_name(kind: str, spec: str | Spec) -> None:
     known = explain(kind)
     if name not in known:
         raise unknown(KINDS[kind].word, name, known)
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Raise for a setting of an experiment that names something which does not exist."""
-    if settings.get("stream") is not None:
-        check_no_folder(settings["stream"])
-    for setting, kind in SETTINGS.items():
-        given = settings.get(setting)
-        for spec in [] if given is None else separate(given) if setting in SEVERAL else [given]:
-            check_name(kind, spec)
-    if settings.get("data") is not None:
-        check_data(settings["data"])
 
 
 def separate(words: str) -> list[str]:

@@ -22,7 +22,7 @@ from ..core.pixels import as_floats
 from ..data import Federation, Split
 from ..errors import ConfigError
 from ..experiments.build import make_algorithm, make_task
-from ..experiments.config import Experiment, make_experiment
+from ..experiments.config import Experiment, make_experiment, settings_of
 from ..models import Task
 from ..typing import Int64s
 from .name_checks import LONGEST_COLUMN, Names, read_name, read_names
@@ -31,11 +31,7 @@ from .transport.messages import MessageError, declared_bytes
 SPLITS = ("train", "validation", "test")
 PROTOCOL = 2
 """Raised when requests change so that old nodes cannot run them."""
-TOLD = (
-    *("model", "state", "l2", "metrics", "algorithm", "options", "epochs", "steps", "batch_size"),
-    *("optimizer", "learning_rate", "momentum", "schedule", "clip", "server_optimizer"),
-    *("server_learning_rate", "seed", "test_fraction", "validation_fraction"),
-)
+TOLD = settings_of(served="told")
 """What a node is told of the experiment."""
 MOST_CLASSES, MOST_CLIENTS, LARGEST_ROW = 10**5, 10**6, 2**30
 """More than these (the last in bytes) are taken for a lie, since the other side would have to make room."""

@@ -25,7 +25,7 @@ from ..engine import Setting, message_template, reply_template, root_key
 from ..errors import ConfigError, RunError
 from ..experiments.build import make_algorithm, make_task
 from ..experiments.build_participation import make_participation, make_sampler
-from ..experiments.config import DEFAULT_ROUNDS, Experiment
+from ..experiments.config import ABOUT, DEFAULT_ROUNDS, Experiment, settings_of
 from ..experiments.run import plan_experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
@@ -47,20 +47,14 @@ Doorman = Callable[[], list[str]]
 """Says who was refused since last asked."""
 PATIENCE = 30.0
 """Seconds for a node to introduce itself, before it is asked again."""
-SIMULATED = (
-    *("hardware", "bandwidth", "dropout", "timeout", "availability", "participation", "until", "beliefs"),
-    *("underlay", "access", "core", "workload", "reference_sensitivity"),
-)
+SIMULATED = settings_of(served="simulation")
 """What real clients have of their own, or only a simulation can use."""
 
 
 def check_servable(experiment: Experiment, clients: int | None = None) -> None:
     """Raise where an experiment cannot be run with real clients, or not with so many."""
+    _check_settings(experiment)
     algorithm = make_algorithm(experiment)
-    if experiment.network is not None:
-        raise ConfigError(
-            f"network = {experiment.network!r} is not possible with real clients; they train with a server."
-        )
     if not algorithm.has_server:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
@@ -70,16 +64,6 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
             f"{experiment.algorithm} draws its noise from the seed, which real clients know; simulate it, or "
             "protect uploads with --central-dp or `unalike join --local-dp`."
         )
-    streams = [
-        (f, None) for f in ("stream", "memory", "stream_weights", "stream_period", "drift", "drift_detector")
-    ]
-    rehearsed = (("behaviour", None), ("dishonest", None))
-    others = (("unseen", 0.0), ("restarts", 1), ("importance", (None, "data", "equal")))
-    for name, idle in (*others, *rehearsed, *streams):
-        value = getattr(experiment, name)
-        if value != idle and value not in (idle if isinstance(idle, tuple) else ()):
-            own = "; a node has its own (`unalike join --stream FOLDER`)" if (name, idle) in streams else ""
-            raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
     if experiment.groups is not None and experiment.groups.startswith("column:"):
         raise ConfigError(
             f"groups = {experiment.groups!r} is of rows, which stay with real clients; let nodes join with "
@@ -96,6 +80,18 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError("groups of clustered-fl look at rows, which stay with real clients; leave it out.")
     if clients is not None:
         _check_count(experiment, clients)
+
+
+def _check_settings(experiment: Experiment) -> None:
+    """Raise for settings that mean nothing where clients are real."""
+    for name in settings_of(served="refused"):
+        value = getattr(experiment, name)
+        if value != Experiment.model_fields[name].default:
+            streamed = ABOUT[name].group == "Stream"
+            own = "; a node has its own (`unalike join --stream FOLDER`)" if streamed else ""
+            raise ConfigError(f"{name} = {value!r} is not possible with real clients{own}.")
+    if experiment.importance not in (None, "data", "equal"):
+        raise ConfigError(f"importance = {experiment.importance!r} is not possible with real clients.")
 
 
 def _check_count(experiment: Experiment, clients: int) -> None:
@@ -248,7 +244,10 @@ def train_nodes(
 
 def _at_the_server(experiment: Experiment) -> Experiment:
     """The experiment without what only a simulation or a node uses, so that a plan of it can be made."""
-    usual = {name: Experiment.model_fields[name].default for name in (*SIMULATED, "timing", "timing_weights", "engine")}
+    usual = {
+        name: Experiment.model_fields[name].default
+        for name in (*SIMULATED, "timing", "timing_weights", "engine")
+    }
     return experiment.model_copy(update={**usual, "local_dp": None})
 
 

@@ -12,52 +12,23 @@ from typing import Any, NamedTuple
 
 from ..aggregation.base import Aggregator, WeightedSum, aggregator_registry
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
-from ..core.catalogue import check_no_folder, separate
-from ..core.registry import Registry
-from ..core.spec import Spec
+from ..core.catalogue import separate
 from ..data import Federation, MemoryStream, Stream, load
 from ..data.reference_rows import shuffle_rows
-from ..data.streams import (
-    arrival_registry,
-    detector_registry,
-    drift_registry,
-    memory_registry,
-    stream_weight_registry,
-)
-from ..engine import engine_registry
 from ..errors import ConfigError, unknown
-from ..models import Task, metric_registry, model_registry
-from ..participation import availability_registry, sampler_registry, strategy_registry
-from ..timing import NetworkTime, Timing, discount_registry, hardware_registry, timing_registry
+from ..models import Task
+from ..timing import NetworkTime, Timing, timing_registry
 from ..training.stopping import StopRule
 from ..trust.behaviours import Rehearsal, behaviour_registry
 from ..trust.monitor import monitor_registry
 from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
 from .build_unlearning import check_unlearning
+from .check_names import check_names
 from .config import Experiment
 
 _SHARED = ("work", "optimizer", "server_optimizer")
 """Settings of an algorithm that have options of their own on the command line."""
-_NAMED: tuple[tuple[Registry[Any], str], ...] = (
-    (model_registry, "model"),
-    (timing_registry, "timing"),
-    (engine_registry, "engine"),
-    (sampler_registry, "sampling"),
-    (availability_registry, "availability"),
-    (strategy_registry, "participation"),
-    (hardware_registry, "hardware"),
-    (discount_registry, "staleness"),
-    (aggregator_registry, "aggregator"),
-    (behaviour_registry, "behaviour"),
-    (monitor_registry, "monitor"),
-    (arrival_registry, "stream"),
-    (memory_registry, "memory"),
-    (stream_weight_registry, "stream_weights"),
-    (drift_registry, "drift"),
-    (detector_registry, "drift_detector"),
-)
-"""Settings that name something, and where it is looked up."""
 
 
 def make_federation(experiment: Experiment, without: Sequence[str] = ()) -> Federation:
@@ -242,14 +213,7 @@ class Method(NamedTuple):
 def check(experiment: Experiment) -> Method:
     """The algorithm and the timing; raises for words that do not exist or do not go together, before any data
     are read."""
-    if experiment.stream is not None:
-        check_no_folder(experiment.stream)
-    for registry, setting in _NAMED:
-        spec = experiment.spec(setting)
-        if spec is not None:
-            registry[spec]
-    for words in separate(experiment.metrics or ""):
-        metric_registry[Spec.parse(words)]
+    check_names(experiment.model_dump())
     make_stream(experiment)
     check_behaviour(experiment)
     make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something

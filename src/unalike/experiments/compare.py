@@ -28,7 +28,7 @@ from ..training.observers import Observer
 from ..training.stopping import StopRule
 from ..typing import Array, Float64s
 from .build import client_importance, learns_from_reference, make_federation, make_task
-from .config import Experiment
+from .config import Experiment, settings_of
 from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, measured_groups, run_fairness, who_pays
 from .parallel_runs import train_in_parallel
 from .planned_runs import (
@@ -49,11 +49,7 @@ CLIENT_MEASURES = ("clients_mean", "bottom_decile", "worst")
 _OTHER_DATA = "The rows differ in their data: they are not tested against each other, and none is best."
 OVER_CLIENTS = (*CLIENT_MEASURES, "unseen_bottom_decile", "worst_group")
 """Numbers that are good in the direction of the metric they are taken of."""
-DATA = (
-    *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps"),
-    *("partition", "clients", "sizes", "samples", "skew", "test_fraction", "validation_fraction"),
-    *("groups", "importance", "network", "underlay"),
-)
+DATA = (*settings_of(decides_rows=True), "importance")
 """Settings that decide which rows clients have: all that :func:`.build.make_federation` looks at."""
 
 

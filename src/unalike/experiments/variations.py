@@ -15,11 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from ..core.catalogue import SETTINGS, explain, separate
+from ..core.catalogue import explain, separate
 from ..core.method_options import method_options
 from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
-from .config import Experiment, make_experiment
+from .config import ABOUT, Experiment, make_experiment
 
 WITH_WORDS = (
     *("aggregator", "drift", "groups", "data", "metrics", "bandwidth", "central_dp", "local_dp", "dishonest"),
@@ -109,7 +109,8 @@ def _several(setting: str, value: str) -> list[str]:
     >>> _several("hardware", "equal,spread:80,spread:80,shuffled,none")
     ['equal', 'spread:80', 'spread:80,shuffled', 'none']
     """
-    names = {*explain(SETTINGS[setting]), NOTHING} if setting in SETTINGS else None
+    kind = ABOUT[setting].kind if setting in ABOUT else None
+    names = None if kind is None else {*explain(kind), NOTHING}
     found: list[str] = []
     for word in separate(value):
         argument = names and found and ":" in found[-1] and Spec.parse(word).name not in names

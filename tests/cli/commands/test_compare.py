@@ -139,7 +139,7 @@ def test_results_of_another_version_are_not_reused(unalike, monkeypatch):
     command = ("compare", *WORDS, "--algorithms", "fedavg", "--out", "c")
     assert unalike(*command).code == 0
     monkeypatch.setattr(planned, "__version__", "99.0")
-    assert "Unalike was 0.1.0 and is 99.0" in unalike(*command).sentence
+    assert f"Unalike was {unalike_package.__version__} and is 99.0" in unalike(*command).sentence
 
 
 def test_data_sets_are_not_tested_against_each_other(unalike):

@@ -11,7 +11,7 @@ import typer
 
 from ...core.catalogue import check_name
 from ...errors import ConfigError, unknown
-from ...experiments.config import Experiment
+from ...experiments.config import Experiment, settings_of
 from ..log_lines import say
 from ..messages import say_data
 from .certs import CERTS
@@ -22,21 +22,7 @@ if TYPE_CHECKING:
     from ...data import Federation
     from ...trust.behaviours import Behaviour
 
-DATA = (
-    *(
-        "data",
-        "label",
-        "client_column",
-        "drop",
-        "keep_columns",
-        "prepare",
-        "gaps",
-        "partition",
-        "clients",
-        "sizes",
-    ),
-    *("sizes", "samples", "skew", "test_fraction", "validation_fraction", "seed"),
-)
+DATA = (*(name for name in settings_of(group="Data", decides_rows=True) if name != "groups"), "seed")
 """What a node says of its own data."""
 
 

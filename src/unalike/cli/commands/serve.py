@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ...errors import ConfigError, RunError
-from ...experiments.config import Experiment, make_experiment
+from ...experiments.config import Experiment, make_experiment, settings_of
 from ..interrupted import can_go_on
 from ..log_lines import dated, say, silence
 from ..screen import LiveRounds, show_rows
@@ -23,12 +23,7 @@ from .run import conclude, run_folder
 if TYPE_CHECKING:
     from ...deploy.protection import Protection
 
-AT_THE_NODES = (
-    *("data", "label", "client_column", "drop", "keep_columns", "prepare", "gaps", "partition", "sizes"),
-    *("samples", "skew"),
-    *("engine", "devices", "local_dp"),
-    *("central_dp", "patience"),  # `serve` has options of these names; in a file, patience is of rounds
-)
+AT_THE_NODES = settings_of(served="node")
 """What a server has nothing to say about."""
 
 

@@ -1,0 +1,27 @@
+"""Does everything exist that an experiment names?  (Asked before anything slow is imported.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.catalogue import check_data, check_name, check_no_folder, separate
+from .config import ABOUT
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise for a setting that names something which does not exist, data included."""
+    check_names(settings)
+    if settings.get("data") is not None:
+        check_data(settings["data"])
+
+
+def check_names(settings: Mapping[str, Any]) -> None:
+    """Raise for a setting that names something which does not exist, whatever its data are."""
+    if settings.get("stream") is not None:
+        check_no_folder(settings["stream"])
+    for name, known in ABOUT.items():
+        given = settings.get(name)
+        if known.kind is not None and given is not None:
+            for spec in separate(given) if known.several else [given]:
+                check_name(known.kind, spec)

@@ -1,0 +1,60 @@
+"""Which settings say who is dishonest, and what is done about it?  (Settings of experiments.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import field_validator
+
+from ..core.settings import Settings, number_as_text, setting
+
+
+class TrustSettings(Settings):
+    """Aggregation rules, monitors, attacks, and clients that may have to be forgotten."""
+
+    aggregator: str | None = setting(
+        None,
+        "Aggregation rule, such as trimmed-mean:0.1, nnm:1,median or central-dp:1,0.8 (`unalike list "
+        "aggregators`); the weighted sum of uploads when not given.",
+        group="Trust",
+        kind="aggregators",
+    )
+    monitor: str | None = setting(
+        None,
+        "Detect and exclude free-riders, such as free-riders:5 (`unalike list monitors`); off when not "
+        "given.",
+        group="Trust",
+        kind="monitors",
+    )
+    behaviour: str | None = setting(
+        None,
+        "Simulated attack or free-riding, such as free-rider:decay (`unalike list behaviours`), to test "
+        "robustness; all clients are honest when not given.",
+        group="Trust",
+        kind="behaviours",
+        served="refused",
+    )
+    dishonest: str | None = setting(
+        None,
+        "Dishonest clients: a number (the last clients), a fraction such as 0.2, or names; 1 when not given.",
+        group="Trust",
+        served="refused",
+    )
+    unlearning: str | None = setting(
+        None,
+        "Models kept so that clients can be unlearned later (`unalike forget`): full, grid:K or pruned:PSI;"
+        " none when not given.",
+        group="Trust",
+    )
+    ledger: str | None = setting(
+        None,
+        "Sensitivity bound for unlearning, by client weights: full, realised or reference, with a declared "
+        "strong convexity after a colon; full, or realised where clients are sampled.",
+        group="Trust",
+    )
+
+    @field_validator("dishonest", mode="before")
+    @classmethod
+    def _number_as_text(cls, value: Any) -> Any:
+        """In a file, a number need not be quoted."""
+        return number_as_text(value)
