@@ -10,6 +10,7 @@ pytest.importorskip("flwr")
 pytest.importorskip("formulaic")
 
 from unalike.analytics.disclosure import DisclosurePolicy
+from unalike.analytics.disclosure.influence import largest_leverage
 from unalike.analytics.model_matrix import Plan, matrix_of
 from unalike.data.tables import Table
 from unalike.deploy.analysis_config import AnalysisConfig
@@ -183,6 +184,62 @@ def test_two_thresholds_a_year_apart_are_not_subtracted(node):
     assert step(node, PLAN, "LogLoss", [0.0, 0.0, 0.0]).kind == "upload"
     kinds = [step(node, PLAN, "LogLoss", [-at, 1.0, 0.0], 1).kind for at in np.linspace(40, 70, 61)]
     assert kinds.count("upload") <= 5
+
+
+def test_thresholds_are_not_hidden_in_other_spellings_of_a_formula(node):
+    """Each spelling is a plan of its own; all weights together obey the limit."""
+    weights = [np.ones(ROWS)]
+    for number, (slope, at) in enumerate((s, t) for s in (0.1, 0.2, 0.3, -0.2) for t in (22, 40, 57, 78)):
+        spelled = plan_of("sick ~" + " " * (number + 1) + "age + income", ("Intercept", "age", "income"))
+        step(node, spelled, "LogLoss", [0.0, 0.0, 0.0])
+        if step(node, spelled, "LogLoss", [-at * slope, slope, 0.0], 1).kind == "upload":
+            weights.append(1 / (1 + np.exp(-slope * (patients()["age"] - at))))
+    assert len(weights) > 3
+    assert largest_leverage(np.column_stack(weights), 1e-3) <= 0.5 + 1e-9
+
+
+def test_units_do_not_sharpen_coefficients_that_were_evaluated(node):
+    assert step(node, PLAN, "LogLoss", [0.0, 0.0, 0.0]).kind == "upload"
+    newton = {"class": "Newton", "objective": {"class": "LogLoss", "width": 3}}
+    units = {"domain": [[0, 1]] * 3, "standardize": False}
+    contract = AnalysisConfig("abc", newton, PLAN.write(), 0, 1, ROWS, 0, units).write()
+    assert train(node, contract, np.zeros(3), 1).kind == "refusal"
+
+
+def test_interactions_are_no_way_round_the_limit_on_all_answers(node):
+    """`income:log(age)` sums incomes times log(age), though log(age) is no term of its own."""
+    table, answered = patients(), [np.ones(ROWS)]
+    age = table["age"]
+    carriers = {
+        "log(age)": np.log(age),
+        "sqrt(age)": np.sqrt(age),
+        "age": age,
+        "I(age ** 2)": age**2,
+        "I(age ** 3)": age**3,
+        "I(age ** 2):log(age)": age**2 * np.log(age),
+        "I(age ** 2):I(age ** 3)": age**5,
+    }
+    for response in ("sick", "hiv"):
+        for carrier, values in carriers.items():
+            term = f"income:{carrier}"
+            words = {"hiv": ("negative", "positive")} if response == "hiv" else {}
+            if (
+                agree(node, plan_of(f"{response} ~ {term}", ("Intercept", term), words=words)).kind
+                == "answer"
+            ):
+                answered.append(values)
+    assert len(answered) > 1
+    assert largest_leverage(np.column_stack(answered), 1e-8) <= 0.5 + 1e-6
+
+
+def test_a_mean_far_away_does_not_hide_an_outlier(tmp_path):
+    table = patients()
+    table.columns["income"][:] = np.concatenate([[1e9], np.linspace(4e4, 6e4, ROWS - 1)])
+    for place, mean in enumerate((0.0, -1e15, -1e18, 1e20, float("nan"))):
+        plan = plan_of(
+            "age ~ center(income)", ("Intercept", "center(income)"), moments={"income": (mean, 1.0)}
+        )
+        assert agree(TableWorker(table, tmp_path / str(place)), plan).kind == "refusal"
 
 
 def test_mini_batches_of_one_row_are_refused(node):

@@ -8,7 +8,6 @@ rounds in many rows.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from itertools import combinations
@@ -17,12 +16,14 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ...data.tables import Table
 from ...typing import Float64s
 from ..formula import parse_formula
 from ..linear.newton import Newton
 from ..linear.objectives import LogLoss
 from ..model_matrix import Matrix, Plan, complete_rows, matrix_of, why_no_rows
 from ..survival.partial_likelihood import PartialLikelihood
+from .accumulation import expand_rows
 from .allowed_terms import check_terms
 from .guard import DisclosureGuard
 from .influence import (
@@ -36,6 +37,8 @@ from .influence import (
 from .policy import DisclosureError, DisclosurePolicy
 
 _CATEGORY = re.compile(r"(?P<column>.*)\[(?P<word>[^\[\]]*)\]$")
+_FAR = 100.0
+"""Ranges of a column between its values and a mean that a plan may give it."""
 _VISIBLE = 1e-3
 """Combinations of weights that are smaller than this part of the largest are not audited."""
 
@@ -62,12 +65,26 @@ def disclosed_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
     if plan.gaps == "refuse" and not wanted.all():
         raise DisclosureError(f"rows have missing values in {', '.join(names)}.")
     check_size(int(wanted.sum()), plan, guard.policy)
+    _check_moments(visible.rows(wanted), plan)
     rows = guard.ledger.release(wanted, names, guard.minimum)
     made = matrix_of(visible.rows(rows), plan)
     check_matrix(made, plan, guard.policy)
     _check_empty_cells(made, plan, guard)
     guard.accumulate({"plan": plan.write()}, rows, guard.design_of_model(plan, made, rows))
     return Matrix(made.x, made.y, len(table) - int(rows.sum()))
+
+
+def _check_moments(table: Table, plan: Plan) -> None:
+    """Refuse means far from all values: beside a large constant, leverage would be lost in rounding."""
+    for name, (mean, _) in plan.moments.items():
+        if name not in table or table.kind(name) == "words":
+            continue
+        values = table[name].astype(np.float64)
+        least, most = float(values.min()), float(values.max())
+        if most > least and not least - _FAR * (most - least) <= mean <= most + _FAR * (most - least):
+            raise DisclosureError(
+                f"the plan centers column {name!r} far from its values at this node; use the column as it is."
+            )
 
 
 def check_size(rows: int, plan: Plan, policy: DisclosurePolicy) -> None:
@@ -116,7 +133,7 @@ def check_step(
         return  # sums of products, the same at all coefficients
     at, (x, y) = np.asarray(point, np.float64), rows
     x = x[:, list(objective.columns)] if isinstance(objective, PartialLikelihood) else x
-    key = hashlib.sha256(json.dumps([type(objective).__name__, plan.write()]).encode()).hexdigest()
+    key = json.dumps([type(objective).__name__, plan.write()], sort_keys=True)
     earlier = guard.ledger.rounds(key)
     if any(np.array_equal(at, one) for one in earlier):
         return
@@ -133,7 +150,7 @@ def check_step(
     before = [weigh(x, y, one) for one in earlier]
     spread = _are_spread(x, curvature, now, before, policy)
     if spread and isinstance(objective, LogLoss):  # risk sets are small at late times, however honest
-        together = np.column_stack([np.ones(len(x)), *before, now])
+        together = _all_weights(guard, plan, key, now)
         spread = is_within(largest_leverage(together, _VISIBLE), policy.maximum_leverage)
     if not spread:
         raise DisclosureError(
@@ -141,6 +158,22 @@ def check_step(
             "steps); a ridge penalty keeps coefficients small."
         )
     guard.ledger.add_round(key, at)
+
+
+def _all_weights(guard: DisclosureGuard, plan: Plan, key: str, now: Float64s) -> Float64s:
+    """Ones, the weights of all rounds of logistic models that share a column with this one, and the new."""
+    columns = [np.ones((guard.ledger.size, 1))]
+    for asked, rows in guard.ledger.designs():
+        if "plan" not in asked:
+            continue
+        one = json.dumps([LogLoss.__name__, asked["plan"]], sort_keys=True)
+        points, old = guard.ledger.rounds(one), Plan.read(asked["plan"])
+        if one == key:
+            columns.append(expand_rows(now[:, None], rows))
+        if points and parse_formula(old.formula).columns & parse_formula(plan.formula).columns:
+            x = matrix_of(guard.visible_table(old).rows(rows), old).x
+            columns += [expand_rows(_probabilities(x, x, at)[:, None], rows) for at in points]
+    return np.column_stack(columns)
 
 
 def _are_spread(

@@ -21,6 +21,7 @@ import numpy as np
 from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
 from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
 from ...analytics.hierarchical.device_draws import draw_at_device
+from ...analytics.linear.newton import Newton
 from ...analytics.model_matrix import Plan, as_design
 from ...analytics.statistics.answers import WITHHELD
 from ...analytics.statistics.central_sums import to_sums
@@ -143,6 +144,8 @@ class TableWorker(ClientWorker):
         session = self._session_for(request)
         assert isinstance(session.client_config, AnalysisConfig)
         message = session.message(below(request.arrays, "message"))
+        if isinstance(session.setting.algorithm, Newton) and session.client_config.units is not None:
+            raise MessageError("this method takes rows as the plan makes them, in no other units.")
         x, y = map(np.asarray, session.setting.federation.train.client(0))
         plan = session.client_config.agreed_plan()
         check_step(self.guard, plan, session.setting.algorithm, message, (x, y))
