@@ -127,7 +127,6 @@ def check_step(
         point: The coefficients at which sums are asked for.
         rows: The design matrix and the response.
     """
-    _check_batches(method, guard.policy)
     objective = method.objective if isinstance(method, Newton) else None
     if not isinstance(objective, LogLoss | PartialLikelihood):
         return  # sums of products, the same at all coefficients
@@ -207,16 +206,6 @@ def _event_weights(x: Float64s, y: Float64s, at: Float64s) -> Float64s:
     weights = np.empty(len(y))
     weights[order] = risk * hazard[np.searchsorted(times, times, side="right") - 1]
     return weights
-
-
-def _check_batches(method: Any, policy: DisclosurePolicy) -> None:
-    sizes = (getattr(method, "batch_size", None), getattr(getattr(method, "work", None), "batch_size", None))
-    steps = getattr(getattr(method, "work", None), "steps", 0) or getattr(method, "local_steps", 0)
-    for size in sizes:
-        if steps and isinstance(size, int) and 0 < size < policy.minimum_cell_count:
-            raise DisclosureError(
-                f"this node trains with mini-batches of at least {policy.minimum_cell_count} rows."
-            )
 
 
 def _check_empty_cells(matrix: Matrix, plan: Plan, guard: DisclosureGuard) -> None:

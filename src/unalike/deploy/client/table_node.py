@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
+from ...analytics.disclosure.full_batches import check_full_batches
 from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
+from ...analytics.gaussian_process.fgpr import FGPR
 from ...analytics.hierarchical.device_draws import draw_at_device
-from ...analytics.linear.newton import Newton
 from ...analytics.model_matrix import Plan, as_design
 from ...analytics.statistics.answers import WITHHELD
 from ...analytics.statistics.central_sums import to_sums
@@ -144,11 +145,12 @@ class TableWorker(ClientWorker):
         session = self._session_for(request)
         assert isinstance(session.client_config, AnalysisConfig)
         message = session.message(below(request.arrays, "message"))
-        if isinstance(session.setting.algorithm, Newton) and session.client_config.units is not None:
+        method = session.setting.algorithm
+        if session.client_config.units is not None and not isinstance(method, FGPR):
             raise MessageError("this method takes rows as the plan makes them, in no other units.")
         x, y = map(np.asarray, session.setting.federation.train.client(0))
-        plan = session.client_config.agreed_plan()
-        check_step(self.guard, plan, session.setting.algorithm, message, (x, y))
+        check_full_batches(method, len(y))
+        check_step(self.guard, session.client_config.agreed_plan(), method, message, (x, y))
 
     def _coefficients(self, request: WireMessage) -> WireMessage:
         self._check_open("a question about its own coefficients")
@@ -171,6 +173,8 @@ class TableWorker(ClientWorker):
     def _planned(self, config: AnalysisConfig) -> Federation:
         plan = config.agreed_plan()
         matrix = disclosed_matrix(self.guard, plan)
+        if config.largest < len(matrix.y):  # room for fewer rows would cut some off
+            raise MessageError("the request has no room for all rows of this node.")
         return config.in_units(as_design({"here": matrix}, plan)).federation
 
 
