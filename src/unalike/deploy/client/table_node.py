@@ -20,7 +20,8 @@ import numpy as np
 
 from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
 from ...analytics.disclosure.full_batches import check_full_batches
-from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
+from ...analytics.disclosure.model_checks import disclosed_matrix
+from ...analytics.disclosure.newton_rounds import check_step
 from ...analytics.gaussian_process.fgpr import FGPR
 from ...analytics.hierarchical.device_draws import draw_at_device
 from ...analytics.model_matrix import Plan, as_design
