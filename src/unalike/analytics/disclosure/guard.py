@@ -59,7 +59,9 @@ class DisclosureGuard:
     ) -> None:
         self.table, self.policy = table, policy or DisclosurePolicy()
         self.ledger = ledger or DisclosureLedger(table)
-        self._answered: list[Design] | None = None
+        self._answered: list[Design] = []
+        self._answered_of = 0
+        """The reading of the ledger from which the designs are."""
         self.frequent_categories = cache(self._frequent_categories)
 
     @property
@@ -99,7 +101,8 @@ class DisclosureGuard:
         """
         if self.ledger.has_design(asked, rows):
             return
-        if self._answered is None:
+        if self._answered_of != self.ledger.loaded:
+            self._answered_of = self.ledger.loaded
             self._answered = [self.rebuild(old, chosen) for old, chosen in self.ledger.designs()]
         check_accumulated(self._answered, design, self.policy.maximum_leverage)
         self._answered.append(design)

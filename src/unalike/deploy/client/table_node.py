@@ -12,6 +12,7 @@ refused with the name of the rule, and what was answered is kept in `disclosure.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ class TableWorker(ClientWorker):
         self.secure_only = secure_only
         """Whether sums are answered with masks only."""
         self._sums: SumSession | None = None
+        self._process = os.getpid()
         self.table, self.folder, self.log = table, folder, log
         self.guard = DisclosureGuard(table, policy, DisclosureLedger(table, folder / LEDGER))
         self.devices, self.behaviour, self.stream = None, None, None
@@ -73,6 +75,7 @@ class TableWorker(ClientWorker):
             "coefficients": self._coefficients,
             "sum-key": self._sum_key,
         }
+        self._remember()
         if request.kind not in mine:
             return super().answer(request)
         try:
@@ -80,6 +83,12 @@ class TableWorker(ClientWorker):
         except UnalikeError as error:
             self.log(f"refused a request: {error}")
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
+
+    def _remember(self) -> None:
+        """In a new process, know what was answered by the one before, which was given up."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self.guard.ledger.reload()
 
     def _introduce(self, request: WireMessage) -> WireMessage:
         names = self.table.names
