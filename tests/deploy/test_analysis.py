@@ -91,7 +91,7 @@ def test_cox_regression_of_nodes_is_stratified_and_nothing_else(post, tmp_path):
 
 
 def test_related_devices_of_nodes_are_those_of_a_simulation(post, tmp_path):
-    here = HM1(rounds=2, local_steps=5, learning_rate=0.1)
+    here = HM1(rounds=2, local_steps=5, learning_rate=0.1, batch_size=0)
     folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
     words = "scale(y) ~ scale(age) + sex"
     there = analyse_nodes(f"hm1: {words}", post, list(TABLES), folder, settings=here.get_params())
@@ -126,7 +126,7 @@ def test_predictors_are_chosen_at_nodes_as_in_a_simulation(post, tmp_path):
 
 
 def test_gaussian_processes_of_nodes_are_those_of_a_simulation(post, tmp_path):
-    here = GaussianProcess(rounds=2, local_steps=2, batch_size=16, domain="20..80")
+    here = GaussianProcess(rounds=2, local_steps=2, batch_size=0, domain="20..80")
     folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
     there = analyse_nodes("gp: y ~ age", post, list(TABLES), folder, settings=here.get_params())
     here.fit(TABLES, "y ~ age")

@@ -1,6 +1,5 @@
 """Does a server that chooses its questions learn anything about single rows?  (Attacks on a node.)"""
 
-import json
 import stat
 
 import numpy as np
@@ -10,70 +9,17 @@ pytest.importorskip("flwr")
 pytest.importorskip("formulaic")
 
 from unalike.analytics.disclosure import DisclosurePolicy
+from unalike.analytics.disclosure.influence import largest_leverage
 from unalike.analytics.model_matrix import Plan, matrix_of
 from unalike.data.tables import Table
-from unalike.deploy.analysis_config import AnalysisConfig
-from unalike.deploy.client.app import prefixed
 from unalike.deploy.client.table_node import LEDGER, TableWorker
-from unalike.deploy.client_config import PROTOCOL
-from unalike.deploy.transport.messages import WireMessage
 
-ROWS, MINIMUM = 60, 5
-
-
-def patients(missing=0):
-    rng = np.random.default_rng(4)
-    age = np.concatenate([[57.0], rng.choice(np.setdiff1d(np.arange(20.0, 80.0), [57.0]), ROWS - 1)])
-    columns = {
-        "name": [f"patient {i}" for i in range(ROWS)],
-        "hiv": np.where(np.arange(ROWS) % 3 == 0, "positive", "negative"),
-        "sex": rng.choice(["f", "m"], ROWS),
-        "age": age,
-        "income": rng.normal(50_000, 8_000, ROWS).round(2),
-        "sick": (rng.random(ROWS) < 0.5).astype(float),
-    }
-    columns["age"][1 : 1 + missing] = np.nan
-    return Table.of(columns)
+from .attacked_node import MINIMUM, PLAN, ROWS, agree, ask, patients, plan_of, refused, step
 
 
 @pytest.fixture
 def node(tmp_path):
     return TableWorker(patients(), tmp_path)
-
-
-def ask(node, kind, arrays=None, **words):
-    request = WireMessage("question", {"about": kind, "words": json.dumps(words)}, arrays or {})
-    answer = node.answer(request)
-    if answer.kind == "refusal":
-        return None, answer.numbers["reason"]
-    return json.loads(answer.numbers["words"]), answer.arrays
-
-
-def plan_of(formula, terms, **changes):
-    given = {"words": {}, "moments": {}, "varying": (), "gaps": "drop", **changes}
-    return Plan(formula, given["words"], given["moments"], terms, given["varying"], given["gaps"])
-
-
-def agree(node, plan):
-    return node.answer(WireMessage("rows", {"plan": json.dumps(plan.write())}))
-
-
-def step(node, plan, objective, point, round=0, **method):
-    newton = {"class": "Newton", "objective": {"class": objective, "width": len(point)}, **method}
-    contract = AnalysisConfig("abc", newton, plan.write(), 0, 1, ROWS).write()
-    return train(node, contract, np.asarray(point, np.float64), round)
-
-
-def train(node, contract, message, round=0):
-    place = {"job": round, "last": -1, "round": round, "keep": 0}
-    numbers = {"contract": contract, "protocol": PROTOCOL, **place}
-    return node.answer(WireMessage("train", numbers, prefixed("message", message)))
-
-
-def refused(answer, rule):
-    assert answer.kind == "refusal", answer
-    assert rule in answer.numbers["reason"]
-    return True
 
 
 def test_cells_by_name_say_nothing_of_anybodys_hiv_status(node):
@@ -169,9 +115,6 @@ def test_guessed_categories_are_taken_whether_a_row_has_them_or_not(tmp_path):
     assert answers[0] == answers[1]
 
 
-PLAN = plan_of("sick ~ age + income", ("Intercept", "age", "income"))
-
-
 def test_crafted_coefficients_are_refused(node):
     refused(step(node, PLAN, "LogLoss", [-57e6, 1e6, 0.0]), "begins a model at coefficients of zero")
     assert step(node, PLAN, "LogLoss", [0.0, 0.0, 0.0]).kind == "upload"
@@ -185,15 +128,40 @@ def test_two_thresholds_a_year_apart_are_not_subtracted(node):
     assert kinds.count("upload") <= 5
 
 
-def test_mini_batches_of_one_row_are_refused(node):
-    plan = plan_of("income ~ age", ("Intercept", "age"))
-    work = {"class": "LocalWork", "steps": 1, "batch_size": 1}
-    contract = AnalysisConfig(
-        "abc", {"class": "HM1Rounds", "work": work, "clients": 1}, plan.write(), 0, 1, ROWS
-    )
-    shaped = {"models": np.zeros((1, 2)), "pull": np.zeros((1, 2)), "own": np.zeros(1)}
-    message = {**shaped, "typical_noise": np.ones(())}
-    refused(train(node, contract.write(), message), "mini-batches of at least 5 rows")
+def test_interactions_are_no_way_round_the_limit_on_all_answers(node):
+    """`income:log(age)` sums incomes times log(age), though log(age) is no term of its own."""
+    table, answered = patients(), [np.ones(ROWS)]
+    age = table["age"]
+    carriers = {
+        "log(age)": np.log(age),
+        "sqrt(age)": np.sqrt(age),
+        "age": age,
+        "I(age ** 2)": age**2,
+        "I(age ** 3)": age**3,
+        "I(age ** 2):log(age)": age**2 * np.log(age),
+        "I(age ** 2):I(age ** 3)": age**5,
+    }
+    for response in ("sick", "hiv"):
+        for carrier, values in carriers.items():
+            term = f"income:{carrier}"
+            words = {"hiv": ("negative", "positive")} if response == "hiv" else {}
+            if (
+                agree(node, plan_of(f"{response} ~ {term}", ("Intercept", term), words=words)).kind
+                == "answer"
+            ):
+                answered.append(values)
+    assert len(answered) > 1
+    assert largest_leverage(np.column_stack(answered), 1e-8) <= 0.5 + 1e-6
+
+
+def test_a_mean_far_away_does_not_hide_an_outlier(tmp_path):
+    table = patients()
+    table.columns["income"][:] = np.concatenate([[1e9], np.linspace(4e4, 6e4, ROWS - 1)])
+    for place, mean in enumerate((0.0, -1e15, -1e18, 1e20, float("nan"))):
+        plan = plan_of(
+            "age ~ center(income)", ("Intercept", "center(income)"), moments={"income": (mean, 1.0)}
+        )
+        assert agree(TableWorker(table, tmp_path / str(place)), plan).kind == "refusal"
 
 
 def test_the_ledger_survives_a_restart_and_nobody_else_reads_it(tmp_path):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -40,6 +41,9 @@ class Estimator:
             "model does (`mixed:`). Leave out the part in bars."
         )
 
+    usual_elsewhere: ClassVar[Mapping[str, Any]] = {}
+    """Settings that are other than usual where clients keep their rows, unless somebody gives them."""
+
     def check_elsewhere(self) -> None:
         """Raise where clients that keep their rows would have to tell single ones."""
 
@@ -65,3 +69,12 @@ class Estimator:
                 raise unknown("setting", name, list(known))
             setattr(self, name, value)
         return self
+
+
+def check_full_steps(batch_size: int) -> None:
+    """Raise where clients that keep their rows are asked for steps over few of them."""
+    if batch_size:
+        raise ConfigError(
+            "mini-batches of nodes would be sums over few of their rows, and nodes refuse them; set "
+            "batch_size=0 (all rows in every step), which is usual between nodes."
+        )

@@ -98,6 +98,11 @@ def factor_expressions(formula: Formula) -> list[list[str]]:
     ]
 
 
+def columns_in(expression: str) -> set[str]:
+    """The columns in a factor of a formula that was read."""
+    return _columns(expression, _checked(expression, expression)) or {expression}
+
+
 def _without_bars(text: str) -> tuple[str, str | None]:
     """The formula without `(what | client)`, and what is before the bar."""
     bars = [place for place, letter in enumerate(text) if letter == "|" and text[place - 1] != "|"]

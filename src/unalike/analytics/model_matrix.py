@@ -119,6 +119,13 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
     return Matrix(x, y, int(missing.sum()))
 
 
+def factor_columns(table: Table, plan: Plan, factors: str) -> Float64s:
+    """The columns of some factors of a plan's formula, such as `sex:log(age)`, for rows that miss nothing."""
+    formula = parse_formula(plan.formula)
+    columns, _ = _coded(table, formula.columns, plan)
+    return _evaluate(columns, plan, f"{formula.response} ~ 0 + {factors}")[0]
+
+
 def predictors_of(table: Table, plan: Plan) -> Float64s:
     """The columns of new rows, which need no response; NaN in a row with a missing value, with a word that
     was not agreed on, or whose numbers are not finite.

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rich.markup import escape
 
+from ..core.hidden_letters import shown
 from .screen import console
 
 
@@ -15,8 +16,8 @@ def say(line: str) -> None:
 
 
 def dated(line: str) -> str:
-    """The line behind the time of day, ready to be printed."""
-    return f"{datetime.now():%H:%M:%S}  {escape(line)}"
+    """The line behind the time of day, ready to be printed; what a terminal would obey is left out."""
+    return f"{datetime.now():%H:%M:%S}  {escape(shown(line))}"
 
 
 def silence(line: str) -> None:

@@ -111,7 +111,8 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
 def estimator_for_nodes(text: str, settings: Mapping[str, Any] | None = None) -> tuple[Estimator, str]:
     """The estimator and the formula that such words mean; refused where nodes would have to tell rows."""
     name, formula = choose_analysis(text)
-    made = analysis_registry.make(name).set_params(**(settings or {}))
+    made = analysis_registry.make(name)
+    made.set_params(**{**made.usual_elsewhere, **(settings or {})})
     made.check_elsewhere()
     return made, formula
 

@@ -6,14 +6,15 @@ none may hold what a terminal would obey or a file could not keep.
 
 from __future__ import annotations
 
-import unicodedata
-
+from ..core.hidden_letters import has_hidden_letters
 from ..data.files.agreement import LONGEST_LABEL
 from .transport.messages import MessageError
 
 MOST_NAMES, MOST_LETTERS = 10**5, 2**20
 """More names, or more characters in all of them, are refused."""
 LONGEST_COLUMN = 1000
+_LAYOUT = str.maketrans("\t\n\r", "   ")
+"""Headers of spreadsheets are spread over lines; pages and logs show these as blanks."""
 
 Names = tuple[str, ...]
 
@@ -38,6 +39,6 @@ def read_name(given: object, what: str, longest: int = LONGEST_COLUMN) -> str:
     """One name."""
     if not isinstance(given, str) or not 0 < len(given) <= longest:
         raise MessageError(f"the {what} must have names of 1 to {longest} characters.")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") and not letter.isspace() for letter in given):
+    if has_hidden_letters(given.translate(_LAYOUT)):
         raise MessageError(f"the {what} have a name with control characters ({given[:40]!a}).")
     return given

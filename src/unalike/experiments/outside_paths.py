@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..runs import RunFolder
 
 PATHS = (
-    *("data", "prepare", "importance", "groups", "stream", "availability", "hardware", "underlay", "network"),
-    "track",
+    *("data", "prepare", "importance", "groups", "stream", "stream_weights", "availability", "hardware"),
+    *("underlay", "network", "track"),
 )
 """Settings that may name a file."""
 OPENED_FIRST = tuple(name for name in PATHS if name not in ("data", "prepare", "track"))

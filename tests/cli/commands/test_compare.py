@@ -135,11 +135,12 @@ def test_results_of_a_table_that_changed_are_not_reused(unalike):
 
 def test_results_of_another_version_are_not_reused(unalike, monkeypatch):
     import unalike.experiments.planned_runs as planned
+    from unalike import __version__
 
     command = ("compare", *WORDS, "--algorithms", "fedavg", "--out", "c")
     assert unalike(*command).code == 0
     monkeypatch.setattr(planned, "__version__", "99.0")
-    assert f"Unalike was {unalike_package.__version__} and is 99.0" in unalike(*command).sentence
+    assert f"Unalike was {__version__} and is 99.0" in unalike(*command).sentence
 
 
 def test_data_sets_are_not_tested_against_each_other(unalike):

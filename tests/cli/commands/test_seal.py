@@ -161,6 +161,39 @@ def test_a_changed_comparison_is_refused(unalike, no_reports):
     assert "comparison.toml was changed" in answer.sentence
 
 
+@pytest.fixture
+def longer(unalike, run, tmp_path):
+    """The same run two rounds later, and a copy of how it was before."""
+    older = shutil.copytree(run, tmp_path / "older")
+    assert unalike("resume", run, "--rounds", "6", "--json").json["rounds"] == 6
+    return run, older
+
+
+def test_an_older_copy_of_a_whole_folder_passes(unalike, longer):
+    """A seal shows integrity, not freshness: this is said in docs/security.md, not prevented."""
+    run, older = longer
+    shutil.rmtree(run)
+    shutil.copytree(older, run)
+    RunFolder.open(run).close()
+    assert unalike("resume", run, "--rounds", "6", "--json").json["rounds"] == 6
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", SEAL])
+def test_older_files_in_a_newer_folder_are_refused(longer, name):
+    run, older = longer
+    shutil.copyfile(older / name, run / name)
+    with pytest.raises(RunError, match="was changed"):
+        RunFolder.open(run)
+
+
+def test_an_older_record_of_the_same_run_passes(longer):
+    """Not prevented, either: the record has a seal of its own, and says how many rounds it holds."""
+    run, older = longer
+    swap_record(run, older)
+    with RunFolder.open(run, read_only=True) as opened:
+        assert opened.record.last_round() == 4
+
+
 def test_an_intended_edit_is_shown_and_sealed(unalike, run):
     replace_text("config.toml", "rounds = 4", "rounds = 6")(run, None)
     shown = unalike("runs", "seal", run, "--json").json

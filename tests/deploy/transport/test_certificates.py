@@ -1,5 +1,6 @@
 """Do certificates and keys let in those they should, and does every mistake have its sentence?"""
 
+import datetime
 import ipaddress
 import ssl
 import stat
@@ -7,7 +8,9 @@ import stat
 import pytest
 
 from unalike.deploy import AllowedNode, make_authority, make_node_key, read_allowed
-from unalike.deploy.transport.certificates import check_name, check_private_key
+from unalike.deploy.transport import certificates
+from unalike.deploy.transport.certificates import check_dates, check_name, check_private_key
+from unalike.deploy.transport.superlink import SuperLink
 from unalike.errors import ConfigError, DataError
 
 pytest.importorskip("cryptography")
@@ -221,3 +224,17 @@ def test_flowers_supernode_reads_the_key_and_its_superlink_the_public_one(tmp_pa
     public = flower.bytes_to_public_key(read_allowed(tmp_path)[0].public_key)
     assert flower.uses_nist_ec_curve(public)
     assert flower.verify_signature(public, b"now", flower.sign_message(key, b"now"))
+
+
+def test_the_server_says_that_its_own_certificate_expired(folder, tmp_path, monkeypatch):
+    check_dates(folder / "server.pem")
+    made = load(folder / "server.pem")
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return made.not_valid_after_utc + datetime.timedelta(days=1)
+
+    monkeypatch.setattr(certificates.datetime, "datetime", Later)
+    with pytest.raises(ConfigError, match=r"ca\.pem expired on 20\d\d-\d\d-\d\d; make new"):
+        SuperLink("127.0.0.1:9092", folder, [], tmp_path)

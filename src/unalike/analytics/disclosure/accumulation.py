@@ -30,6 +30,8 @@ class Design(NamedTuple):
     """What the columns of the matrix are."""
     matrix: Float64s
     """One row per row of the table; zero where a row was left out."""
+    rests: tuple[tuple[str, Float64s], ...] = ()
+    """What a column is multiplied by inside interactions: `log(age)` for income in `income:log(age)`."""
 
 
 def expand_rows(matrix: Float64s, rows: Array) -> Float64s:
@@ -51,10 +53,22 @@ def check_accumulated(designs: Sequence[Design], new: Design, limit: float) -> N
 
 
 def _multipliers(design: Design, name: str) -> Float64s:
-    """The columns by which a column is multiplied: all that are not made of it."""
+    """The columns by which a column is multiplied: all that are not made of it, also inside interactions."""
     chosen = [j for j, label in enumerate(design.labels) if not _mentions(label, name)]
-    return design.matrix[:, chosen]
+    others = design.matrix[:, chosen]
+    inside = [rest for column, rest in design.rests if column == name]
+    crossed = [rest[:, [j]] * others for rest in inside for j in range(rest.shape[1])]
+    return np.column_stack([others, *inside, *crossed])
 
 
 def _mentions(label: str, name: str) -> bool:
-    return name in re.findall(r"\w+", label) if name.isidentifier() else name in label
+    """Whether a term is made of a column; categories in brackets and parts of longer names are no columns.
+
+    >>> [_mentions(label, "tax") for label in ("log(tax):age", "sex[T.tax]", "tax paid")]
+    [True, False, False]
+    """
+    factors = [re.sub(r"\[[^\[\]]*\]$", "", factor) for factor in label.split(":")]
+    return label == name or any(
+        name in re.findall(r"\w+", factor) if "(" in factor and name.isidentifier() else factor == name
+        for factor in factors
+    )

@@ -21,8 +21,8 @@ import numpy as np
 from ...data.tables import Table
 from ...errors import DataError, unknown
 from ...typing import Array, Float64s, Int64s
-from ..formula import parse_formula
-from ..model_matrix import Matrix, Plan, matrix_of
+from ..formula import columns_in, factor_expressions, parse_formula
+from ..model_matrix import Matrix, Plan, factor_columns, matrix_of
 from ..statistics.answers import (
     MOST_WORDS,
     category_names,
@@ -59,7 +59,9 @@ class DisclosureGuard:
     ) -> None:
         self.table, self.policy = table, policy or DisclosurePolicy()
         self.ledger = ledger or DisclosureLedger(table)
-        self._answered: list[Design] | None = None
+        self._answered: list[Design] = []
+        self._answered_of = 0
+        """The reading of the ledger from which the designs are."""
         self.frequent_categories = cache(self._frequent_categories)
 
     @property
@@ -99,7 +101,8 @@ class DisclosureGuard:
         """
         if self.ledger.has_design(asked, rows):
             return
-        if self._answered is None:
+        if self._answered_of != self.ledger.loaded:
+            self._answered_of = self.ledger.loaded
             self._answered = [self.rebuild(old, chosen) for old, chosen in self.ledger.designs()]
         check_accumulated(self._answered, design, self.policy.maximum_leverage)
         self._answered.append(design)
@@ -122,7 +125,15 @@ class DisclosureGuard:
         """The design of a model, its response included."""
         formula = parse_formula(plan.formula)
         whole = expand_rows(np.column_stack([matrix.x, matrix.y]), rows)
-        return Design(formula.columns, (*plan.terms, formula.response), whole)
+        table = self.visible_table(plan).rows(rows)
+        rests = dict[tuple[str, str], Float64s]()
+        for factors in factor_expressions(formula):
+            for name in formula.columns:
+                rest = ":".join(factor for factor in factors if name not in columns_in(factor))
+                if rest and any(name in columns_in(factor) for factor in factors):
+                    rests[name, rest] = expand_rows(factor_columns(table, plan, rest), rows)
+        inside = tuple((name, columns) for (name, _), columns in rests.items())
+        return Design(formula.columns, (*plan.terms, formula.response), whole, inside)
 
     def visible_table(self, plan: Plan) -> Table:
         """The table of which rare categories are missing values where a plan takes categories."""

@@ -15,14 +15,18 @@ _SLACK = 1e-9
 
 
 def largest_leverage(columns: Float64s, tolerance: float = _RANK) -> float:
-    """The largest leverage of a row; columns are scaled to one before their rank is judged."""
+    """The largest leverage of a row, by combinations that are not smaller than the tolerance.
+
+    Columns are scaled to one, and the tolerance is not relative to the largest combination: repeated columns
+    make that one larger, and would hide others behind it.
+    """
     size = np.sqrt((columns**2).sum(axis=0))
     kept = columns[:, size > 0] / size[size > 0]
     if not kept.size:
         return 0.0
     left, values, _ = np.linalg.svd(kept, full_matrices=False)
-    basis = left[:, values > tolerance * values[0]]
-    return float((basis**2).sum(axis=1).max())
+    basis = left[:, values > tolerance]
+    return float((basis**2).sum(axis=1).max(initial=0.0))
 
 
 def largest_share_of_row(row_sets: Array) -> float:

@@ -40,8 +40,19 @@ class DisclosureLedger:
 
     def __init__(self, table: Table, path: Path | None = None, asker: str = "server") -> None:
         self.path, self.asker, self.size = path, asker, len(table)
-        self._state = self._load()
-        of_table = self._state["tables"].setdefault(digest_table(table), {})
+        self._digest = digest_table(table)
+        self.loaded = 0
+        """How often it was read from its file."""
+        self._take(self._load())
+
+    def reload(self) -> None:
+        """Read the file again: a process that was forked earlier may have answered since."""
+        if self.path is not None and self.path.exists():
+            self._take(self._load())
+
+    def _take(self, state: dict[str, Any]) -> None:
+        self._state, self.loaded = state, self.loaded + 1
+        of_table = self._state["tables"].setdefault(self._digest, {})
         self._sets: dict[str, list[str]] = of_table.setdefault("row_sets", {})
         self._resolved: dict[str, str] = of_table.setdefault("resolved", {})
         self._rounds: dict[str, list[list[float]]] = of_table.setdefault("rounds", {})

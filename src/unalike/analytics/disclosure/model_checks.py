@@ -1,43 +1,28 @@
-"""Which models does a node fit for somebody else?  (Rules for design matrices and Newton steps.)
+"""Which models does a node fit for somebody else?  (Rules for design matrices.)
 
 The design must single out no row (leverage), no category and no pair of categories, the response included,
-may have few rows, and a plan cannot choose rows by leaving out categories. A nonlinear model is evaluated
-first at zero, and then only where its weights are spread over many rows, and differ from those of earlier
-rounds in many rows.
+may have few rows, and a plan cannot choose rows by leaving out categories. Where nonlinear models are
+evaluated is in :mod:`.newton_rounds`, on which rows a step works in :mod:`.full_batches`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import scipy.special
 
-from ...typing import Float64s
+from ...data.tables import Table
 from ..formula import parse_formula
-from ..linear.newton import Newton
-from ..linear.objectives import LogLoss
 from ..model_matrix import Matrix, Plan, complete_rows, matrix_of, why_no_rows
-from ..survival.partial_likelihood import PartialLikelihood
 from .allowed_terms import check_terms
 from .guard import DisclosureGuard
-from .influence import (
-    effective_rows,
-    has_small_pair,
-    indicator_columns,
-    is_within,
-    largest_leverage,
-    singles_out_rows,
-)
+from .influence import has_small_pair, indicator_columns, is_within, largest_leverage, singles_out_rows
 from .policy import DisclosureError, DisclosurePolicy
 
 _CATEGORY = re.compile(r"(?P<column>.*)\[(?P<word>[^\[\]]*)\]$")
-_VISIBLE = 1e-3
-"""Combinations of weights that are smaller than this part of the largest are not audited."""
+_FAR = 100.0
+"""Ranges of a column between its values and a mean that a plan may give it."""
 
 
 def disclosed_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
@@ -62,12 +47,26 @@ def disclosed_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
     if plan.gaps == "refuse" and not wanted.all():
         raise DisclosureError(f"rows have missing values in {', '.join(names)}.")
     check_size(int(wanted.sum()), plan, guard.policy)
+    _check_moments(visible.rows(wanted), plan)
     rows = guard.ledger.release(wanted, names, guard.minimum)
     made = matrix_of(visible.rows(rows), plan)
     check_matrix(made, plan, guard.policy)
     _check_empty_cells(made, plan, guard)
     guard.accumulate({"plan": plan.write()}, rows, guard.design_of_model(plan, made, rows))
     return Matrix(made.x, made.y, len(table) - int(rows.sum()))
+
+
+def _check_moments(table: Table, plan: Plan) -> None:
+    """Refuse means far from all values: beside a large constant, leverage would be lost in rounding."""
+    for name, (mean, _) in plan.moments.items():
+        if name not in table or table.kind(name) == "words":
+            continue
+        values = table[name].astype(np.float64)
+        least, most = float(values.min()), float(values.max())
+        if most > least and not least - _FAR * (most - least) <= mean <= most + _FAR * (most - least):
+            raise DisclosureError(
+                f"the plan centers column {name!r} far from its values at this node; use the column as it is."
+            )
 
 
 def check_size(rows: int, plan: Plan, policy: DisclosurePolicy) -> None:
@@ -96,94 +95,6 @@ def check_matrix(matrix: Matrix, plan: Plan, policy: DisclosurePolicy) -> Matrix
             "fewer terms, or the log of a skewed column."
         )
     return matrix
-
-
-def check_step(
-    guard: DisclosureGuard, plan: Plan, method: Any, point: Any, rows: tuple[Float64s, Float64s]
-) -> None:
-    """Refuse coefficients at which the sums of a nonlinear model would single out rows.
-
-    Args:
-        guard: The node's table, policy and ledger.
-        plan: The plan of the model.
-        method: The method that the server asks for.
-        point: The coefficients at which sums are asked for.
-        rows: The design matrix and the response.
-    """
-    _check_batches(method, guard.policy)
-    objective = method.objective if isinstance(method, Newton) else None
-    if not isinstance(objective, LogLoss | PartialLikelihood):
-        return  # sums of products, the same at all coefficients
-    at, (x, y) = np.asarray(point, np.float64), rows
-    x = x[:, list(objective.columns)] if isinstance(objective, PartialLikelihood) else x
-    key = hashlib.sha256(json.dumps([type(objective).__name__, plan.write()]).encode()).hexdigest()
-    earlier = guard.ledger.rounds(key)
-    if any(np.array_equal(at, one) for one in earlier):
-        return
-    policy = guard.policy
-    if not earlier and at.any():
-        raise DisclosureError("this node begins a model at coefficients of zero (rule for Newton steps).")
-    if len(earlier) >= policy.maximum_rounds:
-        raise DisclosureError(
-            f"this node evaluates one model at no more than {policy.maximum_rounds} coefficients."
-        )
-    weigh = _event_weights if isinstance(objective, PartialLikelihood) else _probabilities
-    now = weigh(x, y, at)
-    curvature = now * (1 - now) if isinstance(objective, LogLoss) else now
-    before = [weigh(x, y, one) for one in earlier]
-    spread = _are_spread(x, curvature, now, before, policy)
-    if spread and isinstance(objective, LogLoss):  # risk sets are small at late times, however honest
-        together = np.column_stack([np.ones(len(x)), *before, now])
-        spread = is_within(largest_leverage(together, _VISIBLE), policy.maximum_leverage)
-    if not spread:
-        raise DisclosureError(
-            "at these coefficients the sums of the model lie on too few rows of this node (rule for Newton "
-            "steps); a ridge penalty keeps coefficients small."
-        )
-    guard.ledger.add_round(key, at)
-
-
-def _are_spread(
-    x: Float64s, curvature: Float64s, now: Float64s, before: list[Float64s], policy: DisclosurePolicy
-) -> bool:
-    if not np.isfinite(now).all() or effective_rows(curvature) < policy.minimum_cell_count:
-        return False
-    weighted = np.column_stack([x, np.ones(len(x))]) * np.sqrt(np.maximum(curvature, 0))[:, None]
-    shares = [largest_leverage(weighted)]
-    for one in before:
-        apart = now - one
-        if np.abs(apart).max() > 1e-12:
-            shares.append(float((apart**2).max() / (apart**2).sum()))
-    return all(is_within(share, policy.maximum_leverage) for share in shares)
-
-
-def _probabilities(x: Float64s, y: Float64s, at: Float64s) -> Float64s:
-    return np.asarray(scipy.special.expit(x @ at))
-
-
-def _event_weights(x: Float64s, y: Float64s, at: Float64s) -> Float64s:
-    """Each row's share of the risk sets, added up over events."""
-    order = np.argsort(np.abs(y), kind="stable")
-    score = (x @ at)[order]
-    risk = np.exp(score - score.max())
-    times, event = np.abs(y)[order], y[order] > 0
-    first = np.searchsorted(times, times, side="left")
-    at_risk = np.cumsum(risk[::-1])[::-1][first]
-    with np.errstate(all="ignore"):
-        hazard = np.cumsum(np.where(event, 1 / at_risk, 0.0))
-    weights = np.empty(len(y))
-    weights[order] = risk * hazard[np.searchsorted(times, times, side="right") - 1]
-    return weights
-
-
-def _check_batches(method: Any, policy: DisclosurePolicy) -> None:
-    sizes = (getattr(method, "batch_size", None), getattr(getattr(method, "work", None), "batch_size", None))
-    steps = getattr(getattr(method, "work", None), "steps", 0) or getattr(method, "local_steps", 0)
-    for size in sizes:
-        if steps and isinstance(size, int) and 0 < size < policy.minimum_cell_count:
-            raise DisclosureError(
-                f"this node trains with mini-batches of at least {policy.minimum_cell_count} rows."
-            )
 
 
 def _check_empty_cells(matrix: Matrix, plan: Plan, guard: DisclosureGuard) -> None:

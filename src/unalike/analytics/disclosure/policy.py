@@ -28,7 +28,7 @@ class DisclosurePolicy:
     minimum_cell_count: int = 5
     maximum_leverage: float = 0.5
     maximum_questions: int = 100
-    maximum_rounds: int = 60
+    maximum_rounds: int = 20
     bin_edges: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

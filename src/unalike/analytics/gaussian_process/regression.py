@@ -10,8 +10,9 @@ in its own units. A client that took no part gets its predictions the same way, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,7 +23,7 @@ from ...errors import ConfigError, unknown
 from ...training.run import Run
 from ...typing import Float64s
 from ..design import Design
-from ..estimator import Estimator, analysis_registry
+from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
@@ -81,6 +82,8 @@ class GaussianProcess(Estimator):
     most_rows: int = MOST_ROWS
     """Rows above which `auto` conditions on the nearest ones only."""
 
+    usual_elsewhere: ClassVar[Mapping[str, Any]] = {"batch_size": 0}
+
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
@@ -103,6 +106,7 @@ class GaussianProcess(Estimator):
 
     def check_elsewhere(self) -> None:
         known_domain(self.domain)
+        check_full_steps(self.batch_size)
 
     def units(self) -> dict[str, Any]:
         """In which units clients compute, as words for those whose rows are elsewhere."""

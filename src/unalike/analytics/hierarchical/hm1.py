@@ -7,8 +7,9 @@ prior of the coefficients has mean zero, so center and scale inputs and the resp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from ...errors import ConfigError
 from ...training.run import Run
 from ...typing import Float64s
 from ..design import INTERCEPT, Design
-from ..estimator import Estimator, analysis_registry
+from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds, linear_task
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
@@ -69,6 +70,11 @@ class HM1(Estimator):
     given: Given | None = field(default=None, init=False, repr=False)
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
+
+    usual_elsewhere: ClassVar[Mapping[str, Any]] = {"batch_size": 0}
+
+    def check_elsewhere(self) -> None:
+        check_full_steps(self.batch_size)
 
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Fit to a federation, a design, or tables with a formula; `training` is what :func:`unalike.train`

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.hidden_letters import has_hidden_letters
 from ...errors import DataError
 from ...typing import Array, Int64s
 from ..federation import Federation, Split
@@ -205,6 +206,11 @@ def _check_label(client: str, name: str, where: str = "") -> None:
         raise DataError(
             f"client {client!r} has a label of {len(name):,} characters{where} ({name[:20]!r}...); classes "
             f"have names of at most {LONGEST_LABEL}."
+        )
+    if has_hidden_letters(name):
+        raise DataError(
+            f"client {client!r} has a label with a line break or another letter that cannot be seen{where} "
+            f"({name[:40]!a}); write labels in letters that can."
         )
 
 

@@ -12,6 +12,7 @@ refused with the name of the rule, and what was answered is kept in `disclosure.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from typing import Any
 import numpy as np
 
 from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
-from ...analytics.disclosure.model_checks import check_step, disclosed_matrix
+from ...analytics.disclosure.full_batches import check_full_batches
+from ...analytics.disclosure.model_checks import disclosed_matrix
+from ...analytics.disclosure.newton_rounds import check_step
+from ...analytics.gaussian_process.fgpr import FGPR
 from ...analytics.hierarchical.device_draws import draw_at_device
 from ...analytics.model_matrix import Plan, as_design
 from ...analytics.statistics.answers import WITHHELD
@@ -57,6 +61,7 @@ class TableWorker(ClientWorker):
         self.secure_only = secure_only
         """Whether sums are answered with masks only."""
         self._sums: SumSession | None = None
+        self._process = os.getpid()
         self.table, self.folder, self.log = table, folder, log
         self.guard = DisclosureGuard(table, policy, DisclosureLedger(table, folder / LEDGER))
         self.devices, self.behaviour, self.stream = None, None, None
@@ -70,6 +75,7 @@ class TableWorker(ClientWorker):
             "coefficients": self._coefficients,
             "sum-key": self._sum_key,
         }
+        self._remember()
         if request.kind not in mine:
             return super().answer(request)
         try:
@@ -77,6 +83,12 @@ class TableWorker(ClientWorker):
         except UnalikeError as error:
             self.log(f"refused a request: {error}")
             return WireMessage("refusal", {"reason": str(error), "protocol": PROTOCOL})
+
+    def _remember(self) -> None:
+        """In a new process, know what was answered by the one before, which was given up."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self.guard.ledger.reload()
 
     def _introduce(self, request: WireMessage) -> WireMessage:
         names = self.table.names
@@ -143,9 +155,12 @@ class TableWorker(ClientWorker):
         session = self._session_for(request)
         assert isinstance(session.client_config, AnalysisConfig)
         message = session.message(below(request.arrays, "message"))
+        method = session.setting.algorithm
+        if session.client_config.units is not None and not isinstance(method, FGPR):
+            raise MessageError("this method takes rows as the plan makes them, in no other units.")
         x, y = map(np.asarray, session.setting.federation.train.client(0))
-        plan = session.client_config.agreed_plan()
-        check_step(self.guard, plan, session.setting.algorithm, message, (x, y))
+        check_full_batches(method, len(y))
+        check_step(self.guard, session.client_config.agreed_plan(), method, message, (x, y))
 
     def _coefficients(self, request: WireMessage) -> WireMessage:
         self._check_open("a question about its own coefficients")
@@ -168,6 +183,8 @@ class TableWorker(ClientWorker):
     def _planned(self, config: AnalysisConfig) -> Federation:
         plan = config.agreed_plan()
         matrix = disclosed_matrix(self.guard, plan)
+        if config.largest < len(matrix.y):  # room for fewer rows would cut some off
+            raise MessageError("the request has no room for all rows of this node.")
         return config.in_units(as_design({"here": matrix}, plan)).federation
 
 

@@ -130,6 +130,27 @@ def check_private_key(path: str | Path) -> Path:
     return path
 
 
+def check_dates(path: Path) -> None:
+    """Raise if a certificate is not valid now, of which only nodes would hear the reason."""
+    check_cryptography()
+    from cryptography import x509
+
+    try:
+        made = x509.load_pem_x509_certificate(_read(path))
+    except ValueError as error:
+        raise DataError(f"{path} is no certificate; make certificates with make_authority.") from error
+    now = datetime.datetime.now(datetime.UTC)
+    if now > made.not_valid_after_utc:
+        raise ConfigError(
+            f"{path} expired on {made.not_valid_after_utc:%Y-%m-%d}; make new certificates (`unalike certs "
+            "--replace`), and give ca.pem to every node."
+        )
+    if now < made.not_valid_before_utc:
+        raise ConfigError(
+            f"{path} is not valid before {made.not_valid_before_utc:%Y-%m-%d}; is this machine's clock right?"
+        )
+
+
 def _public_files(source: str | Path | Iterable[str | Path]) -> list[Path]:
     if not isinstance(source, str | Path):
         return [Path(path) for path in source]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 from ...errors import ConfigError, RunError
 from ...runs.lock import locked
 from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_allow_list
-from .certificates import AllowedNode
+from .certificates import AllowedNode, check_dates
 from .flower import SUPPORTED, check_flower, own_address, split_address
 from .processes import Child, Follower, new_secret, private_folder
 
@@ -189,6 +189,8 @@ def _check_certificates(folder: Path) -> Path:
     for name in ("ca.pem", "server.pem", "server.key"):
         if not (folder / name).is_file():
             raise ConfigError(f"folder {folder} has no {name}; make certificates with make_authority.")
+    for name in ("ca.pem", "server.pem"):
+        check_dates(folder / name)
     return folder.resolve()
 
 
