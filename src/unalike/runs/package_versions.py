@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-_PACKAGES = ("unalike", "jax", "numpy", "optax")
+from .. import __version__
+
+_PACKAGES = ("jax", "numpy", "optax")
 
 
 def versions() -> dict[str, str]:
@@ -14,7 +16,7 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())
     ['jax', 'numpy', 'optax', 'platform', 'python', 'unalike']
     """
-    found = {package: _version(package) for package in _PACKAGES}
+    found = {"unalike": __version__, **{package: _version(package) for package in _PACKAGES}}
     return {**found, "python": platform.python_version(), "platform": platform.platform()}
 
 
