@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +18,7 @@ import typer
 from ..core.spec import Spec
 from ..errors import ConfigError
 from ..experiments.check_names import check_settings
-from ..experiments.config import Experiment, make_experiment, read_experiment
+from ..experiments.config import Experiment, make_experiment, read_experiment, settings_of
 
 FIELDS = tuple(Experiment.model_fields)
 FILE = typer.Argument(
@@ -55,6 +55,32 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
     wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
     del wrapped.__wrapped__
     return wrapped
+
+
+ROWS = tuple(name for name in settings_of(group="Data") if name not in ("reference_fraction", "unseen"))
+"""Settings that say which rows clients have."""
+
+
+def with_data(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`command(rows={...}, ...)` with an option for every setting that says which rows clients have."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "rows"]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> Any:
+        rows = {name: given.pop(name) for name in ROWS if name in given}
+        return command(rows={name: value for name, value in rows.items() if value is not None}, **given)
+
+    parameters = [*(_option(name) for name in ROWS), *own]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    del wrapped.__wrapped__
+    return wrapped
+
+
+def name_of(rows: Mapping[str, Any]) -> str:
+    """What the data are called in titles."""
+    return str(rows.get("data", Experiment.model_fields["data"].default))
 
 
 _TRUTHS = {"true": True, "false": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.precision import precision
 from ..data.facts import facts_of
@@ -20,7 +20,7 @@ from .checkpoint import Checkpointer
 from .divergence import Divergence, warn_of_divergence
 from .evaluation import Evaluation
 from .final_numbers import note_final_numbers
-from .fingerprint import check_same, data_fingerprint, keep_fingerprint
+from .fingerprint import Fingerprint, check_same, data_fingerprint, keep_fingerprint
 from .interrupts import Interrupts
 from .loop import train_rounds
 from .observers import About, Observers
@@ -30,7 +30,7 @@ from .progress import Progress
 from .recorder import Describe, Recorder
 from .run import Run
 
-Out = str | Path | RunFolder | None
+Out: TypeAlias = str | Path | RunFolder | None
 """Where a run is written; nowhere when None."""
 FROM_PYTHON: Mapping[str, Any] = {"made_by": "unalike.train"}
 
@@ -55,7 +55,7 @@ def execute(
         raise ConfigError("resume=True needs the run folder to resume, as out.")
     forget_programs()
     with precision(plan.algorithm.double_precision):
-        fingerprint = {} if out is None else plan_fingerprint(plan)
+        fingerprint: Fingerprint = {} if out is None else plan_fingerprint(plan)
         with prepared(plan, resume, kept=out is not None) as ready:
             # Last, so that a mistake in anything above leaves nothing on the disk.
             folder = _open_folder(out, resume, config, overwrite)

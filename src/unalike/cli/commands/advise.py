@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
 
 from ..help import Program
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .measured import L2, MODEL, measure_constants, show_constants
 
@@ -33,9 +33,9 @@ _LEGEND = (
 )
 
 
-DATA = typer.Option("digits", help="Data set, or path of a folder of clients (`unalike list data`).")
-PARTITION = typer.Option(None, help="How rows are dealt to clients.", show_default="the data's own, or iid")
-CLIENTS = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100")
+PARTITION = typer.Option(
+    None, help="How rows are partitioned into clients.", show_default="the data's own, or iid"
+)
 SAMPLES = typer.Option(None, min=1, help="Use only that many rows.", show_default="all")
 
 
@@ -45,11 +45,9 @@ def start() -> None:
 
 
 @advise.command("sampling")
+@with_data
 def sampling(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = CLIENTS,
-    samples: int | None = SAMPLES,
+    rows: dict[str, Any],
     per_round: int = typer.Option(10, min=1, help="Clients drawn each round."),
     importance: str = typer.Option(
         "data", help="How much clients count: data (their rows), equal, similarity, or a file of numbers."
@@ -71,9 +69,7 @@ def sampling(
 
     Example: unalike advise sampling --partition lognormal:1 --clients 50 --per-round 5
     """
-    experiment = experiment_of(
-        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
-    )
+    experiment = experiment_of(**rows, seed=seed, model=model, l2=l2)
     from ...advice import advise_sampling
     from ...advice.sampling_bounds import least_bounds
     from ...experiments.build import make_federation
@@ -94,9 +90,9 @@ def sampling(
         }
         print_json({**advice.as_dict(), **measured, "plot": None if plot is None else str(plot)})
         return
-    _show(advice, data)
+    _show(advice, name_of(rows))
     if found is not None:
-        show_constants(found, data)
+        show_constants(found, name_of(rows))
         _show_bounds(bounds)
 
 

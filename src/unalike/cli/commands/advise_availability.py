@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ...core.catalogue import check_name
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .advise import DATA, PARTITION, SAMPLES, advise
+from .advise import advise
 
 if TYPE_CHECKING:
     from ...advice.availability import AvailabilityAdvice, StrategyBound
@@ -33,11 +33,9 @@ _WORDS = {
 
 
 @advise.command("availability")
+@with_data
 def availability(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = typer.Option(None, min=1, help="Number of clients.", show_default="all, or 100"),
-    samples: int | None = SAMPLES,
+    rows: dict[str, Any],
     availability: str = typer.Option(
         "groups", help="When clients are there (`unalike list availabilities`)."
     ),
@@ -58,9 +56,7 @@ def availability(
     Example: unalike advise availability --clients 20 --partition dirichlet:0.3 --availability groups
     """
     check_name("availabilities", availability)
-    experiment = experiment_of(
-        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
-    )
+    experiment = experiment_of(**rows, seed=seed, model=model, l2=l2)
     from ...advice.availability import Population, advise_availability
     from ...advice.client_losses import Look, only_clients, some_clients
     from ...advice.measure_availability import measure_losses
@@ -82,9 +78,9 @@ def availability(
         seed=seed,
     )
     if json:
-        print_json({"data": data, "availability": availability, **advice.as_dict()})
+        print_json({"data": name_of(rows), "availability": availability, **advice.as_dict()})
         return
-    _show(advice, data, availability, len(federation))
+    _show(advice, name_of(rows), availability, len(federation))
 
 
 def _show(advice: AvailabilityAdvice, data: str, availability: str, clients: int) -> None:

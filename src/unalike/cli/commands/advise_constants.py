@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+from .advise import advise
 from .measured import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
@@ -23,11 +23,9 @@ _LEGEND = (
 
 
 @advise.command("constants")
+@with_data
 def constants(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = CLIENTS,
-    samples: int | None = SAMPLES,
+    rows: dict[str, Any],
     model: str | None = MODEL,
     l2: float = L2,
     importance: str = typer.Option(
@@ -47,9 +45,7 @@ def constants(
 
     Example: unalike advise constants --clients 20 --model linear --l2 0.001
     """
-    experiment = experiment_of(
-        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model, l2=l2
-    )
+    experiment = experiment_of(**rows, seed=seed, model=model, l2=l2)
     from ...advice.constants import report_methods
     from ...experiments.build import make_federation
     from ...participation import Uniform
@@ -71,7 +67,7 @@ def constants(
             }
         )
     else:
-        _show(found, reports, sampled, data)
+        _show(found, reports, sampled, name_of(rows))
 
 
 def _show(found: GradientConstants, reports: list[MethodReport], sampled: float, data: str) -> None:

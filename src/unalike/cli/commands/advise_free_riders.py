@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
 
 from ...core.spec import number_or_word
 from ...errors import ConfigError
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+from .advise import advise
 
 if TYPE_CHECKING:
     from ...advice.free_riders import FreeRiderAdvice, FreeRiderReport
@@ -25,11 +25,9 @@ _LEGEND = (
 
 
 @advise.command("free-riders")
+@with_data
 def free_riders(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = CLIENTS,
-    samples: int | None = SAMPLES,
+    rows: dict[str, Any],
     numbers: str | None = typer.Option(
         None, help="How many free-riders, such as 1,5,45.", show_default="1, half and nine tenths of all"
     ),
@@ -51,9 +49,7 @@ def free_riders(
 
     Example: unalike advise free-riders --clients 5 --numbers 1,5,45 --steps 5
     """
-    experiment = experiment_of(
-        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model
-    )
+    experiment = experiment_of(**rows, seed=seed, model=model)
     counts = None if numbers is None else _counts(numbers)
     import jax
 
@@ -65,7 +61,7 @@ def free_riders(
     federation = make_federation(experiment)
     shapes = jax.eval_shape(make_task(experiment, federation).init, jax.random.key(0))
     advice = advise_free_riders(federation, work, counts, declared, size(shapes))
-    print_json(advice.as_dict()) if json else _show(advice, data)
+    print_json(advice.as_dict()) if json else _show(advice, name_of(rows))
 
 
 def _counts(words: str) -> list[int]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.markup import escape
 
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+from .advise import advise
 from .network import check_place
 
 if TYPE_CHECKING:
@@ -28,12 +28,9 @@ _LEGEND = (
 
 
 @advise.command("heterogeneity")
+@with_data
 def heterogeneity(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = CLIENTS,
-    samples: int | None = SAMPLES,
-    skew: str | None = typer.Option(None, help="Feature skew between clients.", show_default="none"),
+    rows: dict[str, Any],
     model: str = typer.Option("linear", help="Model for gradients and losses; none leaves them out."),
     privacy: str | None = typer.Option(
         None, help="Hide messages: rotation, projection:16 or gaussian:1,1e-5.", show_default="no"
@@ -73,8 +70,7 @@ def heterogeneity(
     for place in (plot, page, sweep):
         if place is not None:
             check_place(place)
-    settings: dict[str, Any] = {"data": data, "partition": partition, "clients": clients, "seed": seed}
-    settings |= {"samples": samples, "skew": skew, "model": None if model == "none" else model}
+    settings: dict[str, Any] = {**rows, "seed": seed, "model": None if model == "none" else model}
     settings |= {"per_round": per_round, "sampling": sampling, "availability": availability}
     experiment = experiment_of(**settings)
     from ...advice.cohort_similarity import measure_cohorts
@@ -101,7 +97,7 @@ def heterogeneity(
         told = {"what_if": None if moved is None else moved.as_dict(), "sweep": swept}
         print_json({**advice.as_dict(), **places, **told})
         return
-    _show(advice, data)
+    _show(advice, name_of(rows))
     if moved is not None:
         _show_change(moved)
 

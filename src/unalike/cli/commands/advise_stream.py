@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -12,9 +12,9 @@ from rich.markup import escape
 
 from ...errors import ConfigError
 from ...typing import Int64s
-from ..options import experiment_of
+from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .advise import CLIENTS, DATA, PARTITION, SAMPLES, advise
+from .advise import advise
 
 if TYPE_CHECKING:
     from ...advice.streams import StrategyReport, StreamAdvice
@@ -27,11 +27,9 @@ _LEGEND = (
 
 
 @advise.command("stream")
+@with_data
 def stream(
-    data: str = DATA,
-    partition: str | None = PARTITION,
-    clients: int | None = CLIENTS,
-    samples: int | None = SAMPLES,
+    rows: dict[str, Any],
     historical: str | None = typer.Option(
         None,
         help="Clients whose rows stay: how many (the first ones), or a file with their numbers.",
@@ -57,9 +55,7 @@ def stream(
 
     Example: unalike advise stream --clients 50 --historical 10 --ratio 0.15
     """
-    experiment = experiment_of(
-        data=data, partition=partition, clients=clients, samples=samples, seed=seed, model=model
-    )
+    experiment = experiment_of(**rows, seed=seed, model=model)
     from ...advice.streams import advise_streams
     from ...experiments.build import make_federation, make_task
     from ...training.stream_constants import FirstSteps, measure_constants
@@ -81,7 +77,7 @@ def stream(
     if json:
         print_json({**advice.as_dict(), "plot": None if plot is None else str(plot)})
     else:
-        _show(advice, data)
+        _show(advice, name_of(rows))
 
 
 def _historical(words: str | None, clients: int) -> Int64s:
