@@ -67,7 +67,7 @@ def parse_formula(text: str) -> Formula:
 
 @lru_cache(maxsize=64)
 def _formula_of(text: str) -> Formula:
-    """Choosing an analysis, planning it, and every client's rows ask for the same formula: it is read once."""
+    """Read once, though choosing an analysis, planning it and every client's rows ask for it."""
     if text.count("~") != 1 or not text.split("~")[0].strip():
         raise ConfigError(
             f"the formula {text!r} must have the form RESPONSE ~ TERMS, such as 'y ~ age + C(sex)'."

@@ -10,14 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..analytics.estimator import Estimator
+from ..analytics.figures.estimates import forest, residual_plot
+from ..analytics.figures.hierarchical import caterpillar, shrinkage
 from ..analytics.hierarchical.hm2 import HM2
 from ..analytics.linear.mixed_model import MixedModel
 from ..analytics.linear.regression import LinearRegression
 from ..analytics.summary import show_number
 from ..runs.atomic import write_bytes
 from ..typing import Float64s
-from .analysis_plots import forest, residual_plot
-from .hierarchical_plots import caterpillar, shrinkage
 from .html import write_report
 
 MOST_TERMS = 3

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..typing import Float64s
-from .style import FAINT, INK, PALETTE, figure, styled
+from ...core.figure_style import FAINT, INK, PALETTE, figure, styled
+from ...typing import Float64s
 
 _TALLEST = 9.0
 

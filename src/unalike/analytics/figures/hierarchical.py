@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..analytics.hierarchical.baselines import ols_each
-from ..analytics.hierarchical.hm2 import HM2
-from ..analytics.hierarchical.prediction import require_fitted
-from .analysis_plots import forest
-from .style import INK, MUTED, PALETTE, figure, styled
+from ...core.figure_style import INK, MUTED, PALETTE, figure, styled
+from ..hierarchical.baselines import ols_each
+from ..hierarchical.hm2 import HM2
+from ..hierarchical.prediction import require_fitted
+from .estimates import forest
 
 
 def caterpillar(model: HM2, term: str, level: float = 0.9) -> Figure:

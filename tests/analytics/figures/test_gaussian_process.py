@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from unalike.analytics.figures.gaussian_process import calibration_curve, prediction_bands
 from unalike.analytics.gaussian_process import GaussianProcess
 from unalike.data import Federation
 from unalike.errors import ConfigError, DataError
-from unalike.report.gaussian_process_plots import calibration_curve, prediction_bands
 
 
 @pytest.fixture(scope="module")
