@@ -49,7 +49,7 @@ def calibration_curve(process: GaussianProcess, part: str = "test") -> Figure:
     for client in process.clients:
         x, y = process.rows(client, part)
         if len(y):
-            mean, std = process.predict(client, x, return_std=True)
+            mean, std = process.predict(x, client, return_std=True)
             shares.append(coverage(mean, std, y, LEVELS))
             rows.append(len(y))
     if not rows:
