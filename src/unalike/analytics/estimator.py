@@ -77,6 +77,8 @@ class Estimator:
     @property
     def bse(self) -> Float64s:
         """Standard errors, in the shape of `params`."""
+        if "bse" in self.refuses:
+            raise self.refusal("bse")
         return np.sqrt(np.diagonal(self.cov_params(), axis1=-2, axis2=-1))
 
     def cov_params(self) -> Float64s:

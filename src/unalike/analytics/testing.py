@@ -122,7 +122,8 @@ def check_refusals(bench: Bench) -> None:
     for what, ask in asked.items():
         if bench.refuses(what):
             message = _refused(ask, what)
-            _require(type(fitted).__name__ in message, f"the refusal of {what} must name the estimator.")
+            words = f"{type(fitted).__name__} has no {MAY_BE_REFUSED[what]}"
+            _require(words in message, f"the refusal of {what} must say {words!r}.")
         else:
             ask()
 
