@@ -8,6 +8,7 @@ import formulaic
 import pandas
 import statsmodels.formula.api as smf
 
+from unalike.analytics import fit_analysis, formula
 from unalike.analytics.formula import parse_formula
 from unalike.analytics.formula_size import _terms
 from unalike.analytics.model_matrix import Plan, design_by_formula, matrix_of
@@ -186,3 +187,16 @@ def test_columns_that_are_not_there_or_of_two_kinds_are_refused():
         design_by_formula(tables_of({"a": {"y": [1, 2], "sex": ["f", "f"]}}), "y ~ sex")
     with pytest.raises(DataError, match="cannot be read"):
         Plan.read({"formula": "y ~ x"})
+
+
+def test_a_fit_reads_its_formula_once(monkeypatch):
+    read, text = [], "outcome ~ dose + C(arm)"
+    monkeypatch.setattr(formula, "check_size", lambda tree, asked: read.append(asked))
+    arm, dose = np.tile([1.0, 2.0], 5), np.arange(10.0)
+    noise = np.sin(7 * dose)
+    tables = {
+        name: {"outcome": noise + shift * arm, "dose": dose, "arm": arm}
+        for name, shift in (("a", 1), ("b", 2))
+    }
+    fit_analysis(tables, text)
+    assert read == [text]

@@ -42,10 +42,11 @@ def test_there_is_one_prediction_per_row_and_none_where_a_value_is_missing():
     complete = {"x": [0.5, 1.0], "sex": ["f", "m"]}
     for model, formula in ((LinearRegression, "y ~ x * sex"), (LogisticRegression, "ill ~ x + sex")):
         fitted = model().fit(TABLES, formula)
-        found = fitted.predict(new)
-        assert found.shape == (4,)
-        assert np.isnan(found[[1, 2]]).all()
-        np.testing.assert_allclose(found[[0, 3]], fitted.predict(complete))
+        assert fitted.predict(new).shape == (4,)
+        predict = fitted.predict_proba if hasattr(fitted, "classes") else fitted.predict
+        assert np.isnan(predict(new)[[1, 2]]).all()
+        np.testing.assert_allclose(predict(new)[[0, 3]], predict(complete))
+    assert fitted.predict(new).tolist()[1:3] == ["", ""]
     mean, std = LinearRegression().fit(TABLES, "y ~ x * sex").predict(new, return_std=True)
     assert (np.isnan(mean) == np.isnan(std)).all()
 

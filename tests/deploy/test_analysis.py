@@ -133,7 +133,7 @@ def test_gaussian_processes_of_nodes_are_those_of_a_simulation(post, tmp_path):
     np.testing.assert_allclose(there.log_params, here.log_params, rtol=1e-6)
     assert there.summary().tables[0].title == here.summary().tables[0].title
     with pytest.raises(ConfigError, match="stay there"):
-        there.predict("node-0", [[40.0]])
+        there.predict([[40.0]], "node-0")
     folder.close()
 
 

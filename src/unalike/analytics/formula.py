@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..core.extras import import_extra
@@ -61,12 +62,18 @@ def parse_formula(text: str) -> Formula:
     """Read a formula; a mistake is one sentence with its position."""
     if len(text) > _LONGEST:
         raise ConfigError(f"a formula has at most {_LONGEST} characters.")
+    return _formula_of(text)
+
+
+@lru_cache(maxsize=64)
+def _formula_of(text: str) -> Formula:
+    """Read once, though choosing an analysis, planning it and every client's rows ask for it."""
     if text.count("~") != 1 or not text.split("~")[0].strip():
         raise ConfigError(
             f"the formula {text!r} must have the form RESPONSE ~ TERMS, such as 'y ~ age + C(sex)'."
         )
     fixed, varying = _without_bars(text)
-    parsed = _parse(fixed)
+    parsed = read_terms(fixed)
     names = {name: part for part in (parsed.lhs, parsed.rhs) for name in _expressions(part)}
     trees = {name: _checked(name, text) for name in names}
     columns = {column for name, tree in trees.items() for column in _columns(name, tree)}
@@ -90,7 +97,7 @@ def parse_formula(text: str) -> Formula:
 
 def factor_expressions(formula: Formula) -> list[list[str]]:
     """The factors of every term as they are written, the response first."""
-    parsed = _parse(formula.fixed)
+    parsed = read_terms(formula.fixed)
     return [
         [factor.expr for factor in term.factors if factor.eval_method.value != "literal"]
         for part in (parsed.lhs, parsed.rhs)
@@ -143,7 +150,9 @@ def _unmatched(text: str, opening: str, closing: str) -> int | None:
     return None
 
 
-def _parse(text: str) -> Any:
+@lru_cache(maxsize=64)
+def read_terms(text: str) -> Any:
+    """A formula without bars, as formulaic reads it."""
     formulaic = import_extra("formulaic", "analytics", "reading formulas", ConfigError)
     if _DOT.search(_QUOTED.sub("", text)):
         raise ConfigError(f"{text!r}: '.' for all other columns cannot be used; name the columns.")
@@ -248,7 +257,7 @@ def _argument(call: ast.Call, text: str) -> str:
 
 
 def _check_varying(varying: str, known: set[str], text: str) -> None:
-    strange = [term for term in _expressions(_parse(f"y ~ {varying}").rhs) if term not in known]
+    strange = [term for term in _expressions(read_terms(f"y ~ {varying}").rhs) if term not in known]
     if strange:
         raise ConfigError(
             f"{', '.join(strange)} differs between clients in {text!r} but is no term outside the bars."

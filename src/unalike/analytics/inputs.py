@@ -52,9 +52,14 @@ class Given:
     @property
     def event(self) -> str:
         """Which value of the response is the 1 of a yes or no, such as `ill = yes`."""
-        response = self.design.response
-        words = () if self.plan is None else self.plan.words.get(response, ())
-        return f"{response} = {words[1] if len(words) == 2 else 1}"
+        words = self.response_words
+        return f"{self.design.response} = {words[1] if words else 1}"
+
+    @property
+    def response_words(self) -> tuple[str, ...]:
+        """The two words of a response that is a yes or no in words; none for numbers."""
+        words = () if self.plan is None else self.plan.words.get(self.design.response, ())
+        return tuple(words) if len(words) == 2 else ()
 
     def rows(self, new: Any) -> Float64s:
         """New rows as columns of the design: an array of these, or a table where there is a formula; NaN in a

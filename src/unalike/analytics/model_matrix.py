@@ -19,7 +19,7 @@ from ..data.tables import Table, Tables
 from ..errors import ConfigError, DataError
 from ..typing import Array, Float64s
 from .design import Design
-from .formula import parse_formula
+from .formula import parse_formula, read_terms
 from .statistics import LocalNodes, Nodes, agree_on_columns, ask_moments
 from .statistics.answers import words_in
 
@@ -244,9 +244,7 @@ def _evaluate(
     response = text.split("~")[0].strip()
     try:
         with np.errstate(all="ignore"):
-            made = formulaic.Formula(text).get_model_matrix(
-                frame, na_action="ignore", context=_functions(plan)
-            )
+            made = read_terms(text).get_model_matrix(frame, na_action="ignore", context=_functions(plan))
     except formulaic.errors.FormulaicError as error:
         said = str(error).splitlines()[0]
         raise ConfigError(f"{text!r} cannot be computed ({said}).") from None

@@ -121,6 +121,11 @@ def show_rows(
     show(console, rows, title, spare, more)
 
 
+def print_aligned(text: str) -> None:
+    """Text as it is: the lines of a summary must not be broken, or columns are not below each other."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def print_json(answer: Any) -> None:
     """For machines: one JSON document; numbers that are not finite are strings such as "NaN"."""
     sys.stdout.write(json.dumps(json_ready(answer), indent=2) + "\n")

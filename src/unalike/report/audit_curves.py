@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from ..core.figure_style import MUTED, color, figure, styled
 from ..privacy.audit.curves import Curve, say_curves, tabulate
 from ..privacy.audit.report_card import ReportCard
 from ..privacy.audit.statistics import Rate
 from .html import write_report
-from .style import MUTED, color, figure, styled
 
 LEAKAGES = ("training leakage", "reference leakage")
 _PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")

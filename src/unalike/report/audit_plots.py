@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from ..core.figure_style import MUTED, PALETTE, color, figure, label_ends, styled
 from ..privacy.audit.leakage import Leakage, Part
-from .style import MUTED, PALETTE, color, figure, label_ends, styled
 
 _CURVES = 4
 _MOST_CLIENTS = 30

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..core.figure_style import INK, PAPER, color, figure, styled
 from ..experiments.benchmark import BenchmarkResult
 from ..experiments.benchmark.table import cross_rows, mean_rows
 from .html import write_report
-from .style import INK, PAPER, color, figure, styled
 from .words import number_text
 
 

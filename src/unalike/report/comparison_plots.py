@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike
 
+from ..core.figure_style import color, dash, figure, label_ends, styled
 from ..models.metrics import is_share
 from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME
 from .plots import last, line, rounds_axis, scale
-from .style import color, dash, figure, label_ends, styled
 from .timing_plots import clock
 from .words import title, value
 

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours, line_names
+from ..core.figure_style import FAINT, INK, MUTED, PALETTE, PAPER, is_ours, line_names
 
 _LARGEST_SVG = 150_000
 _READABLE = 78

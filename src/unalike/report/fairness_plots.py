@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..core.figure_style import color, figure, styled
 from ..runs.fairness import frontier
-from .style import color, figure, styled
 
 Points = Mapping[str, Sequence[tuple[float, float]]]
 """By method: (spread, mean) of every setting that was tried, the chosen one first."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..core.figure_style import MUTED, color, figure, label_ends, styled
 from ..data.similarity import Similarity
 from ..data.similarity.sweep import HomogeneitySweep
-from .style import MUTED, color, figure, label_ends, styled
 
 
 @styled

@@ -17,9 +17,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ..core.figure_style import is_ours
 from ..runs.atomic import write_bytes
 from .embed import embed, legend
-from .style import is_ours
 from .words import cell, number_text
 from .words import title as in_words
 

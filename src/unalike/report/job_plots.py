@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from ..core.figure_style import FAINT, INK, MUTED, figure, styled
 from ..errors import ConfigError
 from ..typing import Array, ClientIds, Float64s, Int64s
-from .style import FAINT, INK, MUTED, figure, styled
 
 TIME = "simulated time"
 _MOST_ROWS, _MOST_JOBS, _MOST_IN_A_ROW, _MOST_LINES = 40, 400, 40, 60

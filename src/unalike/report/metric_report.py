@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ..core.figure_style import INK, PAPER, figure, styled
 from ..models.metrics import mean_of_all
 from ..training.run import Run
 from .mixture_plots import SHADES
-from .style import INK, PAPER, figure, styled
 
 _MOST_WRITTEN, _MOST_NAMED = 16, 40
 """Classes up to which counts are written into cells, and names beside the axes."""

@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from ..advice.mixtures import clusters, component_rows, dead_components, similarity
+from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, figure, styled
 from ..typing import Float64s, Int64s
-from .style import INK, MUTED, PALETTE, PAPER, color, figure, styled
 
 SHADES = LinearSegmentedColormap.from_list("shares", [PAPER, PALETTE[0]])
 """From nothing to all."""

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..core.figure_style import MUTED, color, figure, label_ends, styled
 from ..runs.record import Record
 from ..typing import Array, Float64s, Int64s
 from .plots import last, line, rounds_axis
-from .style import MUTED, color, figure, label_ends, styled
 
 SIGNALS = {
     "monitor_consecutive": "Cosine of a client's consecutive updates",

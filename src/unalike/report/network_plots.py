@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from ..core.figure_style import FAINT, MUTED, PALETTE, figure, styled
 from ..topology import Circuit, Connectivity
 from ..topology.graphs import Graph
 from ..typing import Float64s
-from .style import FAINT, MUTED, PALETTE, figure, styled
 
 _MOST_NAMES = 45
 

@@ -13,12 +13,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, dash, figure, label_ends, styled
 from ..errors import ConfigError
 from ..participation import WeightStatistics
 from ..theory.sampling.comparison import step_length
 from ..typing import Bools, Float64s, Int64s
 from .plots import last, line, rounds_axis
-from .style import INK, MUTED, PALETTE, PAPER, color, dash, figure, label_ends, styled
 from .words import number_text
 
 PRESENCE = ("away", "there, not used", "used", "excluded")

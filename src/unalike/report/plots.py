@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
+from ..core.figure_style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, styled
 from ..errors import ConfigError
 from ..models.metrics import is_share
 from ..runs.atomic import write_bytes
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array, Float64s
-from .style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, styled
 from .words import bytes_text, split_and_quantity, title, value
 
 Metrics = Mapping[str, Array]

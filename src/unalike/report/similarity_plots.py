@@ -16,13 +16,13 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, norm
 
 from ..advice.cohort_similarity import CohortSimilarity
+from ..core.figure_style import FAINT, INK, MUTED, PALETTE, PAPER, color, figure, label_ends, styled
 from ..data import Federation
 from ..data.similarity import Similarity
 from ..data.similarity.graph import fiedler_order, spectrum
 from ..data.similarity.misalignment import pairs
 from ..typing import Float64s
 from .plots import last, line, rounds_axis
-from .style import FAINT, INK, MUTED, PALETTE, PAPER, color, figure, label_ends, styled
 
 Panel = Callable[[Axes, Similarity], None]
 _SHADES = LinearSegmentedColormap.from_list("likeness", (PAPER, "#a9cbe3", PALETTE[0], INK))

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ..advice.streams import StreamAdvice
+from ..core.figure_style import INK, color, figure, styled
 from .plots import line
-from .style import INK, color, figure, styled
 
 
 @styled

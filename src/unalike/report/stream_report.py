@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..core.figure_style import MUTED, color, dash, figure, label_ends, styled
 from ..models.metrics import measured_columns
 from ..typing import Array, Float64s, Int64s
 from .participation_plots import rolling_mean
 from .plots import last, line, rounds_axis, scale
-from .style import MUTED, color, dash, figure, label_ends, styled
 from .words import number_text, title, value
 
 Columns = Mapping[str, Array]

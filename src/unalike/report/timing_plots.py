@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter, StrMethodFormatter
 from numpy.typing import ArrayLike
 
+from ..core.figure_style import PALETTE, color, dash, figure, label_ends, styled
 from ..typing import ClientIds, Float64s
 from .job_plots import TIME
 from .plots import Metrics, last, line, rounds_axis, scale
-from .style import PALETTE, color, dash, figure, label_ends, styled
 from .words import number_text, title, value
 
 _MOST_BINS = 60

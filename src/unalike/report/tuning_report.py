@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..core.figure_style import color, figure, styled
 from ..experiments.tune import Trial
 from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
@@ -18,7 +19,6 @@ from .comparison_plots import Runs
 from .comparison_report import comparison_page
 from .fairness_plots import frontier_plot
 from .plots import scale
-from .style import color, figure, styled
 
 Trials = Mapping[str, Sequence[Trial]]
 

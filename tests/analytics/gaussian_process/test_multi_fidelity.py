@@ -98,7 +98,7 @@ def test_the_highest_level_predicts_with_its_own_rows():
     levels = draw_levels(made, 0, (30, 12), evenly=True)
     process = fit_levels(levels, GaussianProcess(rounds=20, learning_rate=0.1))
     x, y = levels["level 2"]
-    assert np.abs(process.predict("level 2", x) - y).max() < 0.2 * np.std(y)
+    assert np.abs(process.predict(x, "level 2") - y).max() < 0.2 * np.std(y)
 
 
 def test_levels_that_make_no_sense_are_refused():

@@ -42,11 +42,11 @@ def fitted():
 @pytest.mark.parametrize("name", CLIENTS)
 def test_opposite_clients_each_have_their_own_function_in_their_own_units(fitted, name):
     x, units = np.linspace(0.5, 9.5, 50)[:, None], CLIENTS[name]
-    mean, std = fitted.predict(name, x, return_std=True)
+    mean, std = fitted.predict(x, name, return_std=True)
     assert np.sqrt(np.mean((mean - wave(x, units)) ** 2)) < 0.1 * units.scale
     assert 0.05 * units.scale < std.mean() < 0.2 * units.scale
-    assert (fitted.predict(name, x, return_std=True, noisy=False)[1] < std).all()
-    assert fitted.score(name, x, wave(x, units)) > 0.98
+    assert (fitted.predict(x, name, return_std=True, noisy=False)[1] < std).all()
+    assert fitted.score(x, wave(x, units), name) > 0.98
 
 
 def test_intervals_hold_as_much_as_they_say(fitted):
@@ -63,13 +63,15 @@ def test_a_client_that_was_not_there_predicts_after_seeing_its_rows(fitted):
     prior = fitted.adapt(np.zeros((0, 1)), [])
     mean, std = prior.predict([[3.0]], return_std=True)
     assert mean[0] == 0
-    assert std[0] == pytest.approx(np.hypot(fitted.params["signal"], fitted.params["noise"]))
+    assert std[0] == pytest.approx(
+        np.hypot(fitted.hyper_parameters["signal"], fitted.hyper_parameters["noise"])
+    )
 
 
 def test_the_summary_shows_deviations_variances_and_losses(fitted):
     words = str(fitted.summary())
     assert "numbers sent by a client per round 3" in " ".join(words.split())
-    noise = fitted.params["noise"]
+    noise = fitted.hyper_parameters["noise"]
     assert f"{noise:.4g}" in words
     assert f"{noise**2:.4g}" in words
     assert all(after < before for _, _, before, after in fitted.client_losses())
@@ -81,9 +83,9 @@ def test_settings_are_those_of_scikit_learn(fitted):
     with pytest.raises(ConfigError, match="did you mean 'rounds'"):
         again.set_params(round=3)
     with pytest.raises(ConfigError, match="call fit first"):
-        again.predict(0, [[1.0]])
+        again.predict([[1.0]], 0)
     with pytest.raises(ConfigError, match="no client 'mine'"):
-        fitted.predict("mine", [[1.0]])
+        fitted.predict([[1.0]], "mine")
 
 
 def test_a_design_with_an_intercept_is_taken_without_it():
@@ -112,10 +114,10 @@ def test_outputs_that_never_change_and_single_rows_are_allowed_and_said():
     x = np.linspace(0, 1, 21)[:, None]
     y = np.concatenate([np.full(10, 7.0), np.sin(x[10:20, 0]), [4.0]])
     process = GaussianProcess(rounds=2).fit(federation_of(x, y, np.repeat([0, 1, 2], [10, 10, 1])))
-    mean, std = process.predict(0, x, return_std=True)
+    mean, std = process.predict(x, 0, return_std=True)
     np.testing.assert_allclose(mean, 7.0)
     assert np.isfinite(std).all()
-    assert process.predict(2, [[1.0]])[0] == pytest.approx(4.0)
+    assert process.predict([[1.0]], 2)[0] == pytest.approx(4.0)
     assert "one row" in str(process.summary())
 
 
@@ -124,8 +126,8 @@ def test_rows_twice_with_tiny_noise_stay_numbers():
     process = GaussianProcess(rounds=10, learning_rate=0.2, start=(1.0, 1e-3, 0.5)).fit(
         federation_of(x, np.sin(9 * x[:, 0]))
     )
-    assert process.params["noise"] >= 1e-3
-    assert np.isfinite(process.predict(0, x, return_std=True)).all()
+    assert process.hyper_parameters["noise"] >= 1e-3
+    assert np.isfinite(process.predict(x, 0, return_std=True)).all()
 
 
 @pytest.mark.parametrize(
@@ -148,9 +150,10 @@ def test_what_is_not_a_number_is_refused(x, y, words):
 
 def test_inputs_to_predict_are_checked(fitted):
     with pytest.raises(DataError, match="missing or infinite"):
-        fitted.predict(0, [[np.nan]])
+        fitted.client(0).predict([[np.nan]])
+    assert np.isnan(fitted.predict([[1.0], [np.nan]], 0)).tolist() == [False, True]
     with pytest.raises(DataError, match="fitted with 1"):
-        fitted.predict(0, [[1.0, 2.0]])
+        fitted.predict([[1.0, 2.0]], 0)
     with pytest.raises(ConfigError, match="as many outputs"):
         fitted.adapt([[1.0]], [1.0, 2.0])
     with pytest.raises(ConfigError, match="below its high"):

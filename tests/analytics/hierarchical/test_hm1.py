@@ -155,7 +155,7 @@ def test_an_intercept_is_not_shrunk_and_a_tuned_strength_is_chosen_on_validation
     data = Federation.from_owners(x, y, owners, classes=None, validation_fraction=0.2, test_fraction=0.2)
     model = HM1(rounds=20, shrinkage="tuned", learning_rate=0.1, start="zeros").fit(Design.of(data))
     assert np.abs(model.params[:, 0] - 50).max() < 1
-    assert model.score() < 1
+    assert model.rmse() < 1
     text = str(model.summary())
     assert "Intercept" in text
     assert "rounds" in text

@@ -69,11 +69,11 @@ def test_predictive_intervals_hold_new_responses(fitted):
     rng = np.random.default_rng(9)
     x = rng.normal(size=(400, 3))
     y = x @ truth[4] + rng.normal(size=400)
-    lower, upper = model.device_posterior(4).predictive_interval(x).T
+    lower, upper = model.device_posterior(4).predictive_interval(x, 0.9).T
     assert 0.8 < np.mean((lower < y) & (y < upper)) < 0.97
-    mean, std = model.predict(4, x, return_std=True)
+    mean, std = model.predict(x, 4, return_std=True)
     np.testing.assert_allclose((upper - lower) / (2 * 1.645 * std), 1, atol=0.12)
-    np.testing.assert_array_equal(mean, model.predict(4, x))
+    np.testing.assert_array_equal(mean, model.predict(x, 4))
 
 
 def test_a_new_device_begins_at_the_mean_of_all_and_learns_from_few_rows(fitted):
@@ -99,7 +99,7 @@ def test_devices_with_fewer_rows_than_coefficients_have_finite_intervals():
     y = x @ np.ones(4) + rng.normal(size=len(owners))
     data = Design.of(Federation.from_owners(x, y, owners, classes=None), intercept=False)
     model = HM2(rounds=20).fit(data)
-    widths = np.ptp(model.device_posterior(2).interval(), axis=1)
+    widths = np.ptp(model.device_posterior(2).interval(0.9), axis=1)
     assert np.isfinite(widths).all()
     assert np.abs(model.params - 1).max() < 0.4
     assert "one model" not in str(model.summary())

@@ -75,8 +75,8 @@ def test_predictors_that_matter_are_kept_and_the_noise_is_found(prior):
     assert kept[:, TRUTH != 0].all()
     assert kept[:, TRUTH == 0].mean() < 0.4
     assert np.exp(model.phi_mean[1] / 2) == pytest.approx(0.3, rel=0.15)
-    assert model.score() < 0.36
-    assert model.score(refit=True) < 0.36
+    assert model.rmse() < 0.36
+    assert model.rmse(refit=True) < 0.36
     assert (model.refit()[~kept] == 0).all()
     if prior == "ridge":
         text = str(model.summary())
@@ -90,7 +90,7 @@ def test_ridge_coefficients_are_those_of_the_learned_penalty():
     x, y = design.client(1)
     expected = np.linalg.solve(x.T @ x + np.exp(model.phi_mean[0]) * np.eye(5), x.T @ y)
     np.testing.assert_allclose(model.params[1], expected, atol=0.02)
-    mean, std = model.predict(1, x, return_std=True)
+    mean, std = model.predict(x, 1, return_std=True)
     assert np.abs(mean - x @ expected).max() < 0.05
     assert (std > 0.2).all()
 

@@ -57,10 +57,10 @@ def test_effects_are_shrunk_and_new_clients_get_shared_coefficients():
     assert (np.abs(effects[:, 0]) < np.abs(residuals)).all()
     assert (spreads > 0).all()
     new = {"x": np.array([0.0, 1.0])}
-    with pytest.raises(ConfigError, match="is not one of those fitted"):
-        fitted.predict("unknown", new)
-    np.testing.assert_allclose(fitted.predict(None, new), fitted.params[0] + fitted.params[1] * new["x"])
-    known = fitted.predict("s00", new)
+    with pytest.raises(ConfigError, match="no client 'unknown'"):
+        fitted.predict(new, "unknown")
+    np.testing.assert_allclose(fitted.predict(new), fitted.params[0] + fitted.params[1] * new["x"])
+    known = fitted.predict(new, "s00")
     np.testing.assert_allclose(known, fitted.params[0] + fitted.params[1] * new["x"] + effects[0, 0])
     assert "Variance between clients" in str(fitted.summary())
 

@@ -59,7 +59,7 @@ def test_logistic_regression_is_that_of_the_pooled_rows():
     close(ours.bse, theirs.bse)
     close(ours.pvalues, theirs.pvalues)
     close([ours.llf, ours.llnull], [theirs.llf, theirs.llnull])
-    close(ours.predict(sm.add_constant(x)), theirs.predict())
+    close(ours.predict_proba(sm.add_constant(x))[:, 1], theirs.predict())
 
 
 def test_ridge_is_that_of_the_pooled_rows_and_leaves_the_intercept_alone():

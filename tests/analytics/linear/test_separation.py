@@ -64,7 +64,7 @@ def test_an_empty_cell_is_separation_and_the_other_estimates_are_those_of_statsm
     assert np.isnan(fitted.conf_int()[list(fitted.terms).index(APART[0])]).all()
     # What is predicted is what the likelihood wants, also of the cell that is empty.
     new = {"age": [50.0, 50.0], "sex": ["female", "male"], "pain": ["typical", "typical"]}
-    ours, other = fitted.predict(new), theirs.predict(pandas.DataFrame(new))
+    ours, other = fitted.predict_proba(new)[:, 1], theirs.predict(pandas.DataFrame(new))
     np.testing.assert_allclose(ours, other, atol=1e-6)
 
 

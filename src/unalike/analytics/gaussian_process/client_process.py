@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ...errors import DataError
 from ...typing import Float64s
+from ..forecast import Forecast, explained_share
 from .maximum_likelihood import refine_likelihood
 from .posterior import Posterior
 from .scaling import InputScaling, OutputScaling
@@ -22,19 +20,27 @@ class ClientProcess:
     inputs: InputScaling
     outputs: OutputScaling
 
-    def predict(self, x: Any, return_std: bool = False, noisy: bool = True) -> Any:
-        """Means of new observations (and their standard deviations) at rows x, in the client's units; with
-        `noisy=False`, deviations of the function itself."""
+    def predict(
+        self, x: Any, return_std: bool = False, interval: float | None = None, noisy: bool = True
+    ) -> Any:
+        """Means of new observations at rows x, in the client's units.
+
+        Args:
+            x: Rows of inputs.
+            return_std: Whether standard deviations are returned, too.
+            interval: The level of intervals, which are returned last; None for none.
+            noisy: Whether deviations are those of new observations; otherwise, of the function itself.
+        """
+        return self.forecast(x, noisy).answer(return_std, interval)
+
+    def forecast(self, x: Any, noisy: bool = True) -> Forecast:
+        """Observations at rows x, or the function itself."""
         found = self.posterior.predict(self.inputs.scaled(x))
-        mean = self.outputs.mean + self.outputs.sd * found.mean
-        return (mean, self.outputs.sd * found.std(noisy)) if return_std else mean
+        return Forecast(self.outputs.mean + self.outputs.sd * found.mean, self.outputs.sd * found.std(noisy))
 
     def score(self, x: Any, y: Any) -> float:
         """The share of variance that is explained (R^2)."""
-        y = np.asarray(y, np.float64).reshape(-1)
-        if len(y) < 2 or not np.ptp(y):
-            raise DataError("R^2 needs at least two different outputs.")
-        return float(1 - np.mean((y - self.predict(x)) ** 2) / np.var(y))
+        return explained_share(self.predict(x), y)
 
     def rows(self) -> tuple[Float64s, Float64s]:
         """The rows that it has seen, in the client's units."""

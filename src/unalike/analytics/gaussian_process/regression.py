@@ -11,20 +11,22 @@ in its own units. A client that took no part gets its predictions the same way, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ...algorithms.shared.optimizers import Optimizer
 from ...data.splitting import PARTS
+from ...data.tables import Table
 from ...errors import ConfigError, unknown
 from ...training.run import Run
-from ...typing import Float64s
-from ..design import Design
+from ...typing import Bools, Float64s
+from ..design import INTERCEPT, Design, flat_features
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
+from ..forecast import Forecast
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
 from ..summary import Summary
@@ -35,6 +37,9 @@ from .kernels import Kernel
 from .posterior import MOST_ROWS, Posterior
 from .process_summary import summarize
 from .scaling import Domain, OutputScaling, known_domain, scaled_design
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @analysis_registry.add("gp")
@@ -48,10 +53,19 @@ class GaussianProcess(Estimator):
     >>> clients = {"here": (x[:30], np.sin(x[:30, 0])), "there": (x[30:], -np.sin(x[30:, 0]))}
     >>> both = Federation.from_clients(clients, test_fraction=0.0)
     >>> process = GaussianProcess(rounds=40, learning_rate=0.1).fit(both)
-    >>> mean, std = process.predict("there", [[2.0]], return_std=True)
+    >>> mean, std = process.predict([[2.0]], "there", return_std=True)
     >>> bool(abs(mean[0] + np.sin(2.0)) < 0.1)
     True
     """
+
+    refuses: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("bse", "cov_params", "conf_int"),
+            "its hyper-parameters are averages over clients, whose sampling distribution is not known",
+        ),
+        "newcomer": "a process predicts from rows, in the units of a client; name the client, or use "
+        "adapt(x, y) for a new one",
+    }
 
     kernel: str = "rbf"
     """rbf, matern32, matern52, ou, periodic:PERIOD, or a sum such as `rbf+ou`."""
@@ -88,9 +102,10 @@ class GaussianProcess(Estimator):
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
         self.check_formula(formula)
-        absent = data.absent if isinstance(data, Given) else {}
+        given = None
         if formula is not None or isinstance(data, Given):
-            data = as_given(data, formula, gaps).design
+            given = as_given(data, formula, gaps)
+            data = given.design
         scaled = scaled_design(data, self.domain, self.standardize)
         federation = scaled.design.federation
         if not (isinstance(self.weights, str) and self.weights == "data"):
@@ -98,7 +113,8 @@ class GaussianProcess(Estimator):
             scaled = scaled._replace(design=Design(federation, scaled.design.terms, scaled.design.response))
         method = self.method(len(scaled.design.terms))
         training.setdefault("evaluate_every", 0)
-        self._scaled, self._method, self.given = scaled, method, Given(scaled.design, absent=absent)
+        self._scaled, self._method = scaled, method
+        self.given = Given(scaled.design) if given is None else replace(given, design=scaled.design)
         # Every core factorises small matrices of its own clients; threads below that would only wait.
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
@@ -139,20 +155,23 @@ class GaussianProcess(Estimator):
         return np.asarray(self.run.state["params"])
 
     @property
-    def params(self) -> dict[str, float]:
-        """The learned hyper-parameters by name: standard deviations, and lengths in scaled inputs."""
-        names = self._fitted()._method.kernel.names()
-        return dict(zip(names, np.exp(self.log_params).tolist(), strict=True))
+    def terms(self) -> tuple[str, ...]:
+        """What the hyper-parameters are called."""
+        return tuple(self._fitted()._method.kernel.names())
 
     @property
-    def clients(self) -> tuple[str, ...]:
-        """What the clients that were there in training are called."""
-        federation = self._fitted()._scaled.design.federation
-        return tuple(federation.name(i) for i in range(len(federation)))
+    def params(self) -> Float64s:
+        """The learned hyper-parameters: standard deviations, and lengths in scaled inputs."""
+        return np.exp(self.log_params)
+
+    @property
+    def hyper_parameters(self) -> dict[str, float]:
+        """The same by name."""
+        return dict(zip(self.terms, self.params.tolist(), strict=True))
 
     def client(self, client: str | int) -> ClientProcess:
         """The process of one client of the training, by name or number."""
-        i = self._number(client)
+        i = self.known_client(client)
         x, y = self._scaled.design.client(i)
         return self._process(x, y, self._scaled.outputs[i], self.client_params(i))
 
@@ -160,7 +179,7 @@ class GaussianProcess(Estimator):
         """The log vector that a client predicts with: the shared one, perhaps with its own noise."""
         params = self.log_params.copy()
         if self._method.personal_noise:
-            seen = self.run.memories.gather(np.array([self._number(client)]))[0]
+            seen = self.run.memories.gather(np.array([self.known_client(client)]))[0]
             params[self._method.kernel.noise] = float(np.asarray(seen["noise"])[0])
         return params
 
@@ -174,14 +193,40 @@ class GaussianProcess(Estimator):
         own = OutputScaling.of(outputs) if self.standardize else OutputScaling(0.0, 1.0)
         return self._process(rows, own.scaled(outputs), own, self.log_params)
 
-    def predict(self, client: str | int, x: Any, return_std: bool = False, noisy: bool = True) -> Any:
-        """A client's prediction in its own units; with `return_std` also its standard deviation: of a new
-        observation, or of the function itself where `noisy` is False."""
-        return self.client(client).predict(x, return_std, noisy)
+    def predict(
+        self,
+        new: Any,
+        client: str | int | None = None,
+        return_std: bool = False,
+        interval: float | None = None,
+        noisy: bool = True,
+    ) -> Any:
+        """A client's prediction in its own units, one value per new row; NaN where an input is missing.
 
-    def score(self, client: str | int, x: Any, y: Any) -> float:
-        """The share of variance of a client's outputs that is explained (R^2)."""
-        return self.client(client).score(x, y)
+        Args:
+            new: New rows: a table, if a formula was fitted, or an array of inputs.
+            client: Whose rows they are, by name or number.
+            return_std: Whether the standard deviation is returned, too.
+            interval: The level of an interval, which is returned last; None for none.
+            noisy: Whether uncertainty is that of new observations; otherwise, of the function itself.
+        """
+        self.check_predicts(return_std, interval)
+        return self.forecast(new, self.client_number(client), noisy).answer(return_std, interval)
+
+    def forecast(self, new: Any, client: int | None, noisy: bool = True) -> Forecast:
+        """A client's observations at new rows, or the function itself."""
+        if client is None:
+            raise self.refusal("newcomer")
+        process, x = self.client(client), self._inputs(new)
+        known: Bools = np.asarray(np.isfinite(x).all(axis=1))
+        return process.forecast(x[known], noisy).at(known)
+
+    def figures(self) -> dict[str, Figure]:
+        if not self.fitted_to.design.is_here:
+            return {}
+        from ..figures.gaussian_process import prediction_bands
+
+        return {"Predictions": prediction_bands(self)}
 
     def accuracy(self, part: str = "test", level: float = 0.95) -> dict[str, Accuracy]:
         """Error and coverage on every client's rows of a part, in its own units."""
@@ -196,7 +241,7 @@ class GaussianProcess(Estimator):
         """A client's rows of a part, in its own units."""
         if part not in PARTS:
             raise unknown("part", part, PARTS)
-        i, scaled = self._number(client), self._scaled
+        i, scaled = self.known_client(client), self._scaled
         x, y = getattr(scaled.design.federation, part).client(i)
         own, inputs = scaled.outputs[i], scaled.inputs
         return x * inputs.span + inputs.low, y * own.sd + own.mean
@@ -222,13 +267,12 @@ class GaussianProcess(Estimator):
         posterior = Posterior(self._method.kernel, params, x, y, self.conditioning, self.most_rows)
         return ClientProcess(posterior, self._scaled.inputs, own)
 
-    def _number(self, client: str | int) -> int:
-        names = self.clients
-        if isinstance(client, str) and client in names:
-            return names.index(client)
-        if not isinstance(client, str) and 0 <= int(client) < len(names):
-            return int(client)
-        raise ConfigError(f"there is no client {client!r}; there are {len(names)}, such as {names[0]!r}.")
+    def _inputs(self, new: Any) -> Float64s:
+        """New rows in the units that they came in, without the column of ones of a formula."""
+        plan = self.given.plan
+        if plan is None or not (isinstance(new, Table | Mapping) or hasattr(new, "columns")):
+            return flat_features(np.asarray(new, np.float64))
+        return self.given.rows(new)[:, [j for j, term in enumerate(plan.terms) if term != INTERCEPT]]
 
     def _fitted(self) -> Self:
         if not hasattr(self, "_run"):

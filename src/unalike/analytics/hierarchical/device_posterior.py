@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...typing import Bools, Float64s
+from ..forecast import DrawnForecast, Forecast
 
 
 class ContrastTest(NamedTuple):
@@ -53,7 +54,7 @@ class DevicePosterior:
         """The posterior standard deviation of every coefficient."""
         return self.draws.std(axis=0, ddof=1)
 
-    def interval(self, level: float = 0.9) -> Float64s:
+    def interval(self, level: float = 0.95) -> Float64s:
         """Equal-tailed credible intervals, one row (lower, upper) per coefficient."""
         return interval_of(self.draws, level)
 
@@ -62,7 +63,7 @@ class DevicePosterior:
         lower, upper = self.interval(level).T
         return (lower > 0) | (upper < 0)
 
-    def test(self, contrast: str | ArrayLike, level: float = 0.9) -> ContrastTest:
+    def test(self, contrast: str | ArrayLike, level: float = 0.95) -> ContrastTest:
         """A coefficient by name, or a linear combination of all of them, against zero."""
         return contrast_test(self.draws @ self.weights(contrast), level)
 
@@ -76,7 +77,13 @@ class DevicePosterior:
         """The difference of two devices' coefficients."""
         return DevicePosterior(self.draws - other.draws, self.terms)
 
-    def predictive_interval(self, x: ArrayLike, level: float = 0.9, seed: int = 0) -> Float64s:
+    def forecast(self, x: Float64s) -> Forecast:
+        """New responses at rows of the design matrix."""
+        means = self.draws @ x.T
+        spread = np.sqrt(np.var(means, axis=0) + self.noise)
+        return DrawnForecast(x @ self.mean, spread, draws=means, noise=self.noise)
+
+    def predictive_interval(self, x: ArrayLike, level: float = 0.95, seed: int = 0) -> Float64s:
         """Where a new response at each row of x will be, one row (lower, upper) each."""
         means = self.draws @ np.asarray(x, np.float64).T
         rng = np.random.default_rng(seed)

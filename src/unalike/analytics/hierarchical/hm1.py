@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...algorithms import LocalWork
 from ...errors import ConfigError
@@ -21,6 +20,7 @@ from ...typing import Float64s
 from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds, linear_task
+from ..forecast import Forecast
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
 from ..run_facts import SHOWN, collinearity_notes, rows_table, run_facts
@@ -49,6 +49,11 @@ class HM1(Estimator):
     >>> HM1(rounds=10).fit(Design.of(data, intercept=False)).params.shape
     (3, 2)
     """
+
+    refuses: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("bse", "cov_params", "conf_int", "return_std", "interval"),
+        "it gives point estimates; HM2 gives intervals and tests",
+    )
 
     rounds: int = 30
     local_steps: int = 20
@@ -139,11 +144,12 @@ class HM1(Estimator):
         scale = np.sqrt(np.diag(self.device_covariance))
         return self.device_covariance / np.outer(scale, scale)
 
-    def predict(self, client: int, x: ArrayLike) -> Float64s:
-        """The mean response of a device at rows of the design matrix."""
-        return np.asarray(x, np.float64) @ self.params[client]
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        """Responses by a device's own coefficients; of a device that nobody has met, by the mean of all."""
+        rows, params = self.fitted_to.rows(new), self.params
+        return Forecast(rows @ (params.mean(axis=0) if client is None else params[client]))
 
-    def score(self, split: str = "test") -> float:
+    def rmse(self, split: str = "test") -> float:
         """The root mean squared error, averaged over devices with rows of that split."""
         design = require_fitted(self.design)
         return mean_rmse(design, predict_each(design, self.params, split), split)

@@ -11,9 +11,9 @@ in rounds (:mod:`.expectation_propagation`); a device's own coefficients are dra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from ...typing import Float64s
 from ..design import Design
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
+from ..forecast import Forecast, check_level
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
 from ..summary import Summary
@@ -33,6 +34,9 @@ from .hm2_summary import hm2_summary
 from .natural_parameters import Natural
 from .prediction import check_response, mean_rmse, predict_each, require_fitted
 from .sites import LOG_LIMIT, NormalSite
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DRAWS = 2000
 
@@ -136,7 +140,11 @@ class HM2(Estimator):
         part = np.minimum(self.variances / (len(require_fitted(self.design)) * self.bse**2), 1.0)
         return 2 / (part**2 * unknown)
 
-    def conf_int(self, level: float = 0.9) -> Float64s:
+    def cov_params(self) -> Float64s:
+        """The posterior covariance of :attr:`params`."""
+        return self.phi_cov[: self._width, : self._width]
+
+    def conf_int(self, level: float = 0.95) -> Float64s:
         """Credible intervals of :attr:`params`, as rows (lower, upper).
 
         The posterior of means and log variances is approximated by one normal distribution, in which the
@@ -145,10 +153,11 @@ class HM2(Estimator):
         """
         from scipy.stats import t
 
+        check_level(level)
         half = t.ppf((1 + level) / 2, self.degrees_of_freedom) * self.bse
         return np.column_stack([self.params - half, self.params + half])
 
-    def variance_interval(self, level: float = 0.9) -> Float64s:
+    def variance_interval(self, level: float = 0.95) -> Float64s:
         """Credible intervals of :attr:`variances`."""
         spread = np.sqrt(np.diag(self.phi_cov))[self._width :]
         rows = np.exp(interval_of_normal(self.phi_mean[self._width :], spread, level))
@@ -161,11 +170,11 @@ class HM2(Estimator):
 
     # Single devices ----------------------------------------------------------------------------------------
 
-    def device_posterior(self, client: int, draws: int = DRAWS, seed: int = 0) -> DevicePosterior:
+    def device_posterior(self, client: str | int, draws: int = DRAWS, seed: int = 0) -> DevicePosterior:
         """What a device of the federation knows of its own coefficients."""
-        design = require_fitted(self.design)
-        x, y = design.client(client)
-        return self.new_device(x, y, draws, seed, place=client)
+        number = self.known_client(client)
+        x, y = require_fitted(self.design).client(number)
+        return self.new_device(x, y, draws, seed, place=number)
 
     def new_device(
         self,
@@ -198,25 +207,37 @@ class HM2(Estimator):
         signal = rows.T @ response / noise + self.params / self.variances
         return np.asarray(np.linalg.solve(precision, signal), np.float64)
 
-    def test(self, client: int, contrast: str | ArrayLike, level: float = 0.9) -> ContrastTest:
+    def test(self, client: str | int, contrast: str | ArrayLike, level: float = 0.95) -> ContrastTest:
         """A device's coefficient, or a contrast of them, against zero."""
         return self.device_posterior(client).test(contrast, level)
 
-    def difference(self, one: int, other: int, contrast: str | ArrayLike, level: float = 0.9) -> ContrastTest:
+    def difference(
+        self, one: str | int, other: str | int, contrast: str | ArrayLike, level: float = 0.95
+    ) -> ContrastTest:
         """A contrast of one device minus that of another, against zero."""
         gap = self.device_posterior(one).minus(self.device_posterior(other))
         return gap.test(contrast, level)
 
-    def predict(self, client: int, x: ArrayLike, return_std: bool = False) -> Any:
-        """The mean response of a device at rows of the design matrix, and if asked how far new responses
-        scatter around it."""
-        rows, posterior = np.asarray(x, np.float64), self.device_posterior(client)
-        if not return_std:
-            return rows @ posterior.mean
-        spread = np.sqrt(np.var(posterior.draws @ rows.T, axis=0) + posterior.noise)
-        return rows @ posterior.mean, spread
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        """Responses by a device's own coefficients; of a device that nobody has met, by a draw of them from
+        the population, whose mean is :attr:`params`."""
+        rows = self.fitted_to.rows(new)
+        if client is not None:
+            return self.device_posterior(client).forecast(rows)
+        return replace(self.new_device().forecast(rows), mean=rows @ self.params)
 
-    def score(self, split: str = "test") -> float:
+    def figures(self) -> dict[str, Figure]:
+        design = self.fitted_to.design
+        if not design.is_here:
+            return super().figures()
+        from ..figures.hierarchical import MOST_TERMS, caterpillar, shrinkage
+
+        terms = design.terms[:MOST_TERMS]
+        clients = {f"Clients: {term}": caterpillar(self, term) for term in terms}
+        pulled = {f"Shrinkage: {term}": shrinkage(self, term) for term in terms}
+        return {**super().figures(), **clients, **pulled}
+
+    def rmse(self, split: str = "test") -> float:
         """The root mean squared error, averaged over devices with rows of that split."""
         design = require_fitted(self.design)
         return mean_rmse(design, predict_each(design, self.device_params(), split), split)

@@ -10,13 +10,13 @@ The ridge has a closed form. For the others each device samples, and keeps the d
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...training.run import Run
@@ -24,6 +24,7 @@ from ...typing import Bools, Float64s
 from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
+from ..forecast import Forecast, check_level
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
 from ..shareable import shareable
@@ -39,6 +40,9 @@ from .penalties import Penalty, hyper_prior_registry, penalty_registry
 from .prediction import check_response, mean_rmse, predict_each, require_fitted
 from .sites import RidgeSite
 from .tilted_sampling import AUTOCORRELATION, natural_of_draws
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 THINNING = 4
 FARTHEST = 20.0
@@ -78,6 +82,11 @@ class PenalisedRegression(Estimator):
     >>> PenalisedRegression(prior="ridge").fit(data).select()[:, 0].all()
     np.True_
     """
+
+    refuses: ClassVar[Mapping[str, str]] = {
+        "newcomer": "nothing is known of the coefficients of a client without rows but that they are small; "
+        "name the client"
+    }
 
     prior: str = "lasso"
     """lasso, ridge, or elastic-net:RATIO."""
@@ -140,8 +149,9 @@ class PenalisedRegression(Estimator):
         """Its posterior covariance."""
         return np.asarray(np.linalg.inv(self._natural[1]), np.float64)
 
-    def device_posterior(self, client: int, draws: int = DRAWS, seed: int = 0) -> DevicePosterior:
+    def device_posterior(self, client: str | int, draws: int = DRAWS, seed: int = 0) -> DevicePosterior:
         """What a device knows of its own coefficients."""
+        client = self.known_client(client)
         design, run = require_fitted(self.design), require_fitted(self.run)
         noise = float(np.exp(self.phi_mean[1]))
         if not design.is_here:
@@ -165,13 +175,26 @@ class PenalisedRegression(Estimator):
     @property
     def params(self) -> Float64s:
         """The posterior means of all coefficients, one row per device."""
-        devices = range(len(require_fitted(self.design)))
-        return np.stack([self.device_posterior(i).mean for i in devices])
+        return np.stack([posterior.mean for posterior in self._posteriors()])
+
+    @property
+    def bse(self) -> Float64s:
+        """The posterior standard deviations of all coefficients, one row per device."""
+        return np.stack([posterior.std for posterior in self._posteriors()])
+
+    def cov_params(self) -> Float64s:
+        """The posterior covariance of the coefficients, one matrix per device."""
+        each = [np.cov(posterior.draws, rowvar=False, ddof=1) for posterior in self._posteriors()]
+        return np.stack([np.atleast_2d(one) for one in each])
+
+    def conf_int(self, level: float = 0.95) -> Float64s:
+        """Equal-tailed credible intervals of all coefficients (devices x coefficients x 2)."""
+        check_level(level)
+        return np.stack([posterior.interval(level) for posterior in self._posteriors()])
 
     def select(self, level: float = 0.9) -> Bools:
         """Which predictors each device keeps, one row per device."""
-        devices = range(len(require_fitted(self.design)))
-        return np.stack([self.device_posterior(i).selected(level) for i in devices])
+        return np.stack([posterior.selected(level) for posterior in self._posteriors()])
 
     def refit(self, level: float = 0.9) -> Float64s:
         """Least squares of every device on the predictors that it keeps, zeros elsewhere."""
@@ -182,15 +205,21 @@ class PenalisedRegression(Estimator):
             found[i, kept] = np.linalg.lstsq(x[:, kept], y, rcond=None)[0]
         return found
 
-    def predict(self, client: int, x: ArrayLike, return_std: bool = False) -> Any:
-        """The mean response of a device at rows of the design matrix, and if asked how far new responses
-        scatter around it."""
-        rows, posterior = np.asarray(x, np.float64), self.device_posterior(client)
-        if not return_std:
-            return rows @ posterior.mean
-        return rows @ posterior.mean, np.sqrt(np.var(posterior.draws @ rows.T, axis=0) + posterior.noise)
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        """Responses by a device's own coefficients."""
+        if client is None:
+            raise self.refusal("newcomer")
+        return self.device_posterior(client).forecast(self.fitted_to.rows(new))
 
-    def score(self, split: str = "test", refit: bool = False) -> float:
+    def figures(self) -> dict[str, Figure]:
+        design = self.fitted_to.design
+        if not design.is_here:
+            return {}
+        from ..figures.hierarchical import MOST_TERMS, caterpillar
+
+        return {f"Clients: {term}": caterpillar(self, term) for term in design.terms[:MOST_TERMS]}
+
+    def rmse(self, split: str = "test", refit: bool = False) -> float:
         """The root mean squared error averaged over devices, of posterior means or of :meth:`refit`."""
         design = require_fitted(self.design)
         params = self.refit() if refit else self.params
@@ -199,6 +228,9 @@ class PenalisedRegression(Estimator):
     def summary(self, level: float = 0.95) -> Summary:
         """The penalty and the noise with intervals, and each device's coefficients and selection."""
         return penalised_summary(self, require_fitted(self.design), require_fitted(self.run), level)
+
+    def _posteriors(self) -> Iterator[DevicePosterior]:
+        return map(self.device_posterior, range(len(require_fitted(self.design))))
 
     @property
     def _natural(self) -> tuple[Float64s, Float64s]:

@@ -15,18 +15,19 @@ lme4", 2015, for independent effects).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import ConfigError, DataError
+from ...errors import DataError
 from ...models import Batch
 from ...training.run import Run
 from ...typing import Float64s, PyTree
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
+from ..forecast import Forecast
 from ..inputs import Given, as_given
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
@@ -35,6 +36,9 @@ from ..summary import Cell, Summary, SummaryTable
 from .newton import Derivatives, Newton, Objective
 from .objectives import LeastSquares
 from .result import Coefficients
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ROUNDS = 200
 LEAST_VARIANCE = 1e-8
@@ -178,11 +182,6 @@ class MixedModel(Estimator):
         return self
 
     @property
-    def terms(self) -> tuple[str, ...]:
-        """What the shared coefficients belong to."""
-        return self.given.design.terms
-
-    @property
     def params(self) -> Float64s:
         """The shared coefficients."""
         return self._point[: len(self.terms)]
@@ -229,6 +228,10 @@ class MixedModel(Estimator):
         """Standard errors of the shared coefficients."""
         return self.coefficients.bse
 
+    def cov_params(self) -> Float64s:
+        """The covariance of the shared coefficients, as if the variances were known."""
+        return self.coefficients.covariance
+
     def conf_int(self, level: float = 0.95) -> Float64s:
         """Confidence intervals of the shared coefficients."""
         return self.coefficients.conf_int(level)
@@ -241,20 +244,36 @@ class MixedModel(Estimator):
         means, spreads = zip(*found, strict=True)
         return np.array(means), np.array(spreads)
 
-    def predict(self, client: int | str | None, new: Any) -> Float64s:
-        """The responses of a client's new rows; with None, of a client that nobody has met, by the shared
-        coefficients alone. NaN for rows with a missing value or an unknown word."""
-        x, design = self.given.rows(new), self.given.design
-        names = [design.federation.name(k) for k in range(len(design))]
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        """A client's responses by its own effects; those of a client that nobody has met by the shared
+        coefficients, with the variance between clients.
+
+        The variance of a prediction is that of Henderson's equations (1975): an effect depends on the shared
+        coefficients b through the client's residuals, u(b) = u(0) - G b, so that b counts by x - G'z.
+        """
+        x = self.given.rows(new)
+        z, shared = x[:, self._varying], self.cov_params()
         if client is None:
-            return x @ self.params
-        if str(client) not in names:
-            raise ConfigError(
-                f"client {str(client)!r} is not one of those fitted ({', '.join(names[:10])}); give None to "
-                "predict a new client by the shared coefficients."
-            )
-        effect, _ = self._effect(*design.client(names.index(str(client))))
-        return x @ self.params + x[:, self._varying] @ effect
+            variance = _forms(x, shared) + z**2 @ self.variances
+            return Forecast(x @ self.params, np.sqrt(variance + self.scale))
+        rows, y = self.given.design.client(client)
+        effect, _ = self._effect(rows, y)
+        own = self._effect_covariance(rows)
+        gain = own @ rows[:, self._varying].T @ rows / self.scale
+        variance = _forms(x - z @ gain, shared) + _forms(z, own)
+        return Forecast(x @ self.params + z @ effect, np.sqrt(variance + self.scale))
+
+    def figures(self) -> dict[str, Figure]:
+        if not self.fitted_to.design.is_here:
+            return super().figures()
+        from ..figures.estimates import effects_of_clients
+
+        effects, spreads = self.effects()
+        found = {
+            f"Clients: {term}": effects_of_clients(term, self.clients, effects[:, j], spreads[:, j])
+            for j, term in enumerate(self.given.design.varying)
+        }
+        return {**super().figures(), **found}
 
     def summary(self, level: float = 0.95) -> Summary:
         """Coefficients, and how much of the variance lies between clients."""
@@ -295,6 +314,16 @@ class MixedModel(Estimator):
 
     def _effect(self, x: Float64s, y: Float64s) -> tuple[Float64s, Float64s]:
         z, residual = x[:, self._varying], y - x @ self.params
-        precision = z.T @ z / self.scale + np.diag(1 / self.variances)
-        covariance = np.asarray(np.linalg.inv(precision), np.float64)
+        covariance = self._effect_covariance(x)
         return covariance @ (z.T @ residual / self.scale), np.sqrt(np.diag(covariance))
+
+    def _effect_covariance(self, x: Float64s) -> Float64s:
+        """Of a client's effects, if the shared coefficients are known."""
+        z = x[:, self._varying]
+        precision = z.T @ z / self.scale + np.diag(1 / self.variances)
+        return np.asarray(np.linalg.inv(precision), np.float64)
+
+
+def _forms(rows: Float64s, matrix: Float64s) -> Float64s:
+    """r' M r of every row."""
+    return np.einsum("ij,jk,ik->i", rows, matrix, rows)

@@ -93,8 +93,12 @@ class NewtonEstimator(Estimator):
         where there is no estimate (`separated`)."""
         return self.identified_.params
 
+    def cov_params(self) -> Float64s:
+        """The covariance of the coefficients; NaN where there is no estimate."""
+        return self.coefficients.covariance
+
     @property
-    def covariance(self) -> Float64s:
+    def _sampling_covariance(self) -> Float64s:
         """Of the coefficients, for an objective that is minus a log-likelihood."""
         inverse = self.identified_.inverse
         if not self.ridge:
@@ -105,7 +109,9 @@ class NewtonEstimator(Estimator):
     @property
     def coefficients(self) -> Coefficients:
         """Estimates with their covariance."""
-        return Coefficients(self.terms, self.params, self.covariance, separated=tuple(self.separated))
+        return Coefficients(
+            self.terms, self.params, self._sampling_covariance, separated=tuple(self.separated)
+        )
 
     @property
     def bse(self) -> Float64s:

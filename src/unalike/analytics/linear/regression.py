@@ -6,8 +6,9 @@ dealt to clients. A ridge penalty `ridge/2 |b|^2` leaves the intercept alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.special
@@ -17,6 +18,7 @@ from ...typing import Float64s
 from ..design import INTERCEPT
 from ..estimator import analysis_registry
 from ..fitting import linear_task
+from ..forecast import Forecast, predicted_rows
 from ..inputs import as_given
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
@@ -24,6 +26,9 @@ from ..summary import Cell, Summary
 from .newton_estimator import NewtonEstimator
 from .objectives import LeastSquares, LogLoss, ResponseSums
 from .result import Coefficients
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True)
@@ -102,21 +107,21 @@ class LinearRegression(_Regression):
     @property
     def coefficients(self) -> Coefficients:
         freedom = max(self.df_resid, 1) if self.df_resid > 0 else np.nan
-        return Coefficients(self.terms, self.params, self.scale * self.covariance, freedom)
+        return Coefficients(self.terms, self.params, self.scale * self._sampling_covariance, freedom)
 
-    def predict(self, new: Any, return_std: bool = False) -> Any:
-        """The response of new rows, one number per row (NaN where a value is missing or a word is unknown);
-        with `return_std`, also the standard deviation of a new response."""
-        mean = self.linear_predictor(new)
-        if not return_std:
-            return mean
-        x, covariance = self.given.rows(new), np.nan_to_num(self.coefficients.covariance)
-        return mean, np.sqrt(self.scale + np.einsum("ij,jk,ik->i", x, covariance, x))
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        x, covariance = self.given.rows(new), np.nan_to_num(self.cov_params())
+        spread = np.sqrt(self.scale + np.einsum("ij,jk,ik->i", x, covariance, x))
+        return Forecast(self.linear_predictor(new), spread, self.coefficients.freedom)
 
-    def score(self, new: Any, y: Any) -> float:
-        """The part of new responses' variance that is explained."""
-        y = np.asarray(y, np.float64)
-        return 1 - float(np.sum((y - self.predict(new)) ** 2) / np.sum((y - y.mean()) ** 2))
+    def figures(self) -> dict[str, Figure]:
+        design = self.fitted_to.design
+        if not design.is_here:
+            return super().figures()
+        from ..figures.estimates import residual_plot
+
+        mean = self.linear_predictor(design.federation.train.x)
+        return {**super().figures(), "Residuals": residual_plot(mean, design.federation.train.y - mean)}
 
     def _facts(self) -> tuple[tuple[str, Cell], ...]:
         more: tuple[tuple[str, Cell], ...] = (
@@ -149,6 +154,10 @@ class LogisticRegression(_Regression):
 
     objective: ClassVar[type[ResponseSums]] = LogLoss
     title: ClassVar[str] = "Logistic regression"
+    judged_by: ClassVar[str] = "accuracy"
+    refuses: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("return_std", "interval"), "a prediction is a label; predict_proba has the probabilities"
+    )
 
     @property
     def llf(self) -> float:
@@ -162,13 +171,47 @@ class LogisticRegression(_Regression):
         share = yes / self.nobs
         return float(scipy.special.xlogy(yes, share) + scipy.special.xlogy(self.nobs - yes, 1 - share))
 
-    def predict(self, new: Any) -> Float64s:
-        """The probability of yes, one number per row; NaN where a value is missing or a word is unknown."""
-        return scipy.special.expit(self.linear_predictor(new))
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """What no and yes are called: the two words of the response, or 0 and 1."""
+        return self.fitted_to.response_words or (0.0, 1.0)
 
-    def score(self, new: Any, y: Any) -> float:
-        """The share of new rows that are predicted rightly."""
-        return float(np.mean((self.predict(new) > 0.5) == (np.asarray(y) > 0.5)))
+    def predict(
+        self,
+        new: Any,
+        client: str | int | None = None,
+        return_std: bool = False,
+        interval: float | None = None,
+    ) -> Any:
+        """The label of every new row, one of `classes` (:meth:`predict_proba` has their probabilities).
+
+        A row that cannot be predicted has NaN, or an empty word where labels are words.
+        """
+        self.check_predicts(return_std, interval)
+        no, yes = self.classes
+        probable = self.predict_proba(new, client)[:, 1]
+        missing = "" if isinstance(yes, str) else np.nan
+        return np.where(np.isnan(probable), missing, np.where(probable > 0.5, yes, no))
+
+    def predict_proba(self, new: Any, client: str | int | None = None) -> Float64s:
+        """The probability of every class, in the order of `classes`, for every new row; NaN where a value is
+        missing or a category is unknown.
+
+        Args:
+            new: New rows, as for :meth:`predict`.
+            client: Whose rows they are; it makes no difference.
+        """
+        self.client_number(client)
+        yes = scipy.special.expit(self.linear_predictor(new))
+        return np.column_stack([1 - yes, yes])
+
+    def score(self, new: Any, y: Any, client: str | int | None = None) -> float:
+        """The accuracy: the share of rows whose label is predicted, over the rows that can be predicted."""
+        predicted, labels = predicted_rows(self.predict(new, client), y)
+        no, yes = self.classes
+        if isinstance(yes, str) and labels.dtype.kind not in "UO":
+            labels = np.where(labels > 0.5, yes, no)
+        return float(np.mean(predicted == labels))
 
     def _facts(self) -> tuple[tuple[str, Cell], ...]:
         more: tuple[tuple[str, Cell], ...] = (

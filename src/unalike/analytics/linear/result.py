@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from ...errors import ConfigError
 from ...typing import Float64s
+from ..forecast import check_level
 from ..summary import Cell, SummaryTable
 
 
@@ -41,8 +41,7 @@ class Coefficients:
 
     def conf_int(self, level: float = 0.95) -> Float64s:
         """Lower and upper ends of confidence intervals, one row per coefficient."""
-        if not 0 < level < 1:
-            raise ConfigError(f"the level of an interval lies between 0 and 1, but is {level}.")
+        check_level(level)
         reach = scipy.stats.t.ppf(0.5 + level / 2, self.freedom) * self.bse
         return np.column_stack([self.params - reach, self.params + reach])
 

@@ -1,9 +1,6 @@
 """What are means, variances, correlations and principal components of all rows?  (Exact, from sums.)
 
-Sums about means of two sets of rows make those of both (T. Chan, G. Golub and R. LeVeque, "Algorithms for
-Computing the Sample Variance", 1983):
-
-    S = S_1 + S_2 + n_1 n_2 / (n_1 + n_2) (m_1 - m_2)(m_1 - m_2)'
+Sums about the means of several sets of rows make those of all (:mod:`...data.merged_moments`).
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from functools import reduce
 
 import numpy as np
 
+from ...data.merged_moments import RowMoments
 from ...errors import DataError
 from ...typing import Float64s
 from .questions import Nodes, Question
@@ -28,13 +26,8 @@ class Products:
     products: Float64s
 
     def __add__(self, other: Products) -> Products:
-        count = self.count + other.count
-        if not count:
-            return self
-        apart = self.means - other.means
-        between = np.multiply.outer(apart, apart) * (self.count * other.count / count)
-        means = (self.count * self.means + other.count * other.means) / count
-        return Products(count, means, self.products + other.products + between)
+        ours, theirs = (RowMoments(one.count, one.means, one.products) for one in (self, other))
+        return Products(*ours.merge(theirs))
 
     @property
     def covariance(self) -> Float64s:

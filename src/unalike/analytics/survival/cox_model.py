@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,7 @@ from ...models.metrics.concordance import concordance_index
 from ...typing import Float64s, Int64s
 from ..design import INTERCEPT, Design
 from ..estimator import analysis_registry
+from ..forecast import Forecast, predicted_rows
 from ..formula import parse_formula
 from ..inputs import Given, as_given
 from ..linear.newton_estimator import MOST_ROUNDS, NewtonEstimator
@@ -60,6 +61,8 @@ class CoxModel(NewtonEstimator):
     >>> bool(abs(fitted.params[0] - 1) < 0.3), bool(fitted.concordance().min() > 0.6)
     (True, True)
     """
+
+    judged_by: ClassVar[str] = "concordance"
 
     event: str | None = None
     ties: Ties = "efron"
@@ -108,13 +111,24 @@ class CoxModel(NewtonEstimator):
         """Hazard ratios with their intervals, one row per coefficient."""
         return np.exp(np.column_stack([self.params, self.conf_int(level)]))
 
-    def predict(self, new: Any) -> Float64s:
-        """The log of the hazard of new rows, against a row of zeros."""
-        return self.given.rows(new)[:, self._columns] @ self.identified_.reached
+    def forecast(self, new: Any, client: int | None) -> Forecast:
+        """The log of the hazard of new rows, against a row of zeros, with its standard error, which is
+        infinite where a coefficient does not exist (`separated`)."""
+        x = self.given.rows(new)[:, self._columns]
+        variance = np.einsum("ij,jk,ik->i", x, np.nan_to_num(self.cov_params()), x)
+        endless = (x[:, self.identified_.drift != 0] != 0).any(axis=1) & np.isfinite(x).all(axis=1)
+        return Forecast(x @ self.identified_.reached, np.sqrt(np.where(endless, np.inf, variance)))
 
-    def score(self, new: Any, signed: Any) -> float:
-        """The concordance index of new rows with signed times."""
-        return concordance_index(*times_and_events(signed), self.predict(new))
+    def score(self, new: Any, y: Any, client: str | int | None = None) -> float:
+        """The concordance index, over the rows that can be predicted.
+
+        Args:
+            new: Rows, as for :meth:`predict`.
+            y: Signed times, below zero for who was only followed.
+            client: Whose rows they are; it makes no difference.
+        """
+        predicted, signed = predicted_rows(self.predict(new, client), y)
+        return concordance_index(*times_and_events(signed), predicted)
 
     def concordance(self) -> Float64s:
         """Every client's concordance index, found where its rows are; NaN where nobody can be compared."""

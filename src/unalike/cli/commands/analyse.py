@@ -9,8 +9,7 @@ import typer
 
 from ...errors import ConfigError
 from ..options import parse_settings
-from ..screen import LiveRounds, print_json
-from .node_tables import say_table
+from ..screen import LiveRounds, print_aligned, print_json
 
 if TYPE_CHECKING:
     from ...data.tables import Tables
@@ -65,7 +64,7 @@ def statistics(
         print_json([_plain(one) for one in found])
         return
     for one in found:
-        say_table(one.summary().as_latex() if latex else one.summary().as_text())
+        print_aligned(one.summary().as_latex() if latex else one.summary().as_text())
 
 
 def analyse(
@@ -115,9 +114,9 @@ def analyse(
         print_json({"analysis": name, "formula": words, **analysis_numbers(fitted)})
         return
     summary = fitted.full_summary(level)
-    say_table(summary.as_latex() if latex else summary.as_text())
+    print_aligned(summary.as_latex() if latex else summary.as_text())
     if page is not None:
-        say_table(f"\nPage with figures: {page}")
+        print_aligned(f"\nPage with figures: {page}")
 
 
 def _tables(data: str, client_column: str | None) -> Tables:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
 from ..interrupted import can_go_on
-from ..screen import LiveRounds, console, print_json
+from ..screen import LiveRounds, print_aligned, print_json
 
 if TYPE_CHECKING:
     from ...analytics.disclosure import DisclosurePolicy
@@ -59,12 +59,12 @@ def show_statistics(
         more = {"not_taking_part": nodes.refusals, "noise": list(nodes.noisy)}
         print_json({**found.as_dict(), **more})
         return
-    say_table(found.summary().as_text())
+    print_aligned(found.summary().as_text())
     if nodes.noisy:
-        say_table(f"\nAnswers of {', '.join(nodes.noisy)} have noise (differential privacy).")
+        print_aligned(f"\nAnswers of {', '.join(nodes.noisy)} have noise (differential privacy).")
     if nodes.refusals:
         away = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in nodes.refusals.items())
-        say_table(f"\nNOT taking part: {away}.")
+        print_aligned(f"\nNOT taking part: {away}.")
 
 
 def run_analysis(
@@ -114,7 +114,7 @@ def run_analysis(
     if json:
         print_json(analysis_numbers(fitted))
     else:
-        say_table(f"{fitted.full_summary()}\n\nPage with figures: {page}")
+        print_aligned(f"{fitted.full_summary()}\n\nPage with figures: {page}")
     folder.close()
 
 
@@ -246,8 +246,3 @@ def join_table(
     serve_node(message_app(lambda message, _: bounded(message)), server, certificate, key, place, stop, log)
     bounded.close()
     log("left.")
-
-
-def say_table(text: str) -> None:
-    """As it is: tables must not be broken into lines that are not below each other."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

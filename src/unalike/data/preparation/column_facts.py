@@ -2,11 +2,7 @@
 
 A client tells how many rows and gaps a column has, and of its training rows either the mean and the sum of
 squared deviations, or which words it uses how often. Facts of several clients merge to those of all their
-rows without anybody seeing a row:
-
-    n = n_a + n_b,   d = mean_b - mean_a,   mean = mean_a + d n_b / n,   M = M_a + M_b + d^2 n_a n_b / n
-
-(T. Chan, G. Golub and R. LeVeque, "Algorithms for Computing the Sample Variance", 1983).
+rows (:mod:`..merged_moments`) without anybody seeing a row.
 """
 
 from __future__ import annotations
@@ -23,6 +19,7 @@ from ...errors import DataError
 from ...typing import Array
 from ..dates import all_days
 from ..files.agreement import LONGEST_LABEL, spell
+from ..merged_moments import RowMoments
 from ..tables.table import Table
 
 Kind = Literal["numbers", "dates", "words", "empty"]
@@ -66,17 +63,20 @@ class ColumnFacts:
         """The standard deviation, with the number of rows as divisor."""
         return float(np.sqrt(self.deviations / self.known)) if self.known else 0.0
 
+    @property
+    def moments(self) -> RowMoments:
+        """Count, mean and squared deviations of the rows that are no gaps."""
+        return RowMoments(self.known, self.mean, self.deviations)
+
     def merged(self, other: ColumnFacts) -> ColumnFacts:
         """The facts of these rows and of others, whose kind must be the same or empty."""
-        known = self.known + other.known
-        apart = other.mean - self.mean
-        share = other.known / known if known else 0.0
+        both = self.moments.merge(other.moments)
         return ColumnFacts(
             other.kind if self.kind == "empty" else self.kind,
             self.rows + other.rows,
             self.gaps + other.gaps,
-            self.mean + apart * share,
-            self.deviations + other.deviations + apart**2 * self.known * share,
+            both.mean,
+            both.products,
             Counter(self.words) + Counter(other.words),
         )
 

@@ -121,7 +121,7 @@ def arm_errors(clients: list[Rows], test: Rows, seed: int, committee: bool = Fal
         federation_of(clients), seed=seed
     )
     x, y = test
-    federated = float(np.mean([_rmse(process.predict(i, x), y) for i in range(len(clients))]))
+    federated = float(np.mean([_rmse(process.predict(x, i), y) for i in range(len(clients))]))
     if not committee:
         return federated, np.nan
     experts = [process.client(i) for i in range(len(clients))]

@@ -174,5 +174,5 @@ def _cut_currin(problem: MultiFidelityProblem, seed: int, drawn: int | None) -> 
     process = GaussianProcess(rounds=120, domain=(problem.low, problem.high))
     fit_levels(clients, process, seed=seed, **who)
     places = problem.uniform(1000, seed)
-    gap: Float64s = process.predict("high", places) - problem.truth(places)
+    gap: Float64s = process.predict(places, "high") - problem.truth(places)
     return float(np.sqrt(np.mean(gap**2)) / np.std(high[1]))

@@ -36,7 +36,7 @@ def opposite_claims(quick: bool) -> Iterator[Claim]:
     clients: list[Rows] = [(x, np.sin(x[:, 0])), (x, -np.sin(x[:, 0]))]
     tests: list[Rows] = [(places, np.sin(places[:, 0])), (places, -np.sin(places[:, 0]))]
     process = GaussianProcess(rounds=60, learning_rate=0.05).fit(federation_of(clients))
-    errors = [_rmse(process.predict(i, places), y) for i, (_, y) in enumerate(tests)]
+    errors = [_rmse(process.predict(places, i), y) for i, (_, y) in enumerate(tests)]
     yield at_most("G3", "sin and -sin: FGPR's error at both clients", errors, 0.01)
     scaled: list[Rows] = [(rows / 10, y) for rows, y in clients]
     there: list[Rows] = [(rows / 10, y) for rows, y in tests]
@@ -63,7 +63,7 @@ def bad_start_claims() -> Iterator[Claim]:
     errors = []
     for rounds in (0, 40):
         process = made.set_params(rounds=rounds).fit(federation_of(clients))
-        errors.append(np.mean([_rmse(process.predict(i, x), y) for i, (x, y) in enumerate(tests)]))
+        errors.append(np.mean([_rmse(process.predict(x, i), y) for i, (x, y) in enumerate(tests)]))
     yield at_least("G4", "bad start (1, 10, 1): mean error before", [float(errors[0])], 0.35)
     yield at_most("G4", "bad start: mean error after 40 rounds", [float(errors[1])], 0.21, note="noise 0.2")
 
@@ -105,7 +105,7 @@ def interval_claims(quick: bool) -> Iterator[Claim]:
         process = fit_levels(
             levels, GaussianProcess(rounds=80, domain=(problem.low, problem.high)), seed=seed
         )
-        mean, std = process.predict("level 2", x, return_std=True)
+        mean, std = process.predict(x, "level 2", return_std=True)
         found.append(float(coverage(mean, std, problem.truth(x))[0]))
     yield average("G12", "linear pair: mean coverage of 95 % bands", found, 0.90)
 

@@ -54,8 +54,8 @@ def _measure(case: str, seed: int) -> tuple[float, ...]:
     model = PenalisedRegression().fit(design, seed=seed)
     kept = model.select()
     return (
-        model.score(),
-        model.score(refit=True),
+        model.rmse(),
+        model.rmse(refit=True),
         mean_rmse(design, predict_each(design, ols_each(design))),
         float(_formula(design.federation.train.sizes, len(truth)).mean()),
         float(kept[:, truth != 0].mean()),

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..typing import Float64s
-from .style import FAINT, INK, PALETTE, figure, styled
+from ...core.figure_style import FAINT, INK, PALETTE, figure, styled
+from ...typing import Float64s
 
 _TALLEST = 9.0
 
@@ -39,6 +39,22 @@ def forest(
     _name_rows(axes, names, height)
     axes.set_title(title)
     return picture
+
+
+def coefficients(terms: Sequence[str], estimates: Float64s, intervals: Float64s) -> Figure:
+    """The coefficients that exist, with their intervals, the first at the top."""
+    known = np.flatnonzero(np.isfinite(estimates))[::-1]
+    names = [terms[j] for j in known.tolist()]
+    return forest(estimates[known], intervals[known], names, "Coefficients with their intervals")
+
+
+def effects_of_clients(term: str, clients: Sequence[str], effects: Float64s, spreads: Float64s) -> Figure:
+    """How far clients are from a shared coefficient, in order, with two standard deviations."""
+    order = np.argsort(effects)
+    middle, reach = effects[order], 2 * spreads[order]
+    ends = np.column_stack([middle - reach, middle + reach])
+    names = [clients[int(k)] for k in order]
+    return forest(middle, ends, names, f"{term}: clients against what all share")
 
 
 @styled

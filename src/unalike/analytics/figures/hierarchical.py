@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..analytics.hierarchical.baselines import ols_each
-from ..analytics.hierarchical.hm2 import HM2
-from ..analytics.hierarchical.prediction import require_fitted
-from .analysis_plots import forest
-from .style import INK, MUTED, PALETTE, figure, styled
+from ...core.figure_style import INK, MUTED, PALETTE, figure, styled
+from ..hierarchical.baselines import ols_each
+from ..hierarchical.hm2 import HM2
+from ..hierarchical.penalised import PenalisedRegression
+from ..hierarchical.prediction import require_fitted
+from .estimates import forest
+
+MOST_TERMS = 3
+"""Coefficients of which figures of all clients are drawn."""
 
 
-def caterpillar(model: HM2, term: str, level: float = 0.9) -> Figure:
-    """A coefficient of every device with its interval, in order, beside the mean of all."""
+def caterpillar(model: HM2 | PenalisedRegression, term: str, level: float = 0.95) -> Figure:
+    """A coefficient of every device with its interval, in order, beside the mean of all if there is one."""
     design = require_fitted(model.design)
     place = design.terms.index(term)
     found = [model.device_posterior(i, draws=500) for i in range(len(design))]
@@ -22,7 +26,8 @@ def caterpillar(model: HM2, term: str, level: float = 0.9) -> Figure:
     order = np.argsort(middles)
     names = [design.federation.name(int(i)) for i in order]
     title = f"{term} at every device, {100 * level:g} % intervals"
-    return forest(middles[order], ends[order], names, title, float(model.params[place]))
+    common = float(model.params[place]) if isinstance(model, HM2) else None
+    return forest(middles[order], ends[order], names, title, common)
 
 
 @styled

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from ..analytics.gaussian_process.calibration import coverage
-from ..analytics.gaussian_process.client_process import ClientProcess
-from ..analytics.gaussian_process.regression import GaussianProcess
-from ..errors import ConfigError, DataError
-from .style import FAINT, MUTED, PALETTE, figure, styled
+from ...core.figure_style import FAINT, MUTED, PALETTE, figure, styled
+from ...errors import ConfigError, DataError
+from ..gaussian_process.calibration import coverage
+from ..gaussian_process.client_process import ClientProcess
+from ..gaussian_process.regression import GaussianProcess
 
 MOST_PANELS = 6
 LEVELS = tuple(np.linspace(0.05, 0.95, 19))
@@ -49,7 +49,7 @@ def calibration_curve(process: GaussianProcess, part: str = "test") -> Figure:
     for client in process.clients:
         x, y = process.rows(client, part)
         if len(y):
-            mean, std = process.predict(client, x, return_std=True)
+            mean, std = process.predict(x, client, return_std=True)
             shares.append(coverage(mean, std, y, LEVELS))
             rows.append(len(y))
     if not rows:

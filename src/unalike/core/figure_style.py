@@ -18,8 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from ..core import figures
 from ..typing import Float64s
+from . import figures
 
 INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
 PALETTE = ("#0072b2", "#d55e00", "#00835f", "#b8578c", "#a87400", "#3d4450", "#6a4c93", "#7d5a3c")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.analytics.hierarchical.designs import drawn_from_a_population
+from unalike.analytics.figures.estimates import forest
+from unalike.analytics.figures.hierarchical import caterpillar, shrinkage
 from unalike.analytics.hierarchical import HM2
-from unalike.report.analysis_plots import forest
-from unalike.report.hierarchical_plots import caterpillar, shrinkage
 
 
 @pytest.fixture(scope="module")

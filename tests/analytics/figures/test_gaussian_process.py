@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from unalike.analytics.figures.gaussian_process import calibration_curve, prediction_bands
 from unalike.analytics.gaussian_process import GaussianProcess
 from unalike.data import Federation
 from unalike.errors import ConfigError, DataError
-from unalike.report.gaussian_process_plots import calibration_curve, prediction_bands
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_a_panel_has_the_clients_rows_in_its_units_and_a_band_around_its_mean(fi
     mean, points = picture.axes[0].lines
     _, y = fitted.rows("one")
     np.testing.assert_allclose(points.get_ydata(), y)
-    np.testing.assert_allclose(mean.get_ydata(), fitted.predict("one", mean.get_xdata()[:, None]))
+    np.testing.assert_allclose(mean.get_ydata(), fitted.predict(mean.get_xdata()[:, None], "one"))
     band = picture.axes[0].collections[0].get_paths()[0].vertices
     assert band[:, 1].min() < mean.get_ydata().min() < mean.get_ydata().max() < band[:, 1].max()
 

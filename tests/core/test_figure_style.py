@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from unalike.core.figure_style import FAINT, INK, MUTED, PALETTE, PAPER, color, dash, is_ours, spread, styled
 from unalike.participation import Multinomial
 from unalike.report import comparison_clients, save
 from unalike.report.job_plots import FinishedJobs, gantt
 from unalike.report.participation_plots import availability_timeline, weight_variance
-from unalike.report.style import FAINT, INK, MUTED, PALETTE, PAPER, color, dash, is_ours, spread, styled
 
 
 def test_spread_heights_keep_their_order_and_their_distance():

@@ -1,0 +1,1 @@
+"""What does an analysis look like?  (Figures of estimates, of clients, and of processes.)"""
