@@ -154,6 +154,8 @@ class Algorithm:
     """Whether clients hide rows by noise that follows from the seed, which real clients would know."""
     takes_state: ClassVar[bool] = False
     """Whether it trains models with state, such as running statistics: by `local_sgd` and plain averages."""
+    static_rates: ClassVar[bool] = False
+    """Whether it needs its learning rates as numbers of Python, so that each is compiled for itself."""
     double_precision: ClassVar[bool] = False
     """Whether rounds compute with 64-bit floats, as closed forms of statistics need; rows must be, too."""
 

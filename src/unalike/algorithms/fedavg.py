@@ -24,10 +24,7 @@ from ..typing import Memory, Message, Params, PyTree, State
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
-from .shared.optimizers import Optimizer
-
-PLAIN = Optimizer("sgd", 1.0)
-"""The server takes the average as it is."""
+from .shared.optimizers import PLAIN, Optimizer, is_plain
 
 
 @algorithm_registry.add("fedavg")
@@ -43,7 +40,7 @@ class FedAvg(Algorithm):
 
     @property
     def equals_local_training(self) -> bool:
-        return self.server_optimizer == PLAIN
+        return is_plain(self.server_optimizer)
 
     def init(self, task: Task, key: jax.Array) -> State:
         params = task.init(key)
@@ -71,7 +68,7 @@ class FedAvg(Algorithm):
 
     def _optimized(self, state: State, total: PyTree, start: Params, round: jax.Array | int) -> State:
         optimizer = self.server_optimizer
-        if optimizer == PLAIN:
+        if is_plain(optimizer):
             # In this order nothing is rounded when a single client's model is taken over as it is.
             return {**state, "params": add(total, subtract(state["params"], start))}
         change = without_state(subtract(total, start))

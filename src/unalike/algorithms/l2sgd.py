@@ -43,6 +43,7 @@ class L2SGD(PFedMeSimple):
     """The chance of a step towards the mean: 1/p gradient steps in a round, on average."""
 
     name: ClassVar[str] = "l2sgd"
+    static_rates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,7 +27,7 @@ from ..typing import Int64s, Message, PyTree, State
 from .base import Engine, Outcome, Report, root_key
 from .blocks import one_cohort
 from .memories import Memories
-from .programs import cached_program
+from .traced_rates import Rates, fill_rates, rated_program
 
 
 class Visited(NamedTuple):
@@ -85,12 +85,12 @@ class Distributed(Engine):
         return root_key(self.setting.seed, "aggregator")
 
 
-@cached_program
+@rated_program
 def server_program(server: Server) -> Callable[..., Any]:
     """Compile the server's part of a step: `(state, sent, message, round, key) -> (state, judgement)`."""
 
-    def step(state: State, sent: Sent, message: Message, round: Any, key: Any) -> tuple[State, PyTree]:
-        return server_step(server, state, sent, message, round, key)
+    def step(rates: Rates, *given: Any) -> tuple[State, PyTree]:
+        return server_step(fill_rates(server, rates), *given)
 
     return jax.jit(step)
 

@@ -18,8 +18,9 @@ from ..algorithms.base import check_reply
 from ..core.pytrees import shapes
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Message
+from ..typing import Memory, Message
 from .base import Setting
+from .traced_rates import Rates, fill_rates, tell_rates
 
 KEPT = 64
 """Replies whose shapes are kept; they hold no numbers."""
@@ -43,20 +44,30 @@ def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Any, y: 
     leaves, tree = jax.tree.flatten(message)
     sent = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves)
     row, target = (jax.ShapeDtypeStruct((1, *rows.shape[1:]), rows.dtype) for rows in (x, y))
-    return _trace_client(algorithm, task, tree, sent, row, target)
+    return tell_rates(algorithm, lambda a, rates: _trace_client(a, len(rates), task, tree, sent, row, target))
 
 
 @lru_cache(maxsize=KEPT)
 def _trace_client(
-    algorithm: Algorithm, task: Task, tree: Any, sent: tuple[Any, ...], x: Any, y: Any
+    template: Algorithm, rates: int, task: Task, tree: Any, sent: tuple[Any, ...], x: Any, y: Any
 ) -> Reply:
     message, data = jax.tree.unflatten(tree, sent), client_shapes(x, y)
-    memory = jax.eval_shape(lambda m: algorithm.init_client(task, m, jax.random.key(0)), message)
-    reply = jax.eval_shape(lambda m, c, d: algorithm.client(task, m, c, d, d.key), message, memory, data)
-    check_reply(algorithm, reply)
+
+    def first(told: Rates, message: Message) -> Memory:
+        algorithm: Algorithm = fill_rates(template, told)
+        return algorithm.init_client(task, message, jax.random.key(0))
+
+    def work(told: Rates, message: Message, memory: Memory, data: ClientData) -> Reply:
+        algorithm: Algorithm = fill_rates(template, told)
+        return algorithm.client(task, message, memory, data, data.key)
+
+    some = (1.0,) * rates
+    memory = jax.eval_shape(first, some, message)
+    reply = jax.eval_shape(work, some, message, memory, data)
+    check_reply(template, reply)
     if shapes(reply.memory) != shapes(memory):
         raise ConfigError(
-            f"{type(algorithm).__name__}.client returns a memory that differs in shape from init_client's."
+            f"{type(template).__name__}.client returns a memory that differs in shape from init_client's."
         )
     return reply
 

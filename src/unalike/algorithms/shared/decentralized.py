@@ -21,8 +21,9 @@ from ...errors import ConfigError, unknown
 from ...models import Task
 from ...typing import Memory, Message, PyTree, State
 from ..base import Aggregate, Algorithm, Reply
-from ..fedavg import PLAIN, FedAvg
+from ..fedavg import FedAvg
 from .client_data import ClientData
+from .optimizers import is_plain
 
 STEP_WEIGHTS = ("importance", "equal")
 
@@ -47,7 +48,7 @@ class Decentralized(FedAvg):
         getattr(super(), "__post_init__", lambda: None)()
         if self.step_weights not in STEP_WEIGHTS:
             raise unknown("step weighting", self.step_weights, STEP_WEIGHTS)
-        if self.server_optimizer != PLAIN:
+        if not is_plain(self.server_optimizer):
             raise ConfigError("there is no server here whose optimiser could be chosen.")
 
     @property

@@ -72,6 +72,7 @@ class Optimizer:
 
     name: str = "sgd"
     learning_rate: float = 0.1
+    """Inside a compiled program, a traced scalar: one program serves all rates."""
     schedule: str = "constant"
     clip: float | None = None
     """Gradients with a larger norm are scaled down to it."""
@@ -107,7 +108,7 @@ class Optimizer:
         for option, value in self.options:
             if isinstance(value, str) and "dtype" not in option:
                 raise ConfigError(f"{option} must be a number, but is {value!r}.")
-        if not self.learning_rate >= 0:
+        if not isinstance(self.learning_rate, jax.core.Tracer) and not self.learning_rate >= 0:
             raise ConfigError(f"the learning rate must not be negative, but is {self.learning_rate}.")
         if self.clip is not None and not self.clip > 0:
             raise ConfigError(f"clip must be positive, but is {self.clip}.")
@@ -166,3 +167,11 @@ def _is_optimizer(name: str) -> bool:
 
 _NEED_MORE = ("lbfgs",)
 """L-BFGS also wants the loss as a function."""
+
+PLAIN = Optimizer("sgd", 1.0)
+"""The server takes the average as it is."""
+
+
+def is_plain(optimizer: Optimizer) -> bool:
+    """Whether it is that one; an optimizer whose rate is traced is not."""
+    return not isinstance(optimizer.learning_rate, jax.core.Tracer) and optimizer == PLAIN

@@ -34,7 +34,7 @@ class AlgorithmWrapper(Algorithm):
     @property
     def method(self) -> Algorithm:
         """The wrapped method, with the local work that this one was given."""
-        return replace(self.inner, work=self.work)
+        return self.inner if self.work == self.inner.work else replace(self.inner, work=self.work)
 
     @property
     def dishonest(self) -> tuple[int, ...]:

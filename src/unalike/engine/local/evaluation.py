@@ -24,7 +24,7 @@ from ...models import Task
 from ...models.metrics import divided, mean_by_client
 from ...typing import Array, ClientIds, Float64s, Int64s, Message, PyTree
 from ..base import Setting
-from ..programs import cached_program
+from ..traced_rates import Rates, fill_rates, placed, rated_program
 from .batches import rounded_up
 from .devices import everywhere
 from .program import PER_DEVICE, REPLICATED
@@ -117,12 +117,15 @@ def _add(totals: Float64s, sums: Array, piece: Piece) -> None:
         some += part[: len(some)]
 
 
-@cached_program
-def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh, width: int) -> Callable[..., Any]:
+@rated_program
+def shared_program(template: Algorithm, task: Task, mesh: Mesh, width: int) -> Callable[..., Any]:
     """Compile `(message, x, y, owners) -> (numbers per row, sums of arrays per client)`, rows spread over
     devices, each of which has room for the sums of `width` clients."""
 
-    def walk(message: Message, x: jax.Array, y: jax.Array, owners: jax.Array) -> tuple[PyTree, PyTree]:
+    def walk(
+        rates: Rates, message: Message, x: jax.Array, y: jax.Array, owners: jax.Array
+    ) -> tuple[PyTree, PyTree]:
+        algorithm: Algorithm = fill_rates(template, rates)
         blocks = jax.tree.map(lambda a: a.reshape(-1, BLOCK, *a.shape[1:]), (x, y, owners))
         predictor = algorithm.predictor(task, message, {}, None, None)  # type: ignore[arg-type]
 
@@ -140,15 +143,10 @@ def shared_program(algorithm: Algorithm, task: Task, mesh: Mesh, width: int) -> 
         sums, values = lax.scan(step, zero, blocks)
         return jax.tree.map(lambda v: v.reshape(-1), values), sums
 
-    return jax.jit(
-        jax.shard_map(
-            walk,
-            mesh=mesh,
-            in_specs=(REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE),
-            out_specs=PER_DEVICE,
-            check_vma=False,
-        )
-    )
+    given = (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
+    sharded = jax.shard_map(walk, mesh=mesh, in_specs=given, out_specs=PER_DEVICE, check_vma=False)
+    program, where = jax.jit(sharded), everywhere(mesh)
+    return lambda rates, *arguments: program(placed(rates, where), *arguments)
 
 
 def unmeasured(clients: int, task: Task, split: Split) -> Means:

@@ -24,7 +24,7 @@ from ...models import Task
 from ...models.metrics import divided
 from ...typing import ClientIds, Memory, Message, PyTree
 from ..memories import Memories
-from ..programs import cached_program
+from ..traced_rates import Rates, fill_rates, placed, rated_program
 from .devices import everywhere
 from .evaluation import BLOCK, Means, unmeasured
 from .plan import Plan
@@ -86,13 +86,14 @@ def _evaluate_some(
     return {"samples": sizes.astype(np.float64), **means}
 
 
-@cached_program
+@rated_program
 def visit_program(
-    algorithm: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, per_client: bool
+    template: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, per_client: bool
 ) -> Callable[..., Any]:
     """Compile the visit to each client; the answer has one sum per statistic and place of the layout."""
 
     def visit(
+        algorithm: Algorithm,
         sent: Message,
         learn: Samples,
         judge: Samples,
@@ -109,8 +110,9 @@ def visit_program(
         predictor = algorithm.predictor(task, message, own, data, data.key)
         return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
 
-    def walk(sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: Any) -> PyTree:
-        go: Callable[[Any], PyTree] = partial(visit, sent, learn, judge, plan, *rest)
+    def walk(rates: Rates, sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: Any) -> PyTree:
+        algorithm: Algorithm = fill_rates(template, rates)
+        go: Callable[[Any], PyTree] = partial(visit, algorithm, sent, learn, judge, plan, *rest)
         zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
         def step(i: Any, totals: PyTree) -> PyTree:
@@ -119,8 +121,10 @@ def visit_program(
         return lax.fori_loop(0, plan.read("taken", 0), step, zero)
 
     sent_to, learn = (PER_DEVICE if there else REPLICATED for there in (per_client, gathered))
-    slots = (sent_to, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
-    return jax.jit(jax.shard_map(walk, mesh=mesh, in_specs=slots, out_specs=PER_DEVICE, check_vma=False))
+    given = (REPLICATED, sent_to, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
+    sharded = jax.shard_map(walk, mesh=mesh, in_specs=given, out_specs=PER_DEVICE, check_vma=False)
+    program, where = jax.jit(sharded), everywhere(mesh)
+    return lambda rates, *arguments: program(placed(rates, where), *arguments)
 
 
 def _summed(

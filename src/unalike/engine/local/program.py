@@ -7,7 +7,6 @@ memory is a few models, not one per client. Uploads that are not finite are left
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,9 +22,9 @@ from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
 from ...typing import Memory, Message, PyTree, State
-from ..programs import cached_program
 from ..reply_shapes import reply_shapes
-from .devices import AXIS
+from ..traced_rates import Rates, fill_rates, placed, rated_program
+from .devices import AXIS, everywhere
 from .plan import Plan
 
 PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
@@ -98,8 +97,7 @@ def recall(memory: Memory, fresh: jax.Array, first: Callable[[], Memory]) -> Mem
     return lax.cond(fresh, first, lambda: memory) if jax.tree.leaves(memory) else memory
 
 
-@dataclass(frozen=True)
-class Visit:
+class Visit(NamedTuple):
     """What one client does, in the compiled program; with `per_client`, it has a message of its own."""
 
     server: Server
@@ -107,7 +105,7 @@ class Visit:
     watch: tuple[str, ...] = ()
     per_client: bool = False
 
-    def __call__(
+    def work(
         self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Any, memory: Memory
     ) -> tuple[Message, Memory, Reply]:
         algorithm, task, _ = self.server
@@ -134,7 +132,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
     algorithm, aggregator = visit.server.algorithm, visit.server.aggregator
 
     def walk(sent: Message, rows: Samples, plan: Plan, memory: Memory, key: jax.Array) -> Walk:
-        go = partial(visit, sent, rows, plan, key)
+        go = partial(visit.work, sent, rows, plan, key)
         message, reply = visit.shapes(sent, rows)
         start = message if visit.per_client and summed else None
         tally = empty_tally(reply.upload, start, algorithm.sums_by_importance)
@@ -214,28 +212,36 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
     return Uploads(upload, weight, importance, accepted, clients, start)
 
 
-@cached_program
+@rated_program
 def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Callable[..., Any]:
     """Compile one round; with `matrix`, receivers mix for themselves."""
     given = (REPLICATED, *_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
-    return compiled(make_round(visit, matrix), mesh, given, (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED))
+    made = (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED)
+    return compiled(lambda own: make_round(own, matrix), visit, mesh, given, made)
 
 
-@cached_program
+@rated_program
 def walk_program(visit: Visit, mesh: Mesh, gathered: bool, keep: bool) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
     given = (*_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
-    return compiled(make_walk(visit, keep), mesh, given, Walk(*made))
+    return compiled(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
 
 
-@cached_program
+@rated_program
 def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
     """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
 
     Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
     clients remember nothing, so that the host has nothing to do between two rounds.
     """
+    each = PartitionSpec(None, AXIS)
+    given = (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED)
+    return compiled(make_rounds, visit, mesh, given, (REPLICATED, each))
+
+
+def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
+    """Several rounds, as every device runs them."""
     algorithm, task, aggregator = visit.server
     one = make_round(visit)
 
@@ -257,8 +263,7 @@ def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
 
         return lax.fori_loop(0, count[0], step, (state, reports))
 
-    each = PartitionSpec(None, AXIS)
-    return compiled(rounds, mesh, (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED), (REPLICATED, each))
+    return rounds
 
 
 def _placed(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
@@ -267,12 +272,23 @@ def _placed(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]
 
 
 def compiled(
-    function: Callable[..., Any], mesh: Mesh, given: tuple[Any, ...], made: tuple[Any, ...]
+    make: Callable[[Any], Callable[..., Any]],
+    template: Any,
+    mesh: Mesh,
+    given: tuple[Any, ...],
+    made: Any,
 ) -> Callable[..., Any]:
-    """Run on every device. Plans come straight from NumPy: naming the places lets the call itself put them
-    there."""
+    """Run what is made of a method on every device, told its rates before everything else. Plans come
+    straight from NumPy: naming the places lets the call itself put them there."""
+
+    def function(rates: Rates, *arguments: Any) -> Any:
+        return make(fill_rates(template, rates))(*arguments)
+
+    given = (REPLICATED, *given)
     sharded = jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, check_vma=False)
-    return jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
+    program = jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
+    where = everywhere(mesh)
+    return lambda rates, *arguments: program(placed(rates, where), *arguments)
 
 
 def in_cohort_order(local: PyTree, slot_of_client: Any) -> PyTree:

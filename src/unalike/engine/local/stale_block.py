@@ -20,7 +20,7 @@ from ...aggregation.server_step import Sent, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
 from ...typing import Int64s, Memory, Message, PyTree, State
-from ..programs import cached_program
+from ..traced_rates import rated_program
 from .batches import power_of_two
 from .layout import Layout
 from .plan import Plan
@@ -96,12 +96,12 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
     return steps
 
 
-@cached_program
+@rated_program
 def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any]:
     """Compile some steps in a row."""
     rows = PER_DEVICE if gathered else REPLICATED
     given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)
-    return compiled(make_stale(visit), mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
+    return compiled(make_stale, visit, mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
 
 
 def in_order(ends: Int64s, numbers: Int64s, layout: Layout) -> Order:
