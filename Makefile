@@ -47,7 +47,7 @@ bench: $(BIN)/.ready  ## speed and memory, ours and peers', side by side (instal
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/timing.py
-	$(BIN)/python benchmarks/personalisation.py
+	$(BIN)/python benchmarks/personalization.py
 	$(BIN)/python benchmarks/network.py
 	$(BIN)/python benchmarks/streams.py
 	$(BIN)/python benchmarks/trust.py

@@ -1,7 +1,7 @@
 """What does a fair method cost against FedAvg?
 
 Rounds of every fair method relative to rounds of FedAvg in the same run: short trainings of the compared
-methods alternate, and medians of seconds per round are taken, so that a busy neighbour bothers all alike.
+methods alternate, and medians of seconds per round are taken, so that a busy neighbor bothers all alike.
 GIFAIR, q-FFL and TERM should need at most 1.15 rounds of FedAvg.
 
 As published, their clients look at all their rows once more to tell their loss. Of a dense network a pass

@@ -28,7 +28,7 @@ ROOT = HERE / ".peers"
 ADAPTERS = HERE / "peers"
 sys.path.insert(0, str(ADAPTERS))
 
-from catalogue import FLUTE_REMARK, PROBLEMS, Problem, select  # noqa: E402
+from catalog import FLUTE_REMARK, PROBLEMS, Problem, select  # noqa: E402
 from environments import PEERS, InstallError, ensure, installed_version, last_line  # noqa: E402
 
 OURS = "unalike"

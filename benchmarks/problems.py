@@ -30,7 +30,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
-from catalogue import PROBLEMS, Layer, Problem
+from catalog import PROBLEMS, Layer, Problem
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -147,7 +147,7 @@ def markov_windows(problem: Problem, count: int, rng: np.random.Generator) -> tu
 
 
 def partition(y: np.ndarray, clients: int, rng: np.random.Generator) -> np.ndarray:
-    """Row order by client: half of a client's rows come from neighbouring labels, half from everywhere."""
+    """Row order by client: half of a client's rows come from neighboring labels, half from everywhere."""
     rows = rng.permutation(len(y))
     skewed, mixed = np.split(rows, [len(y) // clients // 2 * clients])
     skewed = skewed[np.argsort(y[skewed], kind="stable")].reshape(clients, -1)

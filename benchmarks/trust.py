@@ -33,12 +33,12 @@ from unalike.trust.unlearning.measured_uploads import MeasuredUploads
 
 RULES = (
     *("median", "trimmed-mean:0.2", "krum:2", "multi-krum:2,5", "bulyan:2", "geometric-median:8"),
-    *("centred-clipping:1,3", "nnm:2,mean", "nnm:2,trimmed-mean:0.2", "bucketing:2,median"),
+    *("centered-clipping:1,3", "nnm:2,mean", "nnm:2,trimmed-mean:0.2", "bucketing:2,median"),
 )
 OUTSIDE = {
     "median": ("Median", {}),
     "trimmed-mean:0.2": ("TrMean", {"f": 4}),
-    "centred-clipping:1,3": ("CenteredClipping", {"L": 3, "tau": 1.0}),
+    "centered-clipping:1,3": ("CenteredClipping", {"L": 3, "tau": 1.0}),
 }
 """Rules of ByzFL that should give the same for 20 uploads of equal weight."""
 MODELS = (unalike.models.linear, lambda **shape: unalike.models.mlp(200, **shape))

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from unalike.core.catalogue import KINDS
+from unalike.core.catalog import KINDS
 from unalike.experiments.build import check
 from unalike.experiments.config import read_experiment
 

@@ -82,7 +82,7 @@ ON_EVERY_ENGINE = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_algorithm_of_the_catalogue_keeps_the_contract(name):
+def test_every_algorithm_of_the_catalog_keeps_the_contract(name):
     left_out = set() if name in ON_EVERY_ENGINE else {"every engine"}
     left_out |= set(OF_BITS) if name in AS_USERS_COMPILE else set()
     expected = set(CHECKS) - {*left_out, NOT_PROMISED.get(name)} - not_claimed(algorithm_registry.make(name))

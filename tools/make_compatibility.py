@@ -62,7 +62,7 @@ FEATURES = (
     Feature("`--central-dp`", {"central_dp": "1,0.8"}),
     Feature("`--local-dp`", {"local_dp": "1,0.5,1e-5"}),
     Feature("`--stream`", {"stream": "constant:5"}),
-    Feature("attack", {"behaviour": "sign-flip"}),
+    Feature("attack", {"behavior": "sign-flip"}),
     Feature("`--unlearning`", {"unlearning": "full"}),
     Feature("`--unseen`", {"unseen": 0.25}),
     Feature("`--restarts`", {"restarts": 2}),
@@ -94,7 +94,7 @@ def verdict(method: str, feature: Feature) -> str:
 
 def methods() -> list[str]:
     """All methods, by name."""
-    from unalike.core.catalogue import explain
+    from unalike.core.catalog import explain
 
     return sorted(explain("algorithms"))
 

@@ -33,7 +33,7 @@ ORDER = (
         "metrics",
         "algorithms",
         "aggregators",
-        "behaviours",
+        "behaviors",
         "monitors",
     ),
     *("samplers", "availabilities", "participation", "timings", "hardware", "staleness", "networks"),
@@ -48,7 +48,7 @@ ORDER = (
         "tables",
         "analyses",
     ),
-    *("benchmarks", "defences", "studies"),
+    *("benchmarks", "defenses", "studies"),
 )
 """How `unalike list` shows kinds; one that is not here comes last."""
 WITH_OPTIONS = "algorithms"

@@ -57,13 +57,13 @@ NAMED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {},
         ("median", "trimmed-mean:0.2", "krum:1", "norm-bound:1", "geometric-median", "central-dp:1,0.8"),
     ),
-    "behaviour": (
+    "behavior": (
         {"dishonest": "2"},
         ("free-rider:decay", "sign-flip", "label-flip", "little-is-enough", "scaled:5", "random"),
     ),
     "stream": ({"memory": "fifo:10"}, ("constant:5", "poisson:5", "bursts:5,10,3")),
     "stream_weights": ({"stream": "constant:5", "memory": "fifo:10"}, ("uniform", "optimal", "fixed:0.5")),
-    "monitor": ({"behaviour": "free-rider:decay", "dishonest": "1"}, ("free-riders:2",)),
+    "monitor": ({"behavior": "free-rider:decay", "dishonest": "1"}, ("free-riders:2",)),
     "engine": ({}, ("debug", "ray")),
     "central_dp": ({"epsilon": 20.0}, ("1",)),
     "local_dp": ({}, ("1,0.5,1e-5",)),

@@ -39,7 +39,7 @@ class Module(nn.Module):
         return self.body(x)
 
     def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """What the local steps minimise."""
+        """What the local steps minimize."""
         return self.criterion(self(x), y)
 
     @torch.no_grad()

@@ -1,7 +1,7 @@
 """Federated averaging by hand in plain PyTorch: what a round costs without any framework.
 
 All rows are tensors from the start, a batch is one indexing operation, and a step is one call of autograd and
-one update over all parameters: no data loader, no optimiser object, no messages. Convolutions use the memory
+one update over all parameters: no data loader, no optimizer object, no messages. Convolutions use the memory
 format "channels last", which tends to be the faster one on CPU.
 """
 

@@ -222,7 +222,7 @@ def _gathered(bench: Bench) -> Run:
 
 
 def _loss_after_descent(bench: Bench, federation: Federation, steps: int) -> float:
-    """The training loss after full-batch steps of the algorithm's optimiser, written without any
+    """The training loss after full-batch steps of the algorithm's optimizer, written without any
     federation."""
     batch = Batch.of(*federation.train.client(0))
     params = bench.run(rounds=0, federation=federation).state["params"]

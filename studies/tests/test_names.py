@@ -22,8 +22,9 @@ def test_names_are_those_that_are_registered():
 
 
 def test_studies_go_with_the_version_of_the_package():
-    assert PROJECT["version"] == unalike.__version__
-    assert PROJECT["dependencies"] == [f"unalike=={unalike.__version__}"]
+    major, minor, _ = (int(part) for part in unalike.__version__.split("."))
+    assert PROJECT["dynamic"] == ["version"]  # that of the package, which lies beside it
+    assert PROJECT["dependencies"] == [f"unalike>={major}.{minor},<{major}.{minor + 1}"]
 
 
 def test_the_project_file_names_the_entry_point_that_is_looked_for():

@@ -73,7 +73,7 @@ def test_turned_pictures_are_groups_with_the_same_labels():
     assert any("although labels do not" in reason for reason in advice.reasons)
 
 
-def test_chance_signs_of_centred_features_are_no_groups():
+def test_chance_signs_of_centered_features_are_no_groups():
     federation = load("diabetes", partition="iid", clients=6)
     advice = advise_heterogeneity(federation, measure_similarity(federation))
     assert advice.similarity.unsure_signs > 0

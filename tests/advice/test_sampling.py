@@ -72,10 +72,10 @@ def test_every_scheme_has_a_row_with_all_columns():
 def test_biased_schemes_are_called_biased_and_say_how():
     advice = advise_sampling(UNEQUAL, 10)
     biased = {scheme.name for scheme in advice.schemes if not scheme.row()["unbiased"]}
-    assert biased == {"fedavg-original", "fedavg-renormalised"}
+    assert biased == {"fedavg-original", "fedavg-renormalized"}
     assert advice["fedavg-original"].note == "steps have 0.1 of the full length"
-    assert "of the weight is at the wrong clients" in advice["fedavg-renormalised"].note
-    assert advise_sampling(EQUAL, 10)["fedavg-renormalised"].row()["unbiased"]
+    assert "of the weight is at the wrong clients" in advice["fedavg-renormalized"].note
+    assert advise_sampling(EQUAL, 10)["fedavg-renormalized"].row()["unbiased"]
 
 
 def test_an_impossible_scheme_says_why_and_has_no_numbers():
@@ -92,7 +92,7 @@ def test_steps_of_random_length_are_warned_of_with_the_step_at_which_training_di
 
 
 def test_without_the_usual_schemes_the_least_biased_steadiest_one_is_chosen():
-    names = ["fedavg-renormalised", "binomial", "poisson"]
+    names = ["fedavg-renormalized", "binomial", "poisson"]
     assert advise_sampling(UNEQUAL, 10, names=names).recommended == "poisson"
     with pytest.raises(ConfigError, match="none of these sampling schemes is possible"):
         advise_sampling(UNEVEN, 2, names=["poisson"])
@@ -130,7 +130,7 @@ def test_a_million_clients_take_seconds():
     advice = advise_sampling(importance / importance.sum(), 100)
     assert time.perf_counter() - start < 20  # about two on an idle machine
     assert advice.recommended == "clustered-size"
-    assert "would take long" in advice["fedavg-renormalised"].note
+    assert "would take long" in advice["fedavg-renormalized"].note
 
 
 def test_very_many_clients_of_nearly_equal_importance_are_drawn_uniformly():

@@ -13,7 +13,7 @@ FEATURES, CLASSES = 4, 3
 
 
 def split(sizes, seed):
-    """Rows of clients that differ: each has its own favourite class and its own mean."""
+    """Rows of clients that differ: each has its own favorite class and its own mean."""
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     owners = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,4 +1,4 @@
-"""The problem that tests of personalised methods share, and a naive server around naive clients.
+"""The problem that tests of personalized methods share, and a naive server around naive clients.
 
 Client 0 takes part in the first round, client 3 in the second, client 1 in both, and client 2 never does.
 """

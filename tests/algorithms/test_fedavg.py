@@ -1,4 +1,4 @@
-"""Is federated averaging the average of naive local descents, with the server's optimiser as published?"""
+"""Is federated averaging the average of naive local descents, with the server's optimizer as published?"""
 
 import jax
 import numpy as np
@@ -106,7 +106,7 @@ def adagrad(m, v, g, t):
         ("fedadagrad", adagrad, 0.0, 0.1),
     ],
 )
-def test_server_optimisers_follow_their_published_rules(federation, task, name, rule, first_m, first_v):
+def test_server_optimizers_follow_their_published_rules(federation, task, name, rule, first_m, first_v):
     run = naive.train(federation, task, algorithm_registry.make(name, work=WORK), 2)
     theta = naive.zeros()
     m, v = np.full_like(theta, first_m), np.full_like(theta, first_v)
@@ -142,7 +142,7 @@ def test_clipping_bounds_every_gradients_norm(federation, task):
 
 
 @pytest.mark.parametrize("name", ["adam", "adagrad", "rmsprop"])
-def test_any_optax_optimiser_can_be_named_and_starts_afresh_every_round(federation, task, name):
+def test_any_optax_optimizer_can_be_named_and_starts_afresh_every_round(federation, task, name):
     # The large epsilon keeps rounding errors of gradients that are zero from becoming whole steps.
     algorithm = FedAvg(work=WORK, optimizer=Optimizer.of(name, 0.01, {"eps": 1e-2}))
     run = naive.train(federation, task, algorithm, 2, participation=naive.Fixed([1], [1]))

@@ -149,7 +149,7 @@ def test_rows_whose_key_is_not_finite_are_not_remembered(federation, task, plain
     assert np.isfinite(made["store"].keys).all()
 
 
-def test_one_class_is_predicted_by_every_neighbour(federation, task, plain):
+def test_one_class_is_predicted_by_every_neighbor(federation, task, plain):
     train = replace(federation.train, y=np.full_like(federation.train.y, 2))
     alike = replace(
         federation, train=train, test=replace(federation.test, y=np.full_like(federation.test.y, 2))
@@ -187,7 +187,7 @@ def test_the_compiled_search_is_the_search(seed):
 
 
 @pytest.mark.parametrize(("rows", "width"), [(100, 64), (300, 3)])
-def test_neighbours_in_groups_that_are_far_apart_are_those_of_double_precision(rows, width):
+def test_neighbors_in_groups_that_are_far_apart_are_those_of_double_precision(rows, width):
     """Two clouds at -100 and 100, whose rows are 0.05 apart: products of single precision cannot tell."""
     rng = np.random.default_rng(0)
     sides = np.where(rng.random((rows + 20, 1)) < 0.5, -100.0, 100.0)

@@ -29,7 +29,7 @@ from unalike.errors import ConfigError
         (lambda: Optimizer("sgd", -0.1), "learning rate must not be negative"),
         (lambda: Optimizer("sgd", float("nan")), "learning rate"),
         (lambda: Optimizer("adm", 0.1), "did you mean 'adam'"),
-        (lambda: Optimizer("chain", 0.1), "unknown optimiser 'chain'"),
+        (lambda: Optimizer("chain", 0.1), "unknown optimizer 'chain'"),
         (lambda: Optimizer.of("sgd", 0.1, {"beta": 1}), "does not take these options.*beta"),
         (lambda: Optimizer("sgd", 0.1, clip=-1.0), "clip"),
         (lambda: Optimizer("sgd", 0.1, clip=0.0), "clip"),
@@ -63,7 +63,7 @@ def test_a_bad_setting_is_refused_in_words(make, words):
 
 @pytest.mark.filterwarnings("ignore:.*(deprecated|key will be required)")
 @pytest.mark.parametrize("name", optimizer_names())
-def test_every_named_optimiser_needs_nothing_but_gradients_and_parameters(name):
+def test_every_named_optimizer_needs_nothing_but_gradients_and_parameters(name):
     transformation = Optimizer(name, 0.1).build()
     params = {"w": jnp.ones((3, 2)), "b": jnp.ones(2)}
 

@@ -1,4 +1,4 @@
-"""What becomes of clients with one row, one class, or no labelled row at all?"""
+"""What becomes of clients with one row, one class, or no labeled row at all?"""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ FITS = {
     "cox": ({}, "time ~ x + sex"),
     "hm1": ({"rounds": 5}, "y ~ x + sex"),
     "hm2": ({}, "y ~ x + sex"),
-    "penalised": ({"prior": "ridge"}, "y ~ 0 + x + z"),
+    "penalized": ({"prior": "ridge"}, "y ~ 0 + x + z"),
     "gp": ({"rounds": 3}, "y ~ x + z"),
 }
 

@@ -7,7 +7,7 @@ pytest.importorskip("formulaic")
 import statsmodels.api as sm
 
 from unalike.analytics import CoxModel, LinearRegression, LogisticRegression, MixedModel
-from unalike.analytics.hierarchical import HM1, HM2, PenalisedRegression
+from unalike.analytics.hierarchical import HM1, HM2, PenalizedRegression
 from unalike.data.survival import signed_times
 from unalike.errors import ConfigError, DataError
 
@@ -96,7 +96,7 @@ def test_labels_are_those_of_the_response_and_its_probabilities():
     [
         (HM1(rounds=2), "y ~ x", lambda e: e.bse, "HM1 has no standard errors: .*HM2"),
         (HM1(rounds=2), "y ~ x", lambda e: e.predict(NEW, 0, interval=0.9), "HM1 has no intervals"),
-        (PenalisedRegression("ridge"), "y ~ 0 + x", lambda e: e.predict(NEW), "name the client"),
+        (PenalizedRegression("ridge"), "y ~ 0 + x", lambda e: e.predict(NEW), "name the client"),
         (LogisticRegression(), "ill ~ x", lambda e: e.predict(NEW, return_std=True), "predict_proba"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Labels never touch, colours can be told apart, and nobody's Matplotlib settings are changed."""
+"""Labels never touch, colors can be told apart, and nobody's Matplotlib settings are changed."""
 
 import re
 
@@ -44,13 +44,13 @@ def luminance(code):
 
 
 @pytest.mark.parametrize("code", [INK, MUTED, *PALETTE])
-def test_words_in_any_colour_can_be_read_on_paper(code):
+def test_words_in_any_color_can_be_read_on_paper(code):
     assert (luminance(PAPER) + 0.05) / (
         luminance(code) + 0.05
     ) > 3.0  # the web's minimum for graphics and large text
 
 
-def test_the_page_knows_the_same_colours():
+def test_the_page_knows_the_same_colors():
     from importlib.resources import files
 
     css = files("unalike.report").joinpath("page.css").read_text()
@@ -100,7 +100,7 @@ def lab(code):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_eight_methods_have_eight_colours(dark):
+def test_eight_methods_have_eight_colors(dark):
     from importlib.resources import files
 
     css = files("unalike.report").joinpath("page.css").read_text().split("@media")[int(dark)]

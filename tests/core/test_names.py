@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unalike.core.catalogue import KINDS, explain
+from unalike.core.catalog import KINDS, explain
 from unalike.core.names import named
 from unalike.core.registry import Registry
 

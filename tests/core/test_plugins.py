@@ -34,7 +34,7 @@ def own_file(tmp_path, monkeypatch):
 
 
 def test_names_of_a_file_are_known_wherever_names_are(own_file):
-    from unalike.core.catalogue import check_name, explain
+    from unalike.core.catalog import check_name, explain
 
     left = plugins.take_plugins(["list", "--plugin", str(own_file), "skews", f"--plugin={own_file}"])
     assert left == ["list", "skews"]

@@ -8,7 +8,7 @@ from unalike.core.random import bits, generator, purpose_code
 
 
 def splitmix(state):
-    """SplitMix64's finaliser with Python integers."""
+    """SplitMix64's finalizer with Python integers."""
     word = (1 << 64) - 1
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & word
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & word
@@ -72,7 +72,7 @@ def test_flipping_any_bit_of_a_counter_flips_half_of_the_output():
         assert abs(np.bitwise_count(changed).mean() - 32) < 1.5
 
 
-def test_neighbouring_seeds_are_not_correlated():
+def test_neighboring_seeds_are_not_correlated():
     one, two = (bits(seed, "x", np.arange(4000)).astype(np.float64) for seed in (10, 11))
     assert abs(np.corrcoef(one, two)[0, 1]) < 0.06
 

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from unalike.core import studies
-from unalike.core.catalogue import explain
+from unalike.core.catalog import explain
 from unalike.errors import ConfigError
 
 

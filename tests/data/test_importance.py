@@ -226,7 +226,7 @@ def test_an_experiment_says_how_clients_count(tmp_path, monkeypatch):
     assert np.allclose(data.importance, data.train.sizes / data.train.sizes.sum())
 
 
-def test_training_minimises_what_the_importances_say():
+def test_training_minimizes_what_the_importances_say():
     """Clients with losses (theta - c_i)^2 / 2: everyone takes part, so training ends at the weighted mean."""
     optima = np.array([1.0, -1.0, 3.0])
     clients = {str(i): {"train": (np.ones((i + 1, 1)), np.full(i + 1, c))} for i, c in enumerate(optima)}

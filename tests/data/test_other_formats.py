@@ -11,7 +11,7 @@ import pytest
 
 from unalike.data import describe, load
 from unalike.data.sources.cross_silo_like import HEART_SIZES, TCGA_SIZES
-from unalike.data.sources.medical_images import CAMELYON16, ISIC2019, MEDICAL_DATA, check_centres
+from unalike.data.sources.medical_images import CAMELYON16, ISIC2019, MEDICAL_DATA, check_centers
 from unalike.data.sources.tcga_brca import has_published_sizes, read_tcga
 from unalike.errors import DataError
 
@@ -139,7 +139,7 @@ def test_without_files_a_sentence_says_where_to_get_them(name, tmp_path):
     words = str(refused.value)
     assert "UNALIKE_DATA" in words or "no model yet" in words
     if name in MEDICAL_DATA:
-        assert MEDICAL_DATA[name].licence in words
+        assert MEDICAL_DATA[name].license in words
 
 
 def test_a_prepared_medical_file_is_counted(tmp_path):
@@ -153,26 +153,26 @@ def test_a_prepared_medical_file_is_counted(tmp_path):
     )
     assert load("camelyon16", path=tmp_path, test_fraction=0.0).train.sizes.tolist() == [249, 150]
     with pytest.raises(DataError, match="399 in all"):
-        check_centres(CAMELYON16, np.zeros(10), np.zeros(10))
+        check_centers(CAMELYON16, np.zeros(10), np.zeros(10))
     with pytest.raises(DataError, match="labels"):
-        check_centres(ISIC2019, np.full(3, 9), np.zeros(3))
+        check_centers(ISIC2019, np.full(3, 9), np.zeros(3))
 
 
 def write_tcga(path, sizes, header="pid,center,T,E,age,stage"):
     rng = np.random.default_rng(0)
     lines = [header]
-    for centre, size in enumerate(sizes):
+    for center, size in enumerate(sizes):
         for _ in range(size):
-            cells = (rng.integers(10**6), centre, 1 + rng.exponential(900), rng.integers(2), rng.normal(), 1)
+            cells = (rng.integers(10**6), center, 1 + rng.exponential(900), rng.integers(2), rng.normal(), 1)
             lines.append(",".join(f"{cell:g}" for cell in cells))
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def test_the_survival_table_gives_signed_times_and_centres(tmp_path):
-    x, signed, centres = read_tcga(write_tcga(tmp_path / "tcga_brca.csv", TCGA_SIZES))
+def test_the_survival_table_gives_signed_times_and_centers(tmp_path):
+    x, signed, centers = read_tcga(write_tcga(tmp_path / "tcga_brca.csv", TCGA_SIZES))
     assert x.shape == (1088, 2)
-    assert has_published_sizes(centres)
+    assert has_published_sizes(centers)
     assert (signed > 0).any()
     assert (signed < 0).any()
     federation = load("tcga_brca", path=tmp_path, test_fraction=0.0)
@@ -181,7 +181,7 @@ def test_the_survival_table_gives_signed_times_and_centres(tmp_path):
         read_tcga(write_tcga(tmp_path / "bad.csv", (2,), "pid,center,T,event,age,stage"))
 
 
-def test_generated_centres_have_the_published_sizes_and_follow_their_seed():
+def test_generated_centers_have_the_published_sizes_and_follow_their_seed():
     for name, sizes in (("heart_like", HEART_SIZES), ("tcga_like", TCGA_SIZES)):
         one, same, other = (load(name, test_fraction=0.0, seed=seed) for seed in (0, 0, 1))
         assert tuple(one.train.sizes.tolist()) == sizes

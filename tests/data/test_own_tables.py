@@ -205,7 +205,7 @@ def test_columns_of_real_frames(given, features):
     assert made.columns == (features or ("x", "x is missing"))
     missing = made.train.x[:, -1]
     assert missing.tolist() == [0, 1, 0] * 2
-    if made.columns == ("x", "x is missing"):  # equal steps, standardised
+    if made.columns == ("x", "x is missing"):  # equal steps, standardized
         np.testing.assert_allclose(
             made.train.x[:3, 0], [1, 0, -1] if given.dtype == "boolean" else [-1, 0, 1]
         )

@@ -14,7 +14,7 @@ from unalike.analytics.gaussian_process.regression import GaussianProcess
 from unalike.analytics.hierarchical.hm1 import HM1
 from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
 from unalike.analytics.hierarchical.hm2 import HM2
-from unalike.analytics.hierarchical.penalised import PenalisedRegression
+from unalike.analytics.hierarchical.penalized import PenalizedRegression
 from unalike.analytics.linear.mixed_model import MixedModel
 from unalike.analytics.linear.regression import LinearRegression
 from unalike.analytics.model_matrix import Plan, matrix_of
@@ -112,9 +112,9 @@ def test_a_related_device_is_shown_nothing_of_the_others():
 
 def test_predictors_are_chosen_at_nodes_as_in_a_simulation(post, tmp_path):
     settings = {"rounds": 1, "draws": 40, "burn_in": 20}
-    here, words = PenalisedRegression(**settings), "scale(y) ~ 0 + scale(age) + center(ill)"
+    here, words = PenalizedRegression(**settings), "scale(y) ~ 0 + scale(age) + center(ill)"
     folder = RunFolder.create(tmp_path / "run", {"made_by": "test"})
-    there = analyse_nodes(f"penalised: {words}", post, list(TABLES), folder, settings=settings)
+    there = analyse_nodes(f"penalized: {words}", post, list(TABLES), folder, settings=settings)
     here.fit(TABLES, words)
     np.testing.assert_allclose(there.phi_mean, here.phi_mean, rtol=1e-9)
     np.testing.assert_allclose(there.params, here.params, rtol=1e-6)
@@ -161,7 +161,7 @@ def test_over_a_network_nodes_give_the_same(tmp_path):
 
 def test_methods_travel_as_words_and_nothing_else_does():
     least_squares = LinearRegression(ridge=2.0).fit(TABLES, "y ~ age").run.setting.algorithm
-    ridge = PenalisedRegression(prior="ridge")._rounds(2)
+    ridge = PenalizedRegression(prior="ridge")._rounds(2)
     for method in (least_squares, ridge, HM1Rounds(clients=2), GaussianProcess().method(2)):
         sent = write_method(method)
         assert write_method(read_method(json.loads(json.dumps(sent)))) == sent

@@ -1,4 +1,4 @@
-"""Do organisations that wrote their tables apart train the model that the same tables make in one place?"""
+"""Do organizations that wrote their tables apart train the model that the same tables make in one place?"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Does a node that rehearses do to a server what its behaviour does in a simulation?"""
+"""Does a node that rehearses do to a server what its behavior does in a simulation?"""
 
 import pytest
 
@@ -9,7 +9,7 @@ from unalike.deploy.server import introductions, make_folder, train_nodes
 from unalike.errors import ConfigError
 from unalike.experiments.build import make_task
 from unalike.experiments.run import run_experiment
-from unalike.trust.behaviours import behaviour_registry
+from unalike.trust.behaviors import behavior_registry
 
 from .in_process_nodes import Village, experiment
 
@@ -25,7 +25,7 @@ def served(federation, folder, spec, **values):
         f"node-{i}": ClientWorker(
             federation.subset([i]),
             folder / f"node-{i}",
-            behaviour=behaviour_registry.make(spec) if i == len(federation) - 1 else None,
+            behavior=behavior_registry.make(spec) if i == len(federation) - 1 else None,
         )
         for i in range(len(federation))
     }
@@ -40,7 +40,7 @@ def served(federation, folder, spec, **values):
 def test_a_node_lies_as_a_simulated_client_does(federation, tmp_path, spec):
     """Clients are of one size, so that a free-rider's rows are the mean that it would claim."""
     assert len(set(federation.train.sizes.tolist())) == 1
-    described = experiment(behaviour=spec, dishonest="1")
+    described = experiment(behavior=spec, dishonest="1")
     simulated = run_experiment(described, federation=federation, task=make_task(described, federation))
     run = served(federation, tmp_path, spec)
     assert largest_difference(run.state, simulated.state) < 1e-5
@@ -54,6 +54,6 @@ def test_the_server_is_not_told(federation, tmp_path):
 
 
 def test_a_node_alone_cannot_collude(federation, tmp_path):
-    lie = behaviour_registry.make("inner-product")
+    lie = behavior_registry.make("inner-product")
     with pytest.raises(ConfigError, match="needs to know what other clients send"):
-        ClientWorker(federation.subset([0]), tmp_path, behaviour=lie)
+        ClientWorker(federation.subset([0]), tmp_path, behavior=lie)

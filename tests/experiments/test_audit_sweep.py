@@ -25,12 +25,12 @@ def test_without_such_methods_nothing_is_taken_from_training():
     assert rows.reference == "none"
 
 
-def test_a_knob_is_an_option_a_setting_or_a_defence():
+def test_a_knob_is_an_option_a_setting_or_a_defense():
     found = read_knobs(BASE, ["adv-reg.lam=0,3", "adv-reg.lam=3,5", "rounds=2", "werm.memguard=1"])
     lams = [point.experiment.options["lam"] for point in found["adv-reg lam"]]
     assert lams == [0, 3, 5]
     assert found["fedavg rounds"][0].experiment.rounds == 2
-    assert found["werm memguard"][0].defence == "memguard:1"
+    assert found["werm memguard"][0].defense == "memguard:1"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ SAMPLERS = {
     "uniform": Uniform,
     "uniform-with-replacement": UniformWithReplacement,
     "fedavg-original": OriginalFedAvg,
-    "fedavg-renormalised": Renormalized,
+    "fedavg-renormalized": Renormalized,
     "binomial": Binomial,
     "poisson": Poisson,
     "optimal": Optimal,

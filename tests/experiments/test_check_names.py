@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from unalike.core.catalogue import KINDS
+from unalike.core.catalog import KINDS
 from unalike.core.settings import Settings
 from unalike.errors import ConfigError
 from unalike.experiments.check_names import check_names, check_settings

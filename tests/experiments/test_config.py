@@ -119,7 +119,7 @@ def test_every_listed_algorithm_can_be_described(name):
     assert algorithm.work.epochs is None
 
 
-def test_the_servers_rate_alone_keeps_the_rest_of_the_servers_optimiser():
+def test_the_servers_rate_alone_keeps_the_rest_of_the_servers_optimizer():
     default = make_algorithm(Experiment(algorithm="fedadam")).server_optimizer
     changed = make_algorithm(Experiment(algorithm="fedadam", server_learning_rate=0.5)).server_optimizer
     assert changed.learning_rate == 0.5
@@ -149,3 +149,10 @@ def test_every_setting_that_holds_a_name_offers_it_taken_apart():
         assert str(experiment.spec(setting)) == str(given)
     changed = experiment.model_copy(update={"model": "linear"})
     assert changed.spec("model").name == "linear"
+
+
+def test_keys_and_names_of_older_files_are_read_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="behaviour is deprecated since 0.2; use behavior"):
+        assert make_experiment({"behaviour": "sign-flip"}).behavior == "sign-flip"
+    with pytest.warns(DeprecationWarning, match="use centered-clipping"):
+        assert make_experiment({"aggregator": "centred-clipping:1"}).aggregator == "centered-clipping:1"

@@ -147,8 +147,8 @@ def test_a_run_that_can_forget_can_be_audited(folder):
 @pytest.mark.parametrize(
     "words",
     [
-        {"behaviour": "sign-flip"},
-        {"behaviour": "free-rider:decay", "dishonest": "2"},
+        {"behavior": "sign-flip"},
+        {"behavior": "free-rider:decay", "dishonest": "2"},
         {"dropout": 0.2},
         {"timeout": 3.0},
         {"until": 5.0, "rounds": None},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError
-from unalike.core.catalogue import explain
+from unalike.core.catalog import explain
 from unalike.data.streams import (
     arrival_registry,
     change_registry,

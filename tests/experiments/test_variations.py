@@ -20,14 +20,14 @@ def test_every_combination_is_there_once_in_the_order_given():
 
 def test_methods_are_named_where_there_are_several():
     both = {"fedavg": Experiment(), "scaffold": Experiment(algorithm="scaffold")}
-    made = vary(both, ["behaviour=scaled", "behaviour=none"])
+    made = vary(both, ["behavior=scaled", "behavior=none"])
     assert list(made) == [
         "fedavg, scaled",
-        "fedavg, behaviour none",
+        "fedavg, behavior none",
         "scaffold, scaled",
-        "scaffold, behaviour none",
+        "scaffold, behavior none",
     ]
-    assert made["scaffold, behaviour none"].behaviour is None
+    assert made["scaffold, behavior none"].behavior is None
 
 
 def test_nothing_varied_is_what_was_there():

@@ -16,7 +16,7 @@ RUNS = [
         "digits",
         "--model",
         "linear",
-        "--behaviour",
+        "--behavior",
         "sign-flip",
         "--dishonest",
         "1",

@@ -1,4 +1,4 @@
-"""Memorisation written the slow way: one query, one neighbour and one class at a time."""
+"""Memorization written the slow way: one query, one neighbor and one class at a time."""
 
 import math
 

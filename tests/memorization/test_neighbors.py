@@ -1,4 +1,4 @@
-"""Are the neighbours that are found the nearest ones, with ties in order?"""
+"""Are the neighbors that are found the nearest ones, with ties in order?"""
 
 import sys
 import types
@@ -114,7 +114,7 @@ def test_others_are_the_nearest_without_oneself(seed):
         assert found.rows[i].tolist() == (rest[rows[0]].tolist() if len(rest) else [])
 
 
-def test_others_among_more_duplicates_than_neighbours():
+def test_others_among_more_duplicates_than_neighbors():
     found = search_others(np.zeros((30, 2), np.float32), 3)
     assert found.rows.shape == (30, 3)
     assert not (found.rows == np.arange(30)[:, None]).any()

@@ -155,7 +155,7 @@ def test_an_explanation_adds_up_to_the_prediction(run, federation, task):
     assert np.array_equal(why.labels, federation.train.client(3)[1][why.ids])
 
 
-def test_a_remembered_row_is_its_own_nearest_neighbour(run, federation):
+def test_a_remembered_row_is_its_own_nearest_neighbor(run, federation):
     memory = memorize(run, k=1, choose=1.0)
     x, y = federation.train.client(3)
     assert np.array_equal(memory.predict(3, x).argmax(1), y)
@@ -225,7 +225,7 @@ def test_keys_in_half_precision_hardly_matter(run):
     assert packed.memory()["bytes"] < memory.memory()["bytes"]
 
 
-def test_a_loss_of_optax_is_memorised_as_ours(run, federation, task):
+def test_a_loss_of_optax_is_memorized_as_ours(run, federation, task):
     theirs = Task(task.model, optax.softmax_cross_entropy_with_integer_labels, task.metrics)
     ours, same = memorize(run), memorize((theirs, run.message), federation)
     assert np.array_equal(same.shares, ours.shares)

@@ -1,4 +1,4 @@
-"""Do neighbours count and vote as the formula says, and is lambda the best one?"""
+"""Do neighbors count and vote as the formula says, and is lambda the best one?"""
 
 import math
 
@@ -51,7 +51,7 @@ def test_a_small_scale_counts_the_nearest_alone_and_a_large_one_everybody():
     assert np.allclose(weights(distances, sigma=1e6), 1 / 3, atol=1e-5)
 
 
-def test_no_neighbours_have_no_weights():
+def test_no_neighbors_have_no_weights():
     assert weights(np.zeros((3, 0), np.float32)).shape == (3, 0)
 
 

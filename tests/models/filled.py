@@ -1,4 +1,4 @@
-"""Parameters without compiling an initialiser: a model's shapes, filled by NumPy."""
+"""Parameters without compiling an initializer: a model's shapes, filled by NumPy."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Do models with batch normalisation train, predict and count rows as their definition says?"""
+"""Do models with batch normalization train, predict and count rows as their definition says?"""
 
 import flax.linen as nn
 import jax

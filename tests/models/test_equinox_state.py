@@ -82,7 +82,7 @@ def test_padding_does_not_count_in_the_statistics(mode):
     assert pytrees.largest_difference(nothing[1:], (pytrees.zeros_like(params.weights), params.state)) == 0
 
 
-def test_images_in_a_sequence_of_layers_are_normalised_over_pixels_of_real_rows():
+def test_images_in_a_sequence_of_layers_are_normalized_over_pixels_of_real_rows():
     make = lambda key: eqx.nn.Sequential([eqx.nn.BatchNorm(2, "rows", mode="batch", momentum=0.0)])  # noqa: E731
     model = from_equinox(make, "average")
     x = RNG.normal(1.0, 2.0, (3, 2, 4, 4)).astype(np.float32)

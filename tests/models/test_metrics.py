@@ -18,7 +18,7 @@ from sklearn.metrics import (
 import unalike
 from unalike import ConfigError, FedAvg, Federation, LocalWork, Task
 from unalike.algorithms import algorithm_registry
-from unalike.core.catalogue import separate
+from unalike.core.catalog import separate
 from unalike.models import Metric, accuracy, linear, mean_squared_error, metric_registry
 from unalike.models.metrics import (
     find_metric,

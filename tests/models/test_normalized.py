@@ -1,4 +1,4 @@
-"""Do normalised models normalise each sample by itself, and do their parameters lie where FedBN looks?"""
+"""Do normalized models normalize each sample by itself, and do their parameters lie where FedBN looks?"""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ import pytest
 from unalike.core import pytrees
 from unalike.errors import ConfigError
 from unalike.models import Batch, Task
-from unalike.models.catalogue import model_registry
+from unalike.models.catalog import model_registry
 from unalike.models.normalized import cnn_norm, mlp_norm, norm_init, normalize
 
 from .filled import filled
@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(4, 8, 8)).astype(np.float32)
 
 
 def naive_groups(h, groups):
-    """Group normalisation with loops over samples and groups."""
+    """Group normalization with loops over samples and groups."""
     out = np.empty(h.shape)
     for sample, result in zip(h, out, strict=True):
         for channels in np.split(np.arange(h.shape[-1]), groups):
@@ -30,14 +30,14 @@ def naive_groups(h, groups):
 @pytest.mark.parametrize(
     ("shape", "groups"), [((3, 8), 1), ((3, 8), 4), ((2, 5, 4, 8), 1), ((2, 5, 4, 8), 4)]
 )
-def test_normalisation_equals_its_definition(shape, groups):
+def test_normalization_equals_its_definition(shape, groups):
     rng = np.random.default_rng(1)
     h, scale, shift = rng.normal(2.0, 3.0, shape), rng.normal(size=8), rng.normal(size=8)
     found = normalize({"scale": jnp.asarray(scale), "shift": jnp.asarray(shift)}, jnp.asarray(h), groups)
     assert np.allclose(found, scale * naive_groups(h, groups) + shift, atol=1e-4)
 
 
-def test_normalisation_forgets_a_samples_own_scale_and_shift():
+def test_normalization_forgets_a_samples_own_scale_and_shift():
     h = jnp.asarray(X[:, 0])
     changed = h * jnp.array([[1.0], [2.0], [5.0], [0.5]]) + jnp.array([[0.0], [3.0], [-1.0], [2.0]])
     assert np.allclose(normalize(norm_init(8), h), normalize(norm_init(8), changed), atol=1e-3)

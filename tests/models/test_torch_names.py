@@ -92,7 +92,7 @@ def test_a_convolution_with_channels_first_gives_the_same_logits():
     assert close(jax.jit(task.apply)(params, x), theirs)
 
 
-def test_flattened_colours_are_in_another_order():
+def test_flattened_colors_are_in_another_order():
     task = task_of("linear", (2, 2, 3))
     columns = np.arange(12.0).reshape(1, 12).repeat(10, 0)
     weights = to_torch_state_dict(task, {"w": columns, "b": np.zeros(10)})

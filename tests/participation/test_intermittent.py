@@ -144,7 +144,7 @@ def test_a_sampler_that_draws_everyone_changes_nothing():
 # Who is named.
 
 
-@pytest.mark.parametrize("name", [*UNBIASED, "fedavg-renormalised", "fedavg-original", "power-of-choice"])
+@pytest.mark.parametrize("name", [*UNBIASED, "fedavg-renormalized", "fedavg-original", "power-of-choice"])
 def test_a_cohort_names_clients_by_their_number_in_the_federation_and_only_those_that_are_there(name):
     participation = Intermittent(chain(), Unbiased(), sampler(name))
     participation.check(6, 60)

@@ -19,7 +19,7 @@ def taught():
     return reference, task, teacher
 
 
-def test_reference_rows_are_labelled_by_the_teacher(taught):
+def test_reference_rows_are_labeled_by_the_teacher(taught):
     reference, task, teacher = taught
     found = distil(reference, task, teacher, 2.0)
     expected = jax.nn.softmax(task.apply(teacher, reference.train.x) / 2.0)

@@ -59,7 +59,7 @@ def test_where_uploads_are_rejected_noise_grows_as_the_others_weights_do(changes
     assert noise.std() == pytest.approx(3.0 * moved, rel=4 / np.sqrt(2 * SIZE))
 
 
-@pytest.mark.parametrize("sampling", ["uniform", "md", "fedavg-renormalised", "clustered-size"])
+@pytest.mark.parametrize("sampling", ["uniform", "md", "fedavg-renormalized", "clustered-size"])
 def test_a_drawn_client_is_charged_once_by_its_weight_among_those_that_were_drawn(sampling):
     importance = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
     who, ledger = sampler_registry.make(sampling, per_round=3), Ledger(6)

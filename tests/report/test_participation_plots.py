@@ -92,7 +92,7 @@ def test_a_single_round_is_still_seen():
     assert texts(figure) == ["md 4.0"]
 
 
-def test_a_timeline_has_the_colour_of_each_code_and_is_empty_where_clients_are_away():
+def test_a_timeline_has_the_color_of_each_code_and_is_empty_where_clients_are_away():
     codes = np.array([[0, 1, 2, 3], [2, 2, 0, 0]], np.int8)
     (axes,) = availability_timeline(np.arange(4), codes, ["ann", "bob"]).axes
     pixels = np.asarray(axes.images[0].get_array())

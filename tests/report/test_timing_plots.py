@@ -63,7 +63,7 @@ def test_every_job_is_a_bar_from_its_start_to_its_end_in_the_row_of_its_client()
     assert [names[row] for row in rows] == [str(client) for client in work.clients]
 
 
-def test_equal_ages_have_equal_colours_and_older_results_darker_ones():
+def test_equal_ages_have_equal_colors_and_older_results_darker_ones():
     work = jobs([1.0, 0.3, 0.45])
     shades = inks(gantt(work))
     brightness = shades[:, :3] @ [0.2126, 0.7152, 0.0722]
@@ -223,7 +223,7 @@ def test_a_metric_has_the_same_heights_against_rounds_and_against_time():
     assert (left.get_xlabel(), right.get_xlabel()) == ("round", "simulated time")
 
 
-def test_several_runs_have_a_line_each_in_colours_of_their_own_and_a_row_per_metric():
+def test_several_runs_have_a_line_each_in_colors_of_their_own_and_a_row_per_metric():
     runs = {
         name: {"round": np.arange(3), "clock": pace * np.arange(3), "test_loss": np.arange(3.0), **more}
         for name, pace, more in [("sync", 1.0, {"test_accuracy": np.arange(3) / 4}), ("async", 0.1, {})]
@@ -262,7 +262,7 @@ def test_many_ages_share_bars_and_none_is_lost(oldest):
     assert axes.patches[2].get_height() == pytest.approx(naive)
 
 
-def test_target_and_surrogate_are_labelled_lines_that_stay_visible_when_they_are_equal():
+def test_target_and_surrogate_are_labeled_lines_that_stay_visible_when_they_are_equal():
     (axes,) = target_and_surrogate([0, 1, 2], [3, 2.5, 2], [3, 2.5, 2], axis="round").axes
     target, surrogate = axes.lines
     np.testing.assert_array_equal(target.get_ydata(), surrogate.get_ydata())

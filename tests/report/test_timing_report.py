@@ -74,11 +74,11 @@ def test_jobs_are_the_results_of_all_rounds_with_their_ages():
     np.testing.assert_array_equal(work.staleness, [0, 1, 0, 1])
 
 
-def test_realised_weights_are_means_over_rounds_empty_ones_included():
+def test_realized_weights_are_means_over_rounds_empty_ones_included():
     np.testing.assert_allclose(realized_weights(record(), 3), [1.0 / 4, 2.0 / 4, 0])
 
 
-def test_objectives_weigh_losses_by_importance_and_by_realised_weights():
+def test_objectives_weigh_losses_by_importance_and_by_realized_weights():
     found = objectives(record(), federation().importance)
     importance, realized = np.array([0.75, 0.25]), np.array([1, 2]) / 3
     np.testing.assert_array_equal(found.at, [0, 1, 1.5])

@@ -90,7 +90,7 @@ def test_steps_equal_a_naive_simulation_also_where_nothing_ties(name):
 @pytest.mark.parametrize("clients", [17, 40])
 @pytest.mark.parametrize("name", ["async", "fedfix", "fedbuff"])
 def test_many_clients_that_start_together_are_the_same_as_few(name, clients):
-    """More than sixteen at once take a vectorised way."""
+    """More than sixteen at once take a vectorized way."""
     hardware = random_table(np.random.default_rng(clients), clients, jobs=50)
     steps, expected = both(name, hardware, clients, 150)
     assert_same(steps, expected)

@@ -126,7 +126,7 @@ def test_wrong_matrices_are_refused_with_the_client_named():
     refused([[0.5, 0.4], [0.4, 0.5]], "sum to one, which fails at client 0")
     refused([[0, 1], [1, 0]], "keep a part of its own model, which fails at client 0")
     everyone = np.full((3, 3), 1 / 3)
-    refused(everyone, "only neighbours may be mixed, .* clients 0 and 2", graph=graph_of("path", 3))
+    refused(everyone, "only neighbors may be mixed, .* clients 0 and 2", graph=graph_of("path", 3))
     assert (check_mixing([[0, 1], [1, 0]], loops=False) == [[0, 1], [1, 0]]).all()
     with pytest.raises(ConfigError, match="needs a share"):
         mixing_registry.make("fastest:1", graph=graph_of("path", 3))

@@ -46,7 +46,7 @@ def test_weights_go_from_senders_to_receivers():
     assert weights.tolist() == [[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]]
 
 
-def test_weights_of_trees_are_metropolis_weights_of_neighbours():
+def test_weights_of_trees_are_metropolis_weights_of_neighbors():
     path = np.eye(4, k=1, dtype=bool) | np.eye(4, k=-1, dtype=bool)
     degree = path.sum(axis=0)
     weights = Overlay(path).mixing()

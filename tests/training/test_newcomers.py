@@ -110,7 +110,7 @@ def test_a_newcomer_does_not_depend_on_the_others(mixed):
 
 
 def test_a_newcomer_fits_its_mixture_weights_to_its_own_rows(mixed):
-    """Twenty steps of expectation and maximisation with fixed components, written out."""
+    """Twenty steps of expectation and maximization with fixed components, written out."""
     found = evaluate_newcomers(mixed, UNSEEN)
     for i in range(len(UNSEEN)):
         chances = _likelihoods(mixed.message, *UNSEEN.train.client(i))

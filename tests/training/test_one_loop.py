@@ -133,7 +133,7 @@ def test_mixture_weights_are_remembered_and_are_the_mean_posterior():
         np.testing.assert_allclose(shares["shares"][i], posterior.mean(0), atol=1e-5)
 
 
-# -------------------------------------------------------------------------- mixing: everyone hears neighbours
+# -------------------------------------------------------------------------- mixing: everyone hears neighbors
 
 
 class OnRing(unalike.Timing):
@@ -157,7 +157,7 @@ class OnRing(unalike.Timing):
 
 @dataclass(frozen=True, kw_only=True)
 class ToyGossip(unalike.Algorithm):
-    """Every client keeps a model and mixes it with its neighbours' after some local steps."""
+    """Every client keeps a model and mixes it with its neighbors' after some local steps."""
 
     clients: int
     optimizer: Optimizer = field(default_factory=Optimizer)

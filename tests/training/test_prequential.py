@@ -93,8 +93,8 @@ def test_evaluation_does_not_change_what_is_learned(federation, task):
     np.testing.assert_array_equal(often.state["params"]["w"], once.state["params"]["w"])
 
 
-def test_a_neighbour_that_is_yet_to_come_is_no_neighbour(federation):
-    """Nearest neighbours know every label that they hold; of rows to come they must not hold any."""
+def test_a_neighbor_that_is_yet_to_come_is_no_neighbor(federation):
+    """Nearest neighbors know every label that they hold; of rows to come they must not hold any."""
     task = unalike.Task.classification(mlp(16, input_shape=(8, 8, 1), outputs=10), classes=10)
     run = train(federation, task, MemoryStream("constant:4"), 3, KNNPer(**WORK, k=1, choose=1.0))
     accuracy = run.metrics()["prequential_accuracy"]

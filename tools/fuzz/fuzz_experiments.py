@@ -23,7 +23,7 @@ LISTS = {
     },
     **{"stream_weights": "stream-weights", "drift": "drifts", "drift_detector": "drift-detectors"},
     **{"model": "models", "metrics": "metrics", "algorithm": "algorithms", "aggregator": "aggregators"},
-    **{"behaviour": "behaviours", "monitor": "monitors", "sampling": "samplers", "timing": "timings"},
+    **{"behavior": "behaviors", "monitor": "monitors", "sampling": "samplers", "timing": "timings"},
     **{"availability": "availabilities", "participation": "participation", "hardware": "hardware"},
     **{"staleness": "staleness", "network": "networks", "underlay": "underlays", "workload": "workloads"},
     **{"schedule": "schedules", "track": "trackers"},
@@ -47,7 +47,7 @@ SOUND: list[tuple[str, Any]] = [
     *[
         ("central_dp", "1,0.5,1e-5"),
         ("local_dp", "1,0.5,1e-5"),
-        ("behaviour", "sign-flip"),
+        ("behavior", "sign-flip"),
         ("dishonest", "1"),
     ],
     *[("aggregator", "median"), ("hardware", "spread:80"), ("timing", "async"), ("network", "ring")],
@@ -67,7 +67,7 @@ NEEDED = {
     **{name: {"stream": "constant:5"} for name in ("memory", "stream_weights", "stream_period", "drift")},
     "drift_detector": {"stream": "constant:5", "drift": "sudden:2"},
     "participation": {"availability": "markov:0.5,0.9"},
-    "behaviour": {"dishonest": "1"},
+    "behavior": {"dishonest": "1"},
     "sampling": {"per_round": 2},
     "epsilon": {"central_dp": "1"},
 }
@@ -147,7 +147,7 @@ def _plausible(rng: random.Random) -> tuple[str, Any]:
 
 def setting_names(setting: str) -> list[str]:
     """What a setting can name."""
-    from unalike.core.catalogue import explain
+    from unalike.core.catalog import explain
 
     return [one for one in explain(LISTS[setting]) if one not in ("mlflow", "wandb", "tensorboard")]
 

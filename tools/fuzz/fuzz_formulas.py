@@ -57,7 +57,7 @@ EVIL += [
     "I(x@z)",
 ]
 OPERATORS = [" + "] * 6 + [" * ", ":", " - ", "/", " %in% ", "**2 + ", " ^ ", "~"]
-ANALYSES = ["linear", "linear", "logistic", "mixed", "penalised", "hm1", "cox", "nothing"]
+ANALYSES = ["linear", "linear", "logistic", "mixed", "penalized", "hm1", "cox", "nothing"]
 
 
 class Fuzzer:

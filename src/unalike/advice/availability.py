@@ -1,13 +1,13 @@
 """What do strategies for clients that come and go cost, on these clients?  (Bounds with measured constants.)
 
-A strategy's weights q make training quick or slow (the optimisation error) and lead it to an objective with
+A strategy's weights q make training quick or slow (the optimization error) and lead it to an objective with
 weights p in proportion to pi q (the bias error); for condition number kappa (Rodio, Faticanti, Marfoq, Neglia
 and Leonardi, "Federated Learning under Heterogeneous and Correlated Client Availability", 2023)
 
-    F(w) - F*  <=  2 kappa^2 (optimisation error + bias error).
+    F(w) - F*  <=  2 kappa^2 (optimization error + bias error).
 
 Both errors are bounded with what was measured on these clients, for steps eta_1 / t^0.6 with the first that
-is best for each strategy. The bias itself is measured, too. One term of the optimisation error grows with the
+is best for each strategy. The bias itself is measured, too. One term of the optimization error grows with the
 number of joint states of availability, 2^n for n independent clients, and hides all others where there are
 many: totals are given with it and without.
 """
@@ -104,7 +104,7 @@ class StrategyBound:
     """The first step, the best for the bound."""
     optimization: OptimizationBound
     bias: float
-    """Measured: how much higher the loss is at the optimum of what is minimised."""
+    """Measured: how much higher the loss is at the optimum of what is minimized."""
     bias_bound: float | None
     """The smaller of both bounds; None where losses are not strongly convex."""
     total: float | None

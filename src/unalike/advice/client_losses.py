@@ -25,7 +25,7 @@ from ..models import Batch, Task
 from ..training.train import train
 from ..typing import Array, ClientIds, Float64s, Params
 
-POWER_STEPS, MINIMISER_STEPS = 30, 500
+POWER_STEPS, MINIMIZER_STEPS = 30, 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +105,11 @@ class ClientLosses:
                 break
         return size
 
-    def minimise(self, client: int | None) -> tuple[Float64s, float]:
+    def minimize(self, client: int | None) -> tuple[Float64s, float]:
         """The optimum that is found from the first model, and the loss there."""
         return self._descend(self.batch(client))
 
-    def minimise_mixture(self, share: Float64s) -> tuple[Float64s, float]:
+    def minimize_mixture(self, share: Float64s) -> tuple[Float64s, float]:
         """The same of the loss of all, if clients counted so much."""
         return self._descend(self._mixture(share))
 
@@ -118,7 +118,7 @@ class ClientLosses:
             value, gradient = self._both(_single(w), batch)
             return float(value), np.asarray(gradient, np.float64)
 
-        options = {"maxiter": MINIMISER_STEPS, "gtol": 1e-7, "ftol": 1e-12}
+        options = {"maxiter": MINIMIZER_STEPS, "gtol": 1e-7, "ftol": 1e-12}
         found = scipy.optimize.minimize(both, self.start, jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x), float(found.fun)
 

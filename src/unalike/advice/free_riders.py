@@ -25,7 +25,7 @@ from ..errors import ConfigError
 from ..theory.free_riders.contraction import contraction
 from ..theory.free_riders.local_process import disguise_amplitude, local_process
 from ..theory.free_riders.variance import variance
-from ..trust.behaviours.declared_size import declared_size
+from ..trust.behaviors.declared_size import declared_size
 from ..typing import Float64s, Int64s
 
 FROZEN = 10.0

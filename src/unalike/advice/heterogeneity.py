@@ -121,7 +121,7 @@ def _recommend(similarity: Similarity, reports: list[MeasureReport], groups: int
         return "local", "There are no two clients to compare."
     labels = next((report.value for report in reports if report.name == "labels"), 0.0)
     if similarity.unsure_signs:
-        reason = "Features are centred, so that messages have signs by chance; judge by the other measures."
+        reason = "Features are centered, so that messages have signs by chance; judge by the other measures."
         return ("fedem" if labels > DIVIDED else "fedavg"), reason
     if groups > 1 and similarity.ratio < ALIKE:
         return "ifca", f"The spectrum speaks of {groups} groups of clients: one model for each."

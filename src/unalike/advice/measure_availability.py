@@ -1,7 +1,7 @@
 """What do clients lose when some of them count for more?  (Losses that bounds of availability depend on.)
 
-Training with clients that come and go minimises F_B = sum_k p_k F_k instead of F = sum_k alpha_k F_k. Here
-both are minimised (L-BFGS), and so is every client's F_k, so that the bias F(w_B*) - F(w*) and the gaps
+Training with clients that come and go minimizes F_B = sum_k p_k F_k instead of F = sum_k alpha_k F_k. Here
+both are minimized (L-BFGS), and so is every client's F_k, so that the bias F(w_B*) - F(w*) and the gaps
 
     Gamma = max_k F_k(w*) - F_k*,      Gamma' = max_k F_k(w_B*) - F_k*
 
@@ -68,7 +68,7 @@ class LossFacts:
         """The optimum if clients counted so much."""
         if np.abs(share - self.importance).max() < 1e-12:
             return BiasedOptimum(self.optimum, 0.0, self.gap)
-        model, _ = self.losses.minimise_mixture(share)
+        model, _ = self.losses.minimize_mixture(share)
         bias = max(self.losses.value(model, None) - self.least, 0.0)
         return BiasedOptimum(model, bias, self._gap(model))
 
@@ -77,9 +77,9 @@ class LossFacts:
         clients = range(len(self.minima))
         return max(float(np.linalg.norm(self.losses.gradient(w, i))) for w in models for i in clients)
 
-    def spread(self, models: Sequence[Float64s], centre: Float64s) -> float:
+    def spread(self, models: Sequence[Float64s], center: Float64s) -> float:
         """H: how much any client's loss at these models differs from that at another."""
-        there = self.values(centre)
+        there = self.values(center)
         return max(float(np.abs(self.values(w) - there).max()) for w in models)
 
     def diameter(self, models: Sequence[Float64s]) -> float:
@@ -99,7 +99,7 @@ def measure_losses(federation: Federation, task: Task, look: Look, seed: int = 0
         )
     losses, clients = ClientLosses(federation, task, seed), range(len(federation))
     visited = [losses.start, *visited_models(federation, task, look, seed)]
-    optimum, least = losses.minimise(None)
+    optimum, least = losses.minimize(None)
     noise = [[losses.noise(w, i, look, seed)[0] for i in clients] for w in visited]
-    minima = np.array([losses.minimise(i)[1] for i in clients])
+    minima = np.array([losses.minimize(i)[1] for i in clients])
     return LossFacts(losses, visited, optimum, least, minima, np.max(noise, axis=0), bound, task.l2)

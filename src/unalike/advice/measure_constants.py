@@ -6,7 +6,7 @@ Gradients are looked at where training passes: at the first model and after some
 
 the first averaged over a client's mini-batches. For softmax regression on rows x with a constant 1,
 L_i <= l2 + lambda_max(mean of x x') / 2 is a proof; for other models L is the largest curvature that is seen,
-by power iteration, which is less than L. Gamma comes from minimising the loss of all and each client's own
+by power iteration, which is less than L. Gamma comes from minimizing the loss of all and each client's own
 (L-BFGS); where losses are not convex, these are the minima that descent from the first model finds. Two
 pairs of b^2 and kappa^2 fit the models that were visited (:mod:`unalike.theory.sampling.dissimilarity`).
 """
@@ -36,8 +36,8 @@ def measure_gradient_constants(
     clients = some_clients(federation, look.most_clients, seed)
     losses = ClientLosses(only_clients(federation, clients), task, seed)
     visited = [losses.start, *visited_models(losses.federation, task, look, seed)]
-    optimum, least = losses.minimise(None)
-    own = [losses.minimise(i) for i in range(len(losses.federation))]
+    optimum, least = losses.minimize(None)
+    own = [losses.minimize(i) for i in range(len(losses.federation))]
     noise = [losses.noise(w, i, look, seed) for w in visited for i in range(len(losses.federation))]
     bound = smoothness_bound(losses.federation, task)
     seen = bound if bound is not None else max(losses.curvature(w, i) for w, i in _corners(losses, visited))

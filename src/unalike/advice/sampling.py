@@ -45,7 +45,7 @@ SCHEMES = (
     "optimal",
     "clustered-size",
     "fedavg-original",
-    "fedavg-renormalised",
+    "fedavg-renormalized",
 )
 COLUMNS = (
     "unbiased",
@@ -59,7 +59,7 @@ COLUMNS = (
 VERY_MANY = 100_000
 """From so many clients on, a scheme that needs no table of importances is worth having."""
 MOST_DRAWS = 200_000
-"""Up to so many clients x draws, renormalised weights are integrated (a few seconds)."""
+"""Up to so many clients x draws, renormalized weights are integrated (a few seconds)."""
 UNSTEADY = 0.25
 """A variance of the weights' sum (a standard deviation of half a step) that is worth a warning."""
 
@@ -172,10 +172,10 @@ def _report(name: str, importance: Float64s, per_round: int, sizes: ArrayLike | 
 
 
 def _statistics(name: str, sampler: Sampler, importance: Float64s, per_round: int) -> WeightStatistics:
-    if name != "fedavg-renormalised":
+    if name != "fedavg-renormalized":
         return sampler.statistics(importance)
     if len(importance) * per_round > MOST_DRAWS:
-        raise ConfigError("for so many clients, the mean of renormalised weights would take long to compute.")
+        raise ConfigError("for so many clients, the mean of renormalized weights would take long to compute.")
     return renormalized_statistics(importance, per_round)
 
 

@@ -2,7 +2,7 @@
 
 Every policy's schedule is known before training, so that what it costs and what it does to weights can be
 counted; what it does to training is computed on quadratic losses. A policy that aggregates more often wins
-only if the shorter steps that older models need do not cost more; and weights that favour quick clients,
+only if the shorter steps that older models need do not cost more; and weights that favor quick clients,
 
     q_i / sum_j q_j  instead of  p_i,
 
@@ -57,7 +57,7 @@ class PolicyReport:
     mean_staleness: float
     max_staleness: int
     chi_square: float
-    """How far the weights are from the importances; zero if the right objective is minimised."""
+    """How far the weights are from the importances; zero if the right objective is minimized."""
     chance_chi_square: float
     """How far they would seem by chance where reports were counted."""
     window: int | None
@@ -71,7 +71,7 @@ class PolicyReport:
 
     @property
     def biased(self) -> bool:
-        """Whether another objective is minimised."""
+        """Whether another objective is minimized."""
         return self.chi_square > UNBIASED + CERTAIN * self.chance_chi_square
 
     def as_dict(self) -> dict[str, Any]:

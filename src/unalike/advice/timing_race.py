@@ -90,7 +90,7 @@ class Curve:
 
 
 def curve_of(schedule: Timeline, period: int | None, minimized: Surrogate) -> Curve:
-    """The curve of a schedule that minimises this, and repeats itself after `period` steps, if known."""
+    """The curve of a schedule that minimizes this, and repeats itself after `period` steps, if known."""
     limit = stable_limit(schedule, period)
     short = np.geomspace(1 / FINEST, 0.1, FINENESS // 2, endpoint=False)
     steps = limit * np.concatenate([short, np.linspace(0.1, 1.0, FINENESS, endpoint=False)])

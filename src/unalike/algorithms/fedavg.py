@@ -1,9 +1,9 @@
 """FedAvg: clients descend locally, the server averages (McMahan et al., Communication-Efficient Learning of
-Deep Networks from Decentralized Data, 2017), with any server optimiser on the averaged change (Reddi et
+Deep Networks from Decentralized Data, 2017), with any server optimizer on the averaged change (Reddi et
 al., Adaptive Federated Optimization, 2021).
 
     client:   w_i <- descend from v, the model it was sent;   sends  w_i
-    server:   w   <- ServerOptimiser(w, -sum_i weight_i (w_i - v_i))
+    server:   w   <- ServerOptimizer(w, -sum_i weight_i (w_i - v_i))
 
 Plain SGD with rate 1 at the server gives w + sum_i weight_i (w_i - v_i): the average of the w_i when
 everyone started from w.
@@ -61,8 +61,8 @@ class FedAvg(Algorithm):
         round: jax.Array | int,
         weight: jax.Array | float = 1.0,
     ) -> State:
-        """Let the server's optimiser follow the mean change as if it were a negative gradient; the state of
-        a model that has one is averaged, whatever the optimiser (`weight` is the sum of all weights)."""
+        """Let the server's optimizer follow the mean change as if it were a negative gradient; the state of
+        a model that has one is averaged, whatever the optimizer (`weight` is the sum of all weights)."""
         stepped = self._optimized(state, total, start, round)
         return {**stepped, "params": mean_state(stepped["params"], state["params"], total, start, weight)}
 

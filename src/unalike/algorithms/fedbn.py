@@ -1,12 +1,12 @@
-"""FedBN: normalisation layers stay with the client (Li, Jiang, Zhang, Kamp, Dou, FedBN: Federated Learning on
+"""FedBN: normalization layers stay with the client (Li, Jiang, Zhang, Kamp, Dou, FedBN: Federated Learning on
 Non-IID Features via Local Batch Normalization, 2021).
 
     client:   (rest_i, norm_i) <- descend from (rest, norm_i) on all parameters together;   sends  rest_i
     server:   rest <- as FedAvg
     predict:  with (rest, norm_i)
 
-Made for clients whose inputs differ in scale or shift, which their own normalisation takes out. A newcomer
-trains its normalisation while the rest stays as it is.
+Made for clients whose inputs differ in scale or shift, which their own normalization takes out. A newcomer
+trains its normalization while the rest stays as it is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .shared.layer_split import PathPredicate, name_contains, paths
 @algorithm_registry.add("fedbn")
 @dataclass(frozen=True, kw_only=True)
 class FedBN(FedPer):
-    """Clients keep the parameters of normalisation layers and share the rest (Li et al., 2021).
+    """Clients keep the parameters of normalization layers and share the rest (Li et al., 2021).
 
     These are the parameters whose path contains "norm", unless `private` says where they are.
     """
@@ -38,7 +38,7 @@ class FedBN(FedPer):
         found = paths(jax.eval_shape(task.init, jax.random.key(0)))
         if not any(map(self._keeps(task), found)):
             raise ConfigError(
-                "fedbn keeps normalisation layers with the client, but this model has none; choose mlp-norm, "
+                "fedbn keeps normalization layers with the client, but this model has none; choose mlp-norm, "
                 f'cnn-norm, mlp-bn or cnn-bn, or give private="..." ({", ".join(found)}).'
             )
         return super().prepare(task, federation)

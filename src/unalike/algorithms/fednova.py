@@ -36,7 +36,7 @@ class FedNova(FedAvg):
     def __post_init__(self) -> None:
         if self.optimizer.name != "sgd" or self.optimizer.options or self.optimizer.custom is not None:
             raise ConfigError(
-                "FedNova counts steps of equal weight, so its client optimiser must be plain sgd."
+                "FedNova counts steps of equal weight, so its client optimizer must be plain sgd."
             )
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:

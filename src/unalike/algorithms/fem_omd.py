@@ -2,7 +2,7 @@
 doctoral thesis, 2023, section 4.4 and appendix H).
 
 All data are mixtures of the same few populations; what changes, for each client and in every time step, are
-the mixture weights. The components are learned together, by K exchanges of expectation and maximisation on
+the mixture weights. The components are learned together, by K exchanges of expectation and maximization on
 everybody's rows of the step; the weights are played by each client alone:
 
     client c:   plays  sum_j pi_tcj P(. ; w_tj)  before it sees the step's rows

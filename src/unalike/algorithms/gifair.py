@@ -1,7 +1,7 @@
 """GIFAIR: clients of groups with large losses take larger steps, so that groups come closer (Yue, Nouiehed,
 Al Kontar, GIFAIR-FL: A Framework for Group and Individual Fairness in Federated Learning, 2022).
 
-    minimise  sum_k p_k F_k(w) + lam sum_{i<j} |L_i(w) - L_j(w)|         L_i: mean loss of group i's clients
+    minimize  sum_k p_k F_k(w) + lam sum_{i<j} |L_i(w) - L_j(w)|         L_i: mean loss of group i's clients
     server:   c_k <- lam r_k / (p_k |A_k|)     r_k: groups of smaller loss less groups of larger loss
     client:   w_k <- descend from w with every gradient times 1 + c_k;   sends  w_k  and  F_k(w_k)
     server:   w   <- as FedAvg

@@ -1,7 +1,7 @@
 """GIFAIR-Per: GIFAIR whose clients predict with the models that they trained themselves (Yue, Nouiehed, Al
 Kontar, GIFAIR-FL: A Framework for Group and Individual Fairness in Federated Learning, 2022).
 
-    minimise  sum_k p_k F_k(w) + lam sum_{i<j} |L_i - L_j|       L_i: mean over group i of  F_k(w_k)
+    minimize  sum_k p_k F_k(w) + lam sum_{i<j} |L_i - L_j|       L_i: mean over group i of  F_k(w_k)
     client:   w_k <- descend from w with every gradient times 1 + c_k, as in GIFAIR;    kept, and sent
     predict:  with w_k
 

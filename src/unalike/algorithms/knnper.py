@@ -58,7 +58,7 @@ class KNNPer(FedAvg):
 
     def __post_init__(self) -> None:
         if isinstance(self._rule.sigma, str):
-            raise ConfigError("sigma must be a number here; only memorise() finds a median.")
+            raise ConfigError("sigma must be a number here; only memorize() finds a median.")
         rows_kept(self.capacity, 1)
         check_choice(self.choose, ("loo", "holdout"))
 

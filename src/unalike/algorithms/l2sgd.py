@@ -1,7 +1,7 @@
 """L2SGD: a coin decides whether all clients take a gradient step or move towards their average (Hanzely,
 Richtarik, Federated Learning of a Mixture of Global and Local Models, 2020).
 
-    minimise     sum_i importance_i ( f_i(v_i) + lam/2 |v_i - w|^2 ),      w = sum_i importance_i v_i
+    minimize     sum_i importance_i ( f_i(v_i) + lam/2 |v_i - w|^2 ),      w = sum_i importance_i v_i
     one step:    with probability p:    v_i <- v_i + pull (w - v_i)
                  otherwise:             v_i <- v_i - rate * grad f_i(v_i)
     where        pull  =  rate * lam * (1 - p) / p

@@ -1,7 +1,7 @@
 """MOCHA: linear models of all clients with a learned relation between them (Smith, Chiang, Sanjabi,
 Talwalkar, Federated Multi-Task Learning, 2017).
 
-    minimise   sum_t (1/n_t) sum_i hinge(y_i w_t' x_i)  +  lambda/2 tr(W Omega W'),      Sigma = Omega^-1
+    minimize   sum_t (1/n_t) sum_i hinge(y_i w_t' x_i)  +  lambda/2 tr(W Omega W'),      Sigma = Omega^-1
 
     client t:  one pass of dual coordinate ascent on its alpha,
                sends  db_t = sum_i (change of alpha_i) x_i / n_t

@@ -126,7 +126,7 @@ class PerturbedGradient(AnchoredGradient):
         return {**state, "models": models, "mixing": mixing}
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "similar": neighbour_means(state)}
+        return {"params": state["params"], "similar": neighbor_means(state)}
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         towards = pytrees.row(message["similar"], data.client)
@@ -159,7 +159,7 @@ class PermutedGradient(PerturbedGradient):
 
     def mixing(self) -> Float64s:
         own = super().mixing()
-        around = generator(0, "permuted neighbours").permutation(len(own))
+        around = generator(0, "permuted neighbors").permutation(len(own))
         order = np.empty(len(own), np.int64)
         order[around] = np.roll(around, 1)  # one cycle through all clients, so that nobody keeps its own
         return own[order]
@@ -181,7 +181,7 @@ def perturbed_sgd(
     return Trained(end.params, total / jnp.maximum(data.steps, 1))
 
 
-def neighbour_means(state: State) -> Params:
+def neighbor_means(state: State) -> Params:
     """u_i = sum_j P_ij w_j for every client; the model of all for one that is like nobody."""
     alone = state["mixing"].sum(axis=1) == 0
 

@@ -1,7 +1,7 @@
 """q-FFL: losses count with a power, so that large ones count more (Li, Sanjabi, Beirami, Smith, Fair Resource
 Allocation in Federated Learning, 2020; the method is called q-FedAvg there).
 
-    minimise  sum_k p_k F_k(w)^(q+1) / (q+1)
+    minimize  sum_k p_k F_k(w)^(q+1) / (q+1)
     client:   g_k = w - w_k,  w_k descended from w;     D_k = F_k^q g_k / eta
                                                         h_k = q F_k^(q-1) |g_k / eta|^2 + F_k^q / eta
     server:   w  <-  w - sum_k p_k D_k / sum_k p_k h_k

@@ -38,7 +38,7 @@ class Scaffold(FedAvg):
         plain = self.optimizer.name == "sgd" and not self.optimizer.options and self.optimizer.clip is None
         if not plain or self.optimizer.custom is not None:
             raise ConfigError(
-                "SCAFFOLD reads gradients off the local steps, so its client optimiser must be plain sgd."
+                "SCAFFOLD reads gradients off the local steps, so its client optimizer must be plain sgd."
             )
 
     def init(self, task: Task, key: jax.Array) -> State:
@@ -55,9 +55,9 @@ class Scaffold(FedAvg):
         start, own = message["params"], memory["control"]
         drift = subtract(message["control"], own)
         trained = local_sgd(task, start, data, self.optimizer, correction=drift)
-        travelled = data.steps * self.optimizer.learning_rate * self.optimizer.factor(data.round)
-        mean_gradient = scale(1.0 / jnp.maximum(travelled, 1e-30), subtract(start, trained.params))
-        control = where(travelled > 0, subtract(mean_gradient, drift), own)
+        traveled = data.steps * self.optimizer.learning_rate * self.optimizer.factor(data.round)
+        mean_gradient = scale(1.0 / jnp.maximum(traveled, 1e-30), subtract(start, trained.params))
+        control = where(traveled > 0, subtract(mean_gradient, drift), own)
         upload = {"params": trained.params, "control": subtract(control, own)}
         return Reply(upload, {"control": control}, {"train_loss": trained.loss})
 

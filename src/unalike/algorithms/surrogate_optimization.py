@@ -1,4 +1,4 @@
-"""Federated surrogate optimisation: clients minimise what lies above their objectives (Marfoq, Neglia,
+"""Federated surrogate optimization: clients minimize what lies above their objectives (Marfoq, Neglia,
 Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
 
     client t:   g_t  <-  surrogate of f_t near (u, v_t)
@@ -103,6 +103,6 @@ class SurrogateOptimizer(FedAvg):
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSurrogate(Decentralized, SurrogateOptimizer):
-    """The same between neighbours, without a server; needs a timing that mixes, such as gossip."""
+    """The same between neighbors, without a server; needs a timing that mixes, such as gossip."""
 
     name: ClassVar[str] = "d-surrogate"

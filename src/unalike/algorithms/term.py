@@ -1,7 +1,7 @@
 """TERM: clients count with the exponential of their loss (Li, Beirami, Sanjabi, Smith, Tilted Empirical Risk
 Minimization, 2021), here tilted between clients.
 
-    minimise  (1/t) log( sum_k p_k exp(t F_k(w)) )
+    minimize  (1/t) log( sum_k p_k exp(t F_k(w)) )
     client:   w_k <- descend from w;             sends  w_k  with the weight  exp(t (F_k(w) - level))
     server:   tilt  <-  (1 - s) + s mean of these weights,     level <- level + log(tilt) / t
               w     <-  w + sum_k p_k weight_k (w_k - w) / tilt

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from ..core.catalogue import explain
+from ..core.catalog import explain
 from ..experiments.config import Experiment
 from .screen import stderr
 

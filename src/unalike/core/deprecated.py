@@ -30,7 +30,7 @@ def deprecated(use: str, since: str) -> Callable[[Callable[P, T]], Callable[P, T
     def mark(called: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(called)
         def warned(*given: P.args, **named: P.kwargs) -> T:
-            warn(called.__name__, use, since)
+            warn_renamed(called.__name__, use, since)
             return called(*given, **named)
 
         return warned
@@ -52,10 +52,10 @@ def renamed_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since:
     {'missing': 'drop', 'seed': 1}
     """
     for old in values.keys() & new_names.keys():
-        warn(old, new_names[old], since)
+        warn_renamed(old, new_names[old], since)
     return {new_names.get(name, name): value for name, value in values.items()}
 
 
-def warn(old: str, new: str, since: str) -> None:
+def warn_renamed(old: str, new: str, since: str) -> None:
     """Warn that a name is deprecated."""
     warnings.warn(f"{old} is deprecated since {since}; use {new}.", DeprecationWarning, stacklevel=3)

@@ -1,7 +1,7 @@
 """How do our figures look?  (Figure style.)
 
 Quiet: thin axes on two sides, pale lines to read values by, words next to the lines instead of a legend.
-The colours follow Okabe and Ito (2008), which colour-blind readers tell apart, the pale ones darkened until
+The colors follow Okabe and Ito (2008), which color-blind readers tell apart, the pale ones darkened until
 words in them can be read on white. `INK`, `MUTED`, `FAINT`, `PAPER` and the palette appear in figures as
 exactly these values, so that a page can exchange them for its own when it is dark.
 """
@@ -81,17 +81,17 @@ def figure(width: float, height: float) -> Figure:
 
 
 def is_ours(drawn: Figure) -> bool:
-    """Whether a figure has our colours, which a page may exchange for its own."""
+    """Whether a figure has our colors, which a page may exchange for its own."""
     return drawn.get_label() == _SIGNATURE
 
 
 def color(index: int) -> str:
-    """The colour of the index-th thing."""
+    """The color of the index-th thing."""
     return PALETTE[index % len(PALETTE)]
 
 
 def dash(index: int) -> Any:
-    """The line style of the index-th thing: it changes after every four, so that colours alone decide between
+    """The line style of the index-th thing: it changes after every four, so that colors alone decide between
     few, and no two of many look the same."""
     return _DASHES[index // (len(PALETTE) // 2) % len(_DASHES)]
 
@@ -112,7 +112,7 @@ def label_ends(
 
 
 def line_names(axes: Axes) -> list[tuple[str, str]]:
-    """What stands beside the axes or in their legend, each with its colour: what a narrow page says below."""
+    """What stands beside the axes or in their legend, each with its color: what a narrow page says below."""
     ends = [(text.get_text(), text.get_color()) for text in axes.texts if text.get_label() == _END_OF_LINE]
     legend = axes.get_legend()
     handles: Sequence[Any] = () if legend is None else legend.legend_handles

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from .catalogue import KINDS, explain
+from .catalog import KINDS, explain
 from .names import FILLED_IN, named, typed_value
 
 Options = dict[str, str]

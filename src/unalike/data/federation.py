@@ -314,7 +314,7 @@ class Federation:
         drop: columns to leave out.
         keep_columns: text columns to keep although their values single out rows, as names and notes do;
             without it they are left out (see :mod:`unalike.data.tables.identifying_columns`).
-        prepare: `auto` codes words and standardises numbers where there are words, dates, gaps or large
+        prepare: `auto` codes words and standardizes numbers where there are words, dates, gaps or large
             numbers; `always` and `never` speak for themselves. What was decided is fitted on the facts of all
             clients' training rows and stays with the federation and its runs as `preparation`.
         gaps: `fill` them in and mark them, `drop` rows that have some, or `refuse` them.

@@ -2,7 +2,7 @@
 
 :func:`load` finds the data, deals them to clients, cuts each client into train, validation and test rows,
 and skews the features if asked to. A data set's original test rows are pooled with the others before they
-are dealt: each client is then tested on rows of its own kind, which is what a personalised model is judged
+are dealt: each client is then tested on rows of its own kind, which is what a personalized model is judged
 by. So numbers are not those of the original test set.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.catalogue import SQL, TABLES
+from ..core.catalog import SQL, TABLES
 from ..core.random import generator
 from ..core.spec import Spec
 from ..errors import ConfigError, DataError

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.catalogue import SQL, TABLES
+from ..core.catalog import SQL, TABLES
 from ..errors import ConfigError, DataError, UnalikeError
 from ..typing import Array
 from .federation import Federation

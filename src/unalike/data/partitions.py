@@ -81,7 +81,7 @@ def dirichlet(
     shares = proportions(alpha, clients, len(pools), rng, np.bincount(y) / len(y))
     if replacement:
         return [draw_with_replacement(pools, shares[i], int(counts[i]), rng) for i in range(clients)]
-    # Rounding that always favours the same classes would leave the others' rows to the last clients.
+    # Rounding that always favors the same classes would leave the others' rows to the last clients.
     rounding = fair_rounding(rng)
     return take_in_turn(
         pools, rng.permutation(clients), lambda i, room: allot(int(counts[i]), shares[i], room, rounding)

@@ -1,6 +1,6 @@
-"""Which of a client's training rows are reference rows?  (Data that a defence may also learn from.)
+"""Which of a client's training rows are reference rows?  (Data that a defense may also learn from.)
 
-Defences against membership inference often use reference rows: of the same distribution as training rows, and
+Defenses against membership inference often use reference rows: of the same distribution as training rows, and
 perhaps as private. Here every client's training rows are cut in two, at random and by a fraction; its
 reference rows then stand last, so that a method finds them by counting:
 

@@ -48,7 +48,7 @@ class HowToPrepare(NamedTuple):
     drop: tuple[str, ...] = ()
     """Columns to leave out."""
     prepare: str = "auto"
-    """Whether words are coded and numbers standardised; `auto`: where there are words, dates, gaps or large
+    """Whether words are coded and numbers standardized; `auto`: where there are words, dates, gaps or large
     numbers; or a .json file that says how."""
     gaps: Gaps = "fill"
     """Rows with gaps are filled in (and marked), dropped, or refused."""

@@ -1,4 +1,4 @@
-"""Training between real organisations: certificates, the server's link, clients' nodes, and what travels."""
+"""Training between real organizations: certificates, the server's link, clients' nodes, and what travels."""
 
 from .client.node import message_app, serve_node
 from .transport.certificates import AllowedNode, make_authority, make_node_key, read_allowed

@@ -1,4 +1,4 @@
-"""How is an analysis run between organisations that keep their tables?  (The server's side.)
+"""How is an analysis run between organizations that keep their tables?  (The server's side.)
 
 ask             what columns there are, and which words they hold: everyone codes by the union
 agree           each node says how many rows the plan uses, or that it does not take part
@@ -19,7 +19,7 @@ from ..analytics.design import Design
 from ..analytics.estimator import Estimator, analysis_registry
 from ..analytics.formula import parse_formula
 from ..analytics.gaussian_process.regression import GaussianProcess
-from ..analytics.hierarchical.penalised import PenalisedRegression
+from ..analytics.hierarchical.penalized import PenalizedRegression
 from ..analytics.inputs import Given
 from ..analytics.model_matrix import Gaps, Plan, plan_design
 from ..analytics.shareable import write_method
@@ -178,7 +178,7 @@ def analyse_nodes(
     fitted = made.fit(given, engine=engine, out=folder, resume=resume, observer=observer, timing=WaitForAll())
     _check_refusals(fitted.run.events())  # type: ignore[attr-defined]
     message = fitted.run.message  # type: ignore[attr-defined]
-    if isinstance(fitted, PenalisedRegression):
+    if isinstance(fitted, PenalizedRegression):
         mailbox.limit = LARGEST
         fitted.told = _told_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
     told = engines[-1].hand_over_model(message)

@@ -15,7 +15,7 @@ from typing import Any
 from ..data import Federation
 from ..experiments.config import Experiment
 from ..training.run import Run
-from ..trust.behaviours import Behaviour
+from ..trust.behaviors import Behavior
 from .client.app import ClientWorker
 from .client.node import message_app, serve_node
 from .transport.certificates import make_authority, make_node_key, read_allowed
@@ -27,13 +27,13 @@ PULL_EVERY = 0.1
 
 @contextmanager
 def local_deployment(
-    federation: Federation, folder: Path, behaviours: Mapping[int, Behaviour] | None = None
+    federation: Federation, folder: Path, behaviors: Mapping[int, Behavior] | None = None
 ) -> Iterator[SuperLink]:
     """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end. In a
-    rehearsal, `behaviours` are what some of them do in place of being honest, by number."""
-    lies = behaviours or {}
+    rehearsal, `behaviors` are what some of them do in place of being honest, by number."""
+    lies = behaviors or {}
     workers = [
-        ClientWorker(federation.subset([i]), folder / f"place-{i}", behaviour=lies.get(i))
+        ClientWorker(federation.subset([i]), folder / f"place-{i}", behavior=lies.get(i))
         for i in range(len(federation))
     ]
     with deployed_workers(workers, folder) as link:

@@ -75,9 +75,9 @@ class DebugEngine(Engine):
             )
             message = None if messages.per_client else messages.tree
             key = root_key(self.setting.seed, "aggregator")
-            state, judgement = server_step(server, state, sent, message, step.number, key)
+            state, judgment = server_step(server, state, sent, message, step.number, key)
         report = {name: np.array([r[name] for r in reports], np.float32) for name in reports[0]}
-        return Outcome(state, [{**report, **judgement}])
+        return Outcome(state, [{**report, **judgment}])
 
     def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
         """One step at a time: every one is to be seen by itself."""

@@ -77,8 +77,8 @@ class Distributed(Engine):
         sent = Sent(done.tally, uploads, matrix, heaviest)
         message = None if messages.per_client else messages.tree
         key = self.server_key() if server.aggregator.needs_key else None
-        state, judgement = server_program(server)(state, sent, message, step.number, key)
-        return state, {**done.report, **judgement}
+        state, judgment = server_program(server)(state, sent, message, step.number, key)
+        return state, {**done.report, **judgment}
 
     def server_key(self) -> jax.Array:
         """Where the server's own randomness starts."""
@@ -87,7 +87,7 @@ class Distributed(Engine):
 
 @rated_program
 def server_program(server: Server) -> Callable[..., Any]:
-    """Compile the server's part of a step: `(state, sent, message, round, key) -> (state, judgement)`."""
+    """Compile the server's part of a step: `(state, sent, message, round, key) -> (state, judgment)`."""
 
     def step(rates: Rates, *given: Any) -> tuple[State, PyTree]:
         return server_step(fill_rates(server, rates), *given)

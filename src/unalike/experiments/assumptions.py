@@ -56,7 +56,7 @@ def training_assumptions(experiment: Experiment, federation: Federation, mode: M
     if mode == "reference":
         why = "a drawn client counts less than it weighed; the bound does not hold"
         found.append(Assumption(MODES[mode], False, why))
-    elif mode == "realised":
+    elif mode == "realized":
         found.append(Assumption("the other clients would have been drawn in the same rounds", None))
     return [*found, *_declared(experiment, known)]
 

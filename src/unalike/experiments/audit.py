@@ -5,7 +5,7 @@
     attack     every attack, on every row, by the predictor of the row's client
     judge      on balanced sets: members against non-members, training and reference rows with other ones
 
-The three metrics of the report card are those that defences with reference data must be judged by: utility,
+The three metrics of the report card are those that defenses with reference data must be judged by: utility,
 training leakage and reference leakage, which mean little one without the others.
 """
 
@@ -29,7 +29,7 @@ from ..privacy.audit.statistics import Rate, clopper_pearson
 from ..runs.statistics import mean_interval
 from ..training.run import Run
 from ..typing import Int64s
-from .audit_defences import make_defence
+from .audit_defenses import make_defense
 from .audit_references import choose_kind, train_references
 from .audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows, collect_rows, signals_of
 from .audit_sets import audit_sets, own_fraction
@@ -50,7 +50,7 @@ def audit(
     references: int = DEFAULT_REFERENCES,
     kind: str | None = None,
     reference: str | None = None,
-    defence: str | None = None,
+    defense: str | None = None,
     sensitivity: float | None = None,
     rows: int = DEFAULT_ROWS,
     delta: float = DELTA,
@@ -58,7 +58,7 @@ def audit(
 ) -> ReportCard:
     """The report card of the finished run in a folder, which is not changed; see :func:`audit_run`."""
     check_references(references)
-    make_defence(defence)
+    make_defense(defense)
     with reopened(path) as (experiment, run):
         return audit_run(
             run,
@@ -66,7 +66,7 @@ def audit(
             references=references,
             kind=kind,
             reference=reference,
-            defence=defence,
+            defense=defense,
             sensitivity=sensitivity,
             rows=rows,
             delta=delta,
@@ -81,23 +81,23 @@ def audit_run(
     references: int = DEFAULT_REFERENCES,
     kind: str | None = None,
     reference: Split | str | None = None,
-    defence: str | None = None,
+    defense: str | None = None,
     sensitivity: float | None = None,
     rows: int = DEFAULT_ROWS,
     delta: float = DELTA,
     seed: int = 0,
 ) -> ReportCard:
     """Attack a run with `references` models of a kind ("cohort", or "runs" where clients have models of their
-    own, which needs the experiment), on at most so many `rows`; `reference` are rows that a defence has used
+    own, which needs the experiment), on at most so many `rows`; `reference` are rows that a defense has used
     beside the training rows, or a word for them ("own", "validation", "none"; see
     :func:`~unalike.experiments.audit_sets.audit_sets`), and `sensitivity` what their privacy is worth against
-    a training row's. A `defence`, such as "memguard:0.5", stands between the run and who attacks it."""
+    a training row's. A `defense`, such as "memguard:0.5", stands between the run and who attacks it."""
     own = own_fraction(run.setting.algorithm)
     personal = run.setting.algorithm.personalized or run.messages.per_client
     kind = choose_kind(kind, experiment, personal, own)
     check_references(references)
     worth = declared_sensitivity(sensitivity, experiment)
-    guard, task = make_defence(defence), run.setting.task
+    guard, task = make_defense(defense), run.setting.task
     sets = audit_sets(run.setting.federation, own, reference)
     table = collect_rows(sets.federation, sets.reference, rows, seed)
     target = signals_of(task, guard.target_outputs(run, sets, table, seed), table.y)
@@ -123,7 +123,7 @@ def audit_run(
             "non_members": len(table.of(OTHERS)),
             "reference_rows": len(table.of(REFERENCE)),
             "seed": seed,
-            **({} if defence is None else {"defence": defence}),
+            **({} if defense is None else {"defense": defense}),
         },
         (found.note, *table.removed, *shifts, *_warnings(training, other, personal, kind)),
     )

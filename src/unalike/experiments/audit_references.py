@@ -58,7 +58,7 @@ def choose_kind(kind: str | None, experiment: Experiment | None, personal: bool,
     """The kind of reference models that is asked for, or that suits clients with `personal` models or not;
     raises where it cannot be had. `own` is the part of reference rows that the method knows by their places,
     which other halves of the rows would mix up."""
-    again = experiment is not None and experiment.behaviour is None
+    again = experiment is not None and experiment.behavior is None
     if kind is None:
         return "runs" if personal and again else "cohort"
     if kind not in KINDS:

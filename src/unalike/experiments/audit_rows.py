@@ -65,7 +65,7 @@ def collect_rows(
             "there are no non-members: the run has no test rows; train with --test-fraction above 0."
         )
     if reference is not None and not len(reference.y):
-        raise DataError("the reference set is empty; leave it out, or give rows that a defence has used.")
+        raise DataError("the reference set is empty; leave it out, or give rows that a defense has used.")
     parts = [federation.train, federation.test, *([] if reference is None else [reference])]
     pairs = [(part.x, part.y) for part in parts]
     found = distinct_sets(*pairs)

@@ -1,9 +1,9 @@
-"""What does a defence trade for what?  (One experiment, trained for every value of knobs, and audited.)
+"""What does a defense trade for what?  (One experiment, trained for every value of knobs, and audited.)
 
     werm.weight=0,0.5,1      the experiment with the method werm, for each weight
     lam=0,3                  an option of the experiment's own method
     rounds=5,20              a setting of the experiment; that of rounds is stopping early
-    memguard=0,0.5           a defence of the finished run of the experiment itself
+    memguard=0,0.5           a defense of the finished run of the experiment itself
 
 All settings share the same training, reference and other rows. Where some method learns from reference rows,
 these are a part of the training rows, and all others train without them: they are then its reference rows.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import algorithm_registry
-from ..core.catalogue import separate
+from ..core.catalog import separate
 from ..core.run_files import CONFIG
 from ..core.spec import number_or_word
 from ..data import Federation, Split
@@ -28,7 +28,7 @@ from ..privacy.audit.curves import Curve
 from ..runs import RunFolder
 from ..training.run import Run
 from .audit import DEFAULT_REFERENCES, audit_run
-from .audit_defences import defence_registry, make_defence
+from .audit_defenses import defense_registry, make_defense
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
 from .config import Experiment, make_experiment, read_experiment
 from .reopen import check_experiment, finished_experiment
@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
     value: str
     experiment: Experiment
-    defence: str | None
+    defense: str | None
 
 
 class Rows(NamedTuple):
@@ -95,8 +95,8 @@ def _point(base: Experiment, method: str, name: str, value: str) -> Point:
     if method not in algorithm_registry:
         raise unknown("algorithm", method, algorithm_registry)
     experiment = variant(base, method)
-    if name in defence_registry:
-        make_defence(f"{name}:{value}")
+    if name in defense_registry:
+        make_defense(f"{name}:{value}")
         return Point(value, experiment, f"{name}:{value}")
     setting = name.replace("-", "_")
     if setting in _FIXED:
@@ -106,7 +106,7 @@ def _point(base: Experiment, method: str, name: str, value: str) -> Point:
     if setting in options:
         changed = {"options": {**experiment.options, **changed}}
     elif setting not in Experiment.model_fields:
-        allowed = [*options, *defence_registry, "rounds", "epochs", "learning_rate", "l2"]
+        allowed = [*options, *defense_registry, "rounds", "epochs", "learning_rate", "l2"]
         raise unknown(f"knob of {method}", name, allowed)
     made = make_experiment({**experiment.model_dump(), **changed})
     make_algorithm(made.model_copy(update={"reference_fraction": None}))
@@ -166,7 +166,7 @@ def sweep(
                 )
             given = None if learns_from_reference(point.experiment) else rows.reference
             found.append(
-                audit_run(trained[key], point.experiment, reference=given, defence=point.defence, **audit)
+                audit_run(trained[key], point.experiment, reference=given, defense=point.defense, **audit)
             )
         cards.append(Curve(name, tuple(point.value for point in points), tuple(found)))
     return cards

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from ..aggregation.base import Aggregator, WeightedSum, aggregator_registry
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
-from ..core.catalogue import separate
+from ..core.catalog import separate
 from ..data import Federation, MemoryStream, Stream, load
 from ..data.reference_rows import shuffle_rows
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..timing import NetworkTime, Timing, timing_registry
 from ..training.stopping import StopRule
-from ..trust.behaviours import Rehearsal, behaviour_registry
+from ..trust.behaviors import Rehearsal, behavior_registry
 from ..trust.monitor import monitor_registry
 from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
@@ -133,19 +133,19 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
 
 def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:
     """What dishonest clients do, and who they are; None where all are honest."""
-    if experiment.behaviour is None:
+    if experiment.behavior is None:
         return None
-    return Rehearsal.of(experiment.behaviour, experiment.dishonest or "1", federation)
+    return Rehearsal.of(experiment.behavior, experiment.dishonest or "1", federation)
 
 
-def check_behaviour(experiment: Experiment) -> None:
-    """Raise for a behaviour that does not exist, or for dishonest clients without one."""
-    if experiment.behaviour is not None:
-        behaviour_registry.make(experiment.behaviour)
+def check_behavior(experiment: Experiment) -> None:
+    """Raise for a behavior that does not exist, or for dishonest clients without one."""
+    if experiment.behavior is not None:
+        behavior_registry.make(experiment.behavior)
     elif experiment.dishonest is not None:
         raise ConfigError(
             f"dishonest = {experiment.dishonest!r} does not say what these clients do; say it with "
-            "behaviour, such as free-rider:decay."
+            "behavior, such as free-rider:decay."
         )
 
 
@@ -215,7 +215,7 @@ def check(experiment: Experiment) -> Method:
     are read."""
     check_names(experiment.model_dump())
     make_stream(experiment)
-    check_behaviour(experiment)
+    check_behavior(experiment)
     make_aggregator(experiment, clients=1)  # whatever their number, its words must mean something
     if experiment.stop_at is not None:
         StopRule.of(experiment.stop_at)
@@ -252,13 +252,13 @@ def _optimizer(experiment: Experiment) -> Optimizer:
 
 
 def _server(experiment: Experiment, parameter: inspect.Parameter | None) -> Optimizer | None:
-    """The server's optimiser, where the algorithm has one and the experiment changes it."""
+    """The server's optimizer, where the algorithm has one and the experiment changes it."""
     name, rate = experiment.server_optimizer, experiment.server_learning_rate
     if name is None and rate is None:
         return None
     if parameter is None:
         raise ConfigError(
-            f"{experiment.algorithm} has no server optimiser; leave out its name and learning rate."
+            f"{experiment.algorithm} has no server optimizer; leave out its name and learning rate."
         )
     default = parameter.default if isinstance(parameter.default, Optimizer) else Optimizer("sgd", 1.0)
     kept = replace(default, learning_rate=default.learning_rate if rate is None else rate)

@@ -11,7 +11,7 @@ from .config import Experiment
 
 UNSUPPORTED = (
     *("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth"),
-    *("dropout", "timeout", "until", "behaviour", "dishonest"),
+    *("dropout", "timeout", "until", "behavior", "dishonest"),
 )
 """Settings under which a round is more than the weighted mean of models that started from the same one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.catalogue import check_data, check_name, check_no_folder, separate
+from ..core.catalog import check_data, check_name, check_no_folder, separate
 from .config import ABOUT
 
 

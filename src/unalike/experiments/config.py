@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 from pydantic import ValidationError, model_validator
 
 from ..algorithms.settings import MethodSettings
+from ..core.deprecated import renamed_keys, warn_renamed
 from ..core.plain_files import check_plain_file
 from ..core.run_files import BESIDE, SEAL
 from ..core.settings import About, about
@@ -124,8 +125,19 @@ def _is_own(path: Path) -> bool:
     return is_own_file(path)
 
 
+RENAMED = {"behaviour": "behavior"}
+"""Keys that were called otherwise in older files and run folders."""
+RENAMED_VALUES = {
+    "realised": "realized",
+    "centred-clipping": "centered-clipping",
+    "fedavg-renormalised": "fedavg-renormalized",
+}
+"""What settings named before arguments were called otherwise."""
+
+
 def make_experiment(values: Mapping[str, Any]) -> Experiment:
-    """An experiment from values, with errors that a person understands."""
+    """An experiment from values, with errors that a person understands; old names are read with a warning."""
+    values = {name: _renamed(value) for name, value in renamed_keys(values, RENAMED, since="0.2").items()}
     for name in values:
         if name not in Experiment.model_fields:
             raise unknown("setting", name, Experiment.model_fields)
@@ -136,6 +148,21 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
         name = ".".join(str(part) for part in first["loc"][:1])
         reason = first["msg"][0].lower() + first["msg"][1:]
         raise ConfigError(f"{name} = {first['input']!r} is not possible: {reason}.") from None
+
+
+def _renamed(value: Any) -> Any:
+    """A value whose name was called otherwise, with its new name.
+
+    >>> _renamed("centered-clipping:1"), _renamed(3)
+    ('centered-clipping:1', 3)
+    """
+    if not isinstance(value, str):
+        return value
+    name, *arguments = value.split(":", 1)
+    if name not in RENAMED_VALUES:
+        return value
+    warn_renamed(name, RENAMED_VALUES[name], since="0.2")
+    return ":".join([RENAMED_VALUES[name], *arguments])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.catalogue import separate
+from ..core.catalog import separate
 from ..core.run_files import MODEL, UNLEARNING, check_run
 from ..core.spec import Spec
 from ..errors import ConfigError, RunError, unknown

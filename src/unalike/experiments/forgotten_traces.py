@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 
-from ..core.catalogue import separate
+from ..core.catalog import separate
 from ..core.run_files import BEST, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL, UNLEARNING
 from ..data.facts import facts_of
 from ..runs.atomic import remove_file, remove_leftovers, write_bytes

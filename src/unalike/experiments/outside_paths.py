@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.catalogue import SQL, explain, separate
+from ..core.catalog import SQL, explain, separate
 from ..core.spec import Spec
 from ..errors import ConfigError, RunError
 

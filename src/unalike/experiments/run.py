@@ -81,7 +81,7 @@ def plan_experiment(
         devices=experiment.devices,
         stream=make_stream(experiment),
         aggregator=partial(make_aggregator, experiment),
-        behaviour=experiment.behaviour,
+        behavior=experiment.behavior,
         dishonest=experiment.dishonest or "1",
         epsilon=experiment.epsilon,
         delta=experiment.delta,

@@ -172,7 +172,7 @@ def forget_in_sequence(
     requests: Sequence[Sequence[int]],
     first: Branch,
     budget: Budget,
-    mode: Mode = "realised",
+    mode: Mode = "realized",
     aggregator: Aggregator | None = None,
     path: bool = False,
 ) -> list[Forgetting]:

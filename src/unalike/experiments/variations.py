@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from ..core.catalogue import explain, separate
+from ..core.catalog import explain, separate
 from ..core.method_options import method_options
 from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown

@@ -42,7 +42,7 @@ def nearest(
 ) -> tuple[jax.Array, jax.Array]:
     """Distances and places of the k nearest kept rows, infinite where there are fewer; ties go by place.
 
-    `own` is the place of each query itself, which is not its own neighbour.
+    `own` is the place of each query itself, which is not its own neighbor.
     """
     width, k = min(k + SPARE, len(keys)), min(k, len(keys))
     center = kept @ keys / jnp.maximum(kept.sum(), 1)
@@ -93,7 +93,7 @@ def _searched_again(
 def ask(
     task: Task, rule: Rule, store: Places, queries: jax.Array, common: jax.Array, own: jax.Array | None = None
 ) -> jax.Array:
-    """What the neighbours of some queries say, in the form of the global model's predictions (`common`)."""
+    """What the neighbors of some queries say, in the form of the global model's predictions (`common`)."""
     distances, rows = nearest(store.keys, store.kept, queries, rule.k, own)
     counted, labels = _weights(rule, distances, queries.shape[1]), store.labels[rows]
     if task.kind() == "logits":
@@ -122,7 +122,7 @@ def ask_own(task: Task, rule: Rule, store: Places) -> jax.Array:
 def best_share(
     task: Task, near: jax.Array, store: Places, asked: jax.Array, grid: Sequence[float] = GRID
 ) -> jax.Array:
-    """The share of the neighbours that does best on the rows that are asked about."""
+    """The share of the neighbors that does best on the rows that are asked about."""
     scores = [_score(task, mix(share, near, store.common), store.labels, asked) for share in grid]
     return jnp.asarray(grid, jnp.float32)[middle_of_best(jnp.stack(scores), grid, xp=jnp)]
 
@@ -138,7 +138,7 @@ def _score(task: Task, mixed: jax.Array, labels: jax.Array, asked: jax.Array) ->
 
 
 def mix(share: jax.Array | float, near: jax.Array, common: jax.Array) -> jax.Array:
-    """share * neighbours + (1 - share) * global model."""
+    """share * neighbors + (1 - share) * global model."""
     return share * near + (1 - share) * common
 
 

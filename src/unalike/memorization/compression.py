@@ -2,7 +2,7 @@
 
 A projection to p' < p numbers that everyone shares costs p p' numbers once, and makes every key shorter:
 
-    key -> matrix (key - centre)
+    key -> matrix (key - center)
 
 `random` needs no data (Johnson and Lindenstrauss, 1984: distances survive); `pca` keeps the directions in
 which clients' keys vary most, found from sums that clients can send (counts, means and second moments). Keys

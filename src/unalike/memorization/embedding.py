@@ -51,7 +51,7 @@ def representation(task: Task, features: Features | None = None) -> Features:
     found = features or task.model.features
     if found is None:
         raise ConfigError(
-            "memorisation needs a model with a representation, but this one has no `features` function."
+            "memorization needs a model with a representation, but this one has no `features` function."
         )
     return found
 

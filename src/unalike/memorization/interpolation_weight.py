@@ -1,6 +1,6 @@
 """How much should a client trust its own memory?  (Lambda of kNN-Per.)
 
-The share lambda_t of the neighbours is chosen by each client alone, on rows that are not in the store they
+The share lambda_t of the neighbors is chosen by each client alone, on rows that are not in the store they
 are looked up in:
 
     lambda_t = argmax over {0, .1, .3, .5, .7, .9, 1} of the accuracy (or minus the squared error)

@@ -1,6 +1,6 @@
-"""How much does a neighbour at some distance count?  (Distance kernels.)
+"""How much does a neighbor at some distance count?  (Distance kernels.)
 
-A kernel turns distances into exponents, and weights are a softmax over the neighbours,
+A kernel turns distances into exponents, and weights are a softmax over the neighbors,
 
     weight_i = exp(-exponent_i / sigma) / sum_j exp(-exponent_j / sigma).
 
@@ -40,7 +40,7 @@ def sq_over_p() -> Kernel:
 
 @kernel_registry.add("uniform")
 def uniform() -> Kernel:
-    """Every neighbour counts the same."""
+    """Every neighbor counts the same."""
     return lambda distances, dimension: distances * 0
 
 
@@ -51,7 +51,7 @@ def check_sigma(sigma: float | str) -> None:
 
 
 def weights(distances: Float32s, kernel: str = "euclid", sigma: float = 1.0, dimension: int = 1) -> Float32s:
-    """What each neighbour counts; a row's weights sum to one.
+    """What each neighbor counts; a row's weights sum to one.
 
     >>> weights(np.array([[0.0, 0.0, 1000.0]], np.float32))
     array([[0.5, 0.5, 0. ]], dtype=float32)
@@ -64,7 +64,7 @@ def weights(distances: Float32s, kernel: str = "euclid", sigma: float = 1.0, dim
 
 
 def median_sigma(keys: Float32s, k: int, kernel: str = "euclid", method: str = "auto") -> float:
-    """The scale at which the median exponent of a store's own neighbours is one (1 where that is zero)."""
+    """The scale at which the median exponent of a store's own neighbors is one (1 where that is zero)."""
     distances = search_others(keys, k, method).distances
     if not distances.size:
         return 1.0

@@ -1,4 +1,4 @@
-"""Which remembered rows are nearest?  (Nearest neighbours.)
+"""Which remembered rows are nearest?  (Nearest neighbors.)
 
 The exact answer, found in two passes. The squared distances of all pairs come from one matrix product,
 
@@ -70,7 +70,7 @@ def search_others(keys: Float32s, k: int, method: str = "auto") -> Neighbors:
 
 
 def _exact(keys: Float32s, queries: Float32s, k: int) -> Neighbors:
-    # Distances do not change with the origin, but the product's error does: the centre is the best one.
+    # Distances do not change with the origin, but the product's error does: the center is the best one.
     center = keys.mean(axis=0)
     near, far = keys - center, queries - center
     lengths = np.einsum("ij,ij->i", near, near)

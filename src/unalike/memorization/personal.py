@@ -59,14 +59,14 @@ class Trained(Protocol):
 
 
 class Explanation(NamedTuple):
-    """Why a client predicts what it does: for every query its neighbours, nearest first."""
+    """Why a client predicts what it does: for every query its neighbors, nearest first."""
 
     ids: Int64s
     labels: Array
     distances: Float32s
     weights: Float32s
     share: float
-    """How much the neighbours count together (lambda)."""
+    """How much the neighbors count together (lambda)."""
     prediction: Float32s
 
 
@@ -148,7 +148,7 @@ class Personal:
         return replace(self, stores=list(self.stores), shares=np.array(shares, np.float64))
 
     def changed(self, shares: PerClient | None = None, **rule: Any) -> Personal:
-        """The same memories with other shares, or with neighbours found and counted in another way."""
+        """The same memories with other shares, or with neighbors found and counted in another way."""
         given = self.shares if shares is None else _each(shares, len(self.stores)).astype(np.float64)
         rules = [replace(r, **rule) for r in self.rules]
         return replace(self, rules=rules, stores=list(self.stores), shares=given)
@@ -257,7 +257,7 @@ def _check_one_model(task: Task, params: Params, federation: Federation) -> None
         jax.eval_shape(task.apply, params, row)
     except Exception as error:  # whatever a model says of parameters that are not its own
         raise ConfigError(
-            "memorisation needs the parameters of one model for all clients, but the task cannot apply "
+            "memorization needs the parameters of one model for all clients, but the task cannot apply "
             f"these to its rows ({type(error).__name__})."
         ) from None
 

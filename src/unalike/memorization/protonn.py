@@ -4,9 +4,9 @@ ProtoNN (Gupta, Suggala, Goyal, Simhadri, Paranjape, Kumar, Goyal, Udupa, Varma,
 and Accurate kNN for Resource-scarce Devices", 2017): a projection W, prototypes B_j and their label vectors
 Z_j, learned together by descent on one of the three at a time,
 
-    score(key) = sum_j Z_j exp(-gamma^2 |B_j - W key|^2),      minimise  sum_i |onehot(y_i) - score(key_i)|^2.
+    score(key) = sum_j Z_j exp(-gamma^2 |B_j - W key|^2),      minimize  sum_i |onehot(y_i) - score(key_i)|^2.
 
-Scores are cut off at zero and divided by their sum, and then take the place of the neighbours' vote. The
+Scores are cut off at zero and divided by their sum, and then take the place of the neighbors' vote. The
 projection has p' p numbers of its own, more than a small client's whole store; so memory is reported with and
 without it, and a shared projection can be given instead of a learned one.
 """

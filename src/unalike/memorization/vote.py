@@ -1,4 +1,4 @@
-"""What do the neighbours say beside the global model?  (kNN voting, interpolation.)
+"""What do the neighbors say beside the global model?  (kNN voting, interpolation.)
 
     h_knn(x)[y] = sum_i weight_i 1[y_i = y]             classification: a vote
     h_knn(x)    = sum_i weight_i y_i                    regression: a mean
@@ -24,13 +24,13 @@ TINY = 1e-12
 
 
 def check_labels(task: Task, labels: Array) -> None:
-    """Whether neighbours can vote with these labels: one class per row, or the targets of a regression."""
+    """Whether neighbors can vote with these labels: one class per row, or the targets of a regression."""
     if task.kind() != "values":
         if labels.ndim != 1:
-            raise ConfigError(f"memorisation needs one label per row, but labels have shape {labels.shape}.")
+            raise ConfigError(f"memorization needs one label per row, but labels have shape {labels.shape}.")
     elif labels.dtype.kind != "f":
         raise ConfigError(
-            "memorisation of class labels needs a loss of logits, such as cross-entropy; others predict "
+            "memorization of class labels needs a loss of logits, such as cross-entropy; others predict "
             "values, whose targets are floats."
         )
 
@@ -53,7 +53,7 @@ def outputs(task: Task, predictions: jax.Array) -> jax.Array:
 
 
 def votes(weights: Float32s, labels: Array, classes: int, class_weights: ArrayLike | None = None) -> Float32s:
-    """The share of every class among the neighbours; `class_weights` make up for classes that are rare.
+    """The share of every class among the neighbors; `class_weights` make up for classes that are rare.
 
     >>> votes(np.array([[0.7, 0.2, 0.1]]), np.array([[1, 0, 1]]), 3)
     array([[0.2, 0.8, 0. ]], dtype=float32)
@@ -67,18 +67,18 @@ def votes(weights: Float32s, labels: Array, classes: int, class_weights: ArrayLi
 
 
 def mean_target(weights: Float32s, targets: Array) -> Float32s:
-    """The weighted mean of the neighbours' targets."""
+    """The weighted mean of the neighbors' targets."""
     return np.einsum("qk,qk...->q...", weights, targets).astype(np.float32)
 
 
 def neighbors_say(task: Task, weights: Float32s, labels: Array, like: Float32s) -> Float32s:
-    """The neighbours' prediction, in the form of the global model's (`like`)."""
+    """The neighbors' prediction, in the form of the global model's (`like`)."""
     if task.kind() == "logits":
         return votes(weights, labels, like.shape[-1])
     return mean_target(weights, labels).reshape(like.shape)
 
 
 def interpolate(mixing: float, near: Float32s, common: Float32s) -> Float32s:
-    """lambda * neighbours + (1 - lambda) * global model."""
+    """lambda * neighbors + (1 - lambda) * global model."""
     share = np.float32(mixing)
     return share * near + (1 - share) * common

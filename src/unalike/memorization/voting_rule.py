@@ -1,4 +1,4 @@
-"""How are a client's neighbours found and counted?  (k, the kernel and its scale: free for every client.)"""
+"""How are a client's neighbors found and counted?  (k, the kernel and its scale: free for every client.)"""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Rule:
             raise unknown("search method", self.method, METHODS)
 
     def find(self, keys: Float32s, queries: Float32s) -> tuple[Neighbors, Float32s]:
-        """The neighbours of some queries, and what each of them counts."""
+        """The neighbors of some queries, and what each of them counts."""
         return self._counted(keys, search(keys, queries, self.k, self.method))
 
     def ask(self, task: Task, keys: Float32s, labels: Array, queries: Float32s, like: Float32s) -> Float32s:
-        """What the neighbours of some queries say, in the form of other predictions (`like`)."""
+        """What the neighbors of some queries say, in the form of other predictions (`like`)."""
         found, counted = self.find(keys, queries)
         return neighbors_say(task, counted, labels[found.rows], like)
 
@@ -47,7 +47,7 @@ class Rule:
         return found, weights(found.distances, self.kernel, self._scale(keys), keys.shape[1])
 
     def _scale(self, keys: Float32s) -> float:
-        """sigma; a median is that of the store's own neighbours, whatever the queries are."""
+        """sigma; a median is that of the store's own neighbors, whatever the queries are."""
         if isinstance(self.sigma, str):
             return median_sigma(keys, self.k, self.kernel, self.method)
         return float(self.sigma)

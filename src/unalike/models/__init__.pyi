@@ -1,5 +1,5 @@
 from .batch_normalized import cnn_bn, mlp_bn
-from .catalogue import model_registry
+from .catalog import model_registry
 from .convolutional_networks import cnn, cnn_femnist, cnn_small, cnn_wide, convolutional
 from .dense import linear, mlp
 from .equinox_modules import from_equinox

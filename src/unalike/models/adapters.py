@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.spec import Spec
 from ..errors import ConfigError
-from .catalogue import model_registry
+from .catalog import model_registry
 from .equinox_modules import from_equinox
 from .flax_modules import from_flax
 from .foreign import check_model, is_nnx, library_of

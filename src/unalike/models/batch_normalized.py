@@ -1,4 +1,4 @@
-"""Which models normalise over the mini-batch?  (Batch normalisation, with running statistics.)
+"""Which models normalize over the mini-batch?  (Batch normalization, with running statistics.)
 
 `mlp-bn` and `cnn-bn` are the networks of :mod:`.normalized` with the means and variances of each unit (or
 channel) over the rows of a mini-batch (Ioffe, Szegedy, Batch Normalization: Accelerating Deep Network
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..typing import Params, PyTree
-from .catalogue import model_registry
+from .catalog import model_registry
 from .model import Model
 from .module_state import Stateful, moved_state, real_rows
 from .normalized import EPSILON, NormalizedNetwork, normalized_cnn, normalized_mlp
@@ -29,14 +29,14 @@ MOMENTUM = 0.1
 
 @model_registry.add("mlp-bn")
 def mlp_bn(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Fully connected layers with batch normalisation and ReLU between them, for `--state average` or
+    """Fully connected layers with batch normalization and ReLU between them, for `--state average` or
     `local`; `mlp-bn:200,200` has two hidden layers (the default is one of 64)."""
     return _over_the_batch(normalized_mlp(hidden, input_shape, outputs))
 
 
 @model_registry.add("cnn-bn")
 def cnn_bn(*, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Two 3x3 convolutions of 32 and 64 channels with batch normalisation and pooling, 64 hidden units, for
+    """Two 3x3 convolutions of 32 and 64 channels with batch normalization and pooling, 64 hidden units, for
     `--state average` or `local`."""
     return _over_the_batch(normalized_cnn(input_shape, outputs))
 

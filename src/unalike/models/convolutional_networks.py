@@ -17,7 +17,7 @@ from jax import lax
 
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .catalogue import model_registry
+from .catalog import model_registry
 from .dense import dense, dense_init, flatten
 from .layers import Layer, dense_layers
 from .model import Model

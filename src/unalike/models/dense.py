@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .catalogue import model_registry
+from .catalog import model_registry
 from .layers import Layer, dense_layers, flattened
 from .model import Model
 

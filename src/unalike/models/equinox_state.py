@@ -2,9 +2,9 @@
 
 A module with `eqx.nn.StateIndex` in it is called as `module(x, state)` for one sample and gives back what it
 remembers, too. The state's arrays are floats here, so that they have an average; counters and flags are
-rounded to what they were when the module is called. A batch normalisation takes its statistics over a named
+rounded to what they were when the module is called. A batch normalization takes its statistics over a named
 axis of all rows of a mini-batch, so in training another layer stands in its place, which leaves padding out
-and lets it normalise by statistics that are put into its state.
+and lets it normalize by statistics that are put into its state.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class StatefulModule:
 
     @property
     def _axis(self) -> Any:
-        """The name that batch normalisations have for the axis of rows."""
+        """The name that batch normalizations have for the axis of rows."""
         names = {str(part.axis_name): part.axis_name for part in _norms(self.eqx, self.module)}
         if len(names) > 1:
-            raise ConfigError(f"batch normalisations have several axis names ({', '.join(names)}); use one.")
+            raise ConfigError(f"batch normalizations have several axis names ({', '.join(names)}); use one.")
         return next(iter(names.values()), "batch")
 
     def _floats(self, state: Any) -> PyTree:
@@ -140,7 +140,7 @@ def _is_norm(eqx: Any, part: Any) -> bool:
 
 
 def _told_padding(eqx: Any, module: Any, real: jax.Array) -> Any:
-    """The module for one row, whose batch normalisations know whether it is real."""
+    """The module for one row, whose batch normalizations know whether it is real."""
     is_norm = partial(_is_norm, eqx)
     masked = _masked()
     return jax.tree.map(lambda part: masked(part, real) if is_norm(part) else part, module, is_leaf=is_norm)
@@ -148,7 +148,7 @@ def _told_padding(eqx: Any, module: Any, real: jax.Array) -> Any:
 
 @cache
 def _masked() -> Any:
-    """The layer that stands for a batch normalisation in training."""
+    """The layer that stands for a batch normalization in training."""
     eqx: Any = import_extra("equinox", "equinox", "this model")
 
     class Masked(eqx.nn.StatefulLayer):
@@ -172,7 +172,7 @@ def _statistics(x: jax.Array, real: jax.Array, axis: Any) -> tuple[jax.Array, ja
 
 
 def _by_running(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any) -> Any:
-    """Mode "ema": normalised by the running statistics, into which the mini-batch's are mixed first."""
+    """Mode "ema": normalized by the running statistics, into which the mini-batch's are mixed first."""
     first, running = state.get(norm.ema_first_time_index), state.get(norm.ema_state_index)
     mixed = [jnp.where(first, new, old) for new, old in zip(found, _mixed(norm, running, found), strict=True)]
     state = state.set(norm.ema_state_index, tuple(mixed))
@@ -180,7 +180,7 @@ def _by_running(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: An
 
 
 def _by_batch(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any) -> Any:
-    """Mode "batch": normalised by the mini-batch's own statistics, as if they were all that is remembered."""
+    """Mode "batch": normalized by the mini-batch's own statistics, as if they were all that is remembered."""
     counter, running = state.get(norm.batch_counter), state.get(norm.batch_state_index)
     alone = state.set(norm.batch_state_index, found).set(norm.batch_counter, 0 * counter)
     outputs, state = norm(x, alone, inference=True)

@@ -2,7 +2,7 @@
 
 Parameters in, predictions out. A module that behaves differently during training has a flag for it in its
 `__call__`, such as `train`; then dropout draws from the mini-batch's key, and state changes as the choice of
-:mod:`.module_state` says. Mini-batches are padded, so batch normalisation is told which rows are real.
+:mod:`.module_state` says. Mini-batches are padded, so batch normalization is told which rows are real.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _variables(params: Params) -> PyTree:
 
 
 def _told_padding(weight: jax.Array) -> AbstractContextManager[None]:
-    """While this lasts, every batch normalisation leaves out rows of weight zero."""
+    """While this lasts, every batch normalization leaves out rows of weight zero."""
     nn = import_extra("flax.linen", "flax", "this model")
 
     def tell(next_function: Any, args: Any, kwargs: Any, context: Any) -> Any:

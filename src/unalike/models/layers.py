@@ -54,7 +54,7 @@ def flattened(input_shape: tuple[int, ...]) -> Layer:
 
 
 def dense_layers(count: int, at: str = "", norm: str = "", kind: LayerKind = "layer-norm") -> list[Layer]:
-    """So many dense layers with ReLU between them, below a path, with normalisation where one is named.
+    """So many dense layers with ReLU between them, below a path, with normalization where one is named.
 
     >>> [layer.name or layer.kind for layer in dense_layers(2)]
     ['dense.0', 'relu', 'dense.1']

@@ -1,9 +1,9 @@
 """What of a model is not trained by gradients?  (State of modules, such as running statistics.)
 
-Batch normalisation (Ioffe, Szegedy, 2015) predicts with running means and variances that the forward pass of
+Batch normalization (Ioffe, Szegedy, 2015) predicts with running means and variances that the forward pass of
 training changes. Clients have different ones, so somebody must choose what becomes of them:
 
-    average   they are part of the model: averaged like parameters, but by nobody's optimiser
+    average   they are part of the model: averaged like parameters, but by nobody's optimizer
     local     each client keeps its own; the average is what newcomers start from
     refuse    nobody has chosen
 
@@ -45,7 +45,7 @@ def choose_state(choice: str, found: str) -> StateChoice:
         raise ConfigError(
             f"the model keeps state ({found}), and clients' states differ; choose what becomes of it: "
             "state='average' (--state average) makes it part of the model that is averaged, state='local' "
-            "(--state local) lets each client keep its own; or use layer or group normalisation, which have "
+            "(--state local) lets each client keep its own; or use layer or group normalization, which have "
             "none."
         )
     return choice  # type: ignore[return-value]
@@ -75,7 +75,7 @@ def without_state(gradient: PyTree) -> PyTree:
 
 
 def mean_state(new: Params, old: Params, total: Params, start: Params, weight: Any = 1.0) -> Params:
-    """The model `new` with the mean of clients' states, whatever an optimiser made of it.
+    """The model `new` with the mean of clients' states, whatever an optimizer made of it.
 
     Weights that sum to more than one are scaled to one, for else a variance might become negative.
     """
@@ -100,7 +100,7 @@ def real_rows(weight: jax.Array, x: jax.Array) -> jax.Array:
     """
     if x.shape[0] != weight.shape[0]:
         raise ConfigError(
-            f"a batch normalisation sees {x.shape[0]} rows where the mini-batch has {weight.shape[0]}, so "
+            f"a batch normalization sees {x.shape[0]} rows where the mini-batch has {weight.shape[0]}, so "
             "that padding cannot be told apart; keep the first axis for the mini-batch."
         )
     real = (weight > 0) | ~jnp.any(weight > 0)

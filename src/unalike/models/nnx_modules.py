@@ -3,7 +3,7 @@
 A module of NNX holds its parameters, so a module is a start of its own: every run begins where it is. To
 begin elsewhere with every seed, give a function of `rngs` that builds it. In training it is in its training
 mode (`module.train()`); dropout draws from the mini-batch's key, and running statistics change as the choice
-of :mod:`.module_state` says. Mini-batches are padded, so batch normalisation is told which rows are real.
+of :mod:`.module_state` says. Mini-batches are padded, so batch normalization is told which rows are real.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _built(nnx: Any, make: Any, key: jax.Array) -> Any:
 
 
 def _tell_padding(nnx: Any, module: Any, weight: jax.Array) -> None:
-    """Let every batch normalisation of a module, which is used once, leave out rows of weight zero."""
+    """Let every batch normalization of a module, which is used once, leave out rows of weight zero."""
 
     class Masked(nnx.BatchNorm):
         def __call__(self, x: jax.Array, *args: Any, **kwargs: Any) -> jax.Array:

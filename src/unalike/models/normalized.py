@@ -1,12 +1,12 @@
-"""Which models have normalisation layers?  (Layer and group normalisation.)
+"""Which models have normalization layers?  (Layer and group normalization.)
 
 `mlp-norm` and `cnn-norm` are a perceptron and a small convolutional network whose hidden layers are
-normalised sample by sample: over all units of a layer (Ba, Kiros, Hinton, Layer Normalization, 2016), or over
+normalized sample by sample: over all units of a layer (Ba, Kiros, Hinton, Layer Normalization, 2016), or over
 groups of channels (Wu, He, Group Normalization, 2018):
 
     h  <-  scale * (h - mean(h)) / sqrt(variance(h) + eps) + shift
 
-Nothing is remembered from call to call, and a row is normalised without the others; :mod:`.batch_normalized`
+Nothing is remembered from call to call, and a row is normalized without the others; :mod:`.batch_normalized`
 has the same networks with statistics over the batch. The parameters `scale` and `shift` are below "norm",
 where FedBN finds them.
 """
@@ -22,7 +22,7 @@ from jax import lax
 
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .catalogue import model_registry
+from .catalog import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
 from .layers import Layer, LayerKind, dense_layers, flattened
@@ -37,14 +37,14 @@ Normalize = Callable[[int, jax.Array], jax.Array]
 
 @model_registry.add("mlp-norm")
 def mlp_norm(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Fully connected layers with layer normalisation and ReLU between them; `mlp-norm:200,200` has two
+    """Fully connected layers with layer normalization and ReLU between them; `mlp-norm:200,200` has two
     hidden layers (the default is one of 64)."""
     return _sample_by_sample(normalized_mlp(hidden, input_shape, outputs), "layer-norm")
 
 
 @model_registry.add("cnn-norm")
 def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> Model:
-    """Two 3x3 convolutions of 32 and 64 channels with group normalisation and pooling, 64 hidden units;
+    """Two 3x3 convolutions of 32 and 64 channels with group normalization and pooling, 64 hidden units;
     `cnn-norm:4` has four groups of channels (the default is 8)."""
     if groups < 1 or any(channels % groups for channels in CHANNELS):
         raise ConfigError(f"model 'cnn-norm:{groups}' needs a number of groups that divides 32.")
@@ -53,14 +53,14 @@ def cnn_norm(groups: int = 8, *, input_shape: tuple[int, ...], outputs: int) -> 
 
 @dataclass(frozen=True)
 class NormalizedNetwork:
-    """A network whose normalisation is somebody else's choice: `features(params, x, norm)` asks `norm(i, h)`
+    """A network whose normalization is somebody else's choice: `features(params, x, norm)` asks `norm(i, h)`
     for what becomes of the i-th hidden layer."""
 
     init: Callable[[jax.Array], Params]
     features: Callable[[Params, jax.Array, Normalize], jax.Array]
     head: str
     layers: Callable[[LayerKind, int, str], list[Layer]]
-    """The layers with that kind of normalisation and number of groups, below a path."""
+    """The layers with that kind of normalization and number of groups, below a path."""
 
     def apply(self, params: Params, x: jax.Array, norm: Normalize) -> jax.Array:
         """Predictions."""
@@ -68,7 +68,7 @@ class NormalizedNetwork:
 
 
 def normalized_mlp(hidden: tuple[int, ...], input_shape: tuple[int, ...], outputs: int) -> NormalizedNetwork:
-    """Fully connected layers, each but the last normalised, then ReLU."""
+    """Fully connected layers, each but the last normalized, then ReLU."""
     plain = mlp(*hidden, input_shape=input_shape, outputs=outputs)
 
     def init(key: jax.Array) -> Params:
@@ -89,7 +89,7 @@ def normalized_mlp(hidden: tuple[int, ...], input_shape: tuple[int, ...], output
 
 
 def normalized_cnn(input_shape: tuple[int, ...], outputs: int) -> NormalizedNetwork:
-    """Two 3x3 convolutions, each normalised, then ReLU and pooling; hidden units that are not normalised."""
+    """Two 3x3 convolutions, each normalized, then ReLU and pooling; hidden units that are not normalized."""
     height, width, colors = image_shape(input_shape)
     if min(height, width) < 4:
         raise ConfigError(f"images of {height}x{width} are too small for this model; use mlp-norm or mlp.")
@@ -140,7 +140,7 @@ def _layers(shape: tuple[int, int, int], kind: LayerKind, groups: int, at: str) 
 
 
 def norm_init(units: int) -> PyTree:
-    """A normalisation that starts without scale and shift of its own."""
+    """A normalization that starts without scale and shift of its own."""
     return {"scale": jnp.ones(units), "shift": jnp.zeros(units)}
 
 
@@ -157,7 +157,7 @@ def normalize(norm: PyTree, h: jax.Array, groups: int = 1) -> jax.Array:
 
 
 def _convolution(filters: PyTree, x: jax.Array) -> jax.Array:
-    """Without an intercept, which the normalisation that follows has in its shift."""
+    """Without an intercept, which the normalization that follows has in its shift."""
     return lax.conv_general_dilated(
         x, filters["w"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )

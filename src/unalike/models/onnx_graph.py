@@ -115,7 +115,7 @@ def _write_layer(graph: Graph, layer: Layer) -> None:
 
 
 def _write_group_norm(graph: Graph, layer: Layer, scale: str, shift: str) -> None:
-    """Each sample's groups as channels of an instance normalisation, for ONNX's own changed its meaning."""
+    """Each sample's groups as channels of an instance normalization, for ONNX's own changed its meaning."""
     before = graph.now
     graph.nodes.append(graph.onnx.helper.make_node("Shape", [before], [f"{before}_shape"]))
     graph.add("Reshape", graph.constant(f"{layer.name}.groups", (0, layer.groups, -1), np.int64))

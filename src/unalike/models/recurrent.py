@@ -17,7 +17,7 @@ from jax import lax
 
 from ..errors import ConfigError
 from ..typing import Params, PyTree, State
-from .catalogue import model_registry
+from .catalog import model_registry
 from .dense import dense, dense_init
 from .layers import Layer as Described
 from .layers import LayerKind

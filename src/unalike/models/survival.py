@@ -5,7 +5,7 @@ D. Cox, "Regression Models and Life-Tables", 1972; ties as in N. Breslow, 1974. 
     loss = 1/n sum_{i: event}  log sum_{j: t_j >= t_i} exp(s_j)  -  s_i
 
 Targets are signed times (:mod:`unalike.data.survival`). Risk sets are those of the batch, so that what a
-client's batches minimise is its own (stratified) likelihood, nearly: the larger the batches, the nearer. The
+client's batches minimize is its own (stratified) likelihood, nearly: the larger the batches, the nearer. The
 exact estimate is :class:`unalike.analytics.CoxModel`.
 """
 

@@ -30,7 +30,7 @@ from .task import Task
 
 _RECURRENT = {"wi": "weight_ih", "wh": "weight_hh", "bi": "bias_ih", "bh": "bias_hh"}
 _COUNTER = ".num_batches_tracked"
-"""What PyTorch's batch normalisation counts and does not use."""
+"""What PyTorch's batch normalization counts and does not use."""
 _PICKLED = (b"PK\x03\x04", b"\x80")
 """How an archive of torch.save and a bare pickle begin."""
 _TRANSPOSED = {"convolution": (3, 2, 0, 1), "wi": (1, 0), "wh": (1, 0)}

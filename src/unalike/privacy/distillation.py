@@ -31,7 +31,7 @@ class Distillation(NamedTuple):
 
 
 def distil(reference: Federation, task: Task, teacher: Params, temperature: float = 1.0) -> Distillation:
-    """Clients whose training rows are labelled by the teacher's probabilities, for any method to train on:
+    """Clients whose training rows are labeled by the teacher's probabilities, for any method to train on:
     `train(*distil(reference, task, run.message), FedAvg(), rounds=50)`. Test rows keep their labels, as
     probabilities of 0 and 1."""
     classes = reference.classes
@@ -41,14 +41,14 @@ def distil(reference: Federation, task: Task, teacher: Params, temperature: floa
         raise ConfigError(f"the temperature must be above 0, but is {temperature:g}.")
     soft = np.asarray(jax.nn.softmax(task.apply(teacher, jnp.asarray(reference.train.x)) / temperature))
     certain = np.eye(classes, dtype=np.float32)
-    labelled = replace(
+    labeled = replace(
         reference,
         train=replace(reference.train, y=soft.astype(np.float32)),
         validation=replace(reference.validation, y=certain[reference.validation.y]),
         test=replace(reference.test, y=certain[reference.test.y]),
         classes=None,
     )
-    return Distillation(labelled, student_task(task, temperature))
+    return Distillation(labeled, student_task(task, temperature))
 
 
 def student_task(task: Task, temperature: float = 1.0) -> Task:

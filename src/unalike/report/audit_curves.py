@@ -1,6 +1,6 @@
-"""What do defences trade for what?  (Figures and the page of report cards over knobs.)
+"""What do defenses trade for what?  (Figures and the page of report cards over knobs.)
 
-A figure for each defence: utility and both leakages by the knob's value, with their intervals. One for all:
+A figure for each defense: utility and both leakages by the knob's value, with their intervals. One for all:
 utility against training leakage and against reference leakage, side by side, for neither says enough alone.
 """
 
@@ -29,13 +29,13 @@ def report_curves(curves: Sequence[Curve], path: str | Path, config: Mapping[str
     """Write the page of a sweep, whole or not at all."""
     figures = {curve.name: knob_plot(curve) for curve in curves}
     if len(curves) > 1:
-        figures = {"All defences": trade_plot(curves), **figures}
+        figures = {"All defenses": trade_plot(curves), **figures}
     said = say_curves(curves)
     return write_report(
         path,
-        title="What defences trade for what",
+        title="What defenses trade for what",
         subtitle=" ".join(said),
-        summary={"defences": len(curves), "settings": sum(len(curve.cards) for curve in curves)},
+        summary={"defenses": len(curves), "settings": sum(len(curve.cards) for curve in curves)},
         figures=figures,
         captions=dict.fromkeys(figures, _CAPTION),
         tables={"Report cards": tabulate(curves), "What to know": [{"note": one} for one in said]},
@@ -65,7 +65,7 @@ def knob_plot(curve: Curve) -> Figure:
 
 @styled
 def trade_plot(curves: Sequence[Curve]) -> Figure:
-    """Utility against each leakage, a line per defence, through its settings in the order of the knob."""
+    """Utility against each leakage, a line per defense, through its settings in the order of the knob."""
     picture = figure(8.6, 3.6)
     for axes, name in zip(picture.subplots(1, 2, sharey=True), LEAKAGES, strict=True):
         for index, curve in enumerate(curves):

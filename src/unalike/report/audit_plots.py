@@ -1,6 +1,6 @@
 """What do attacks on a model reach, and whose rows leak?  (Figures of an audit.)
 
-Curves are drawn on logarithmic axes, because what counts is whom an attack recognises with hardly any false
+Curves are drawn on logarithmic axes, because what counts is whom an attack recognizes with hardly any false
 alarm, which ordinary axes hide in a corner.
 """
 
@@ -37,7 +37,7 @@ def roc_plot(leakage: Leakage) -> Figure:
         texts.append(f"{one.attack}\nAUC {one.auc:.2f}")
     axes.plot([least, 1], [least, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     axes.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.05))
-    axes.set_title(f"Recognised {leakage.what} rows against false alarms")
+    axes.set_title(f"Recognized {leakage.what} rows against false alarms")
     axes.set_xlabel("false positive rate")
     axes.set_ylabel("true positive rate")
     _label(axes, heights, texts)

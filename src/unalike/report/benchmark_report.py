@@ -1,4 +1,4 @@
-"""Which strategy suits these centres, and where does it fail?  (A benchmark as one page.)"""
+"""Which strategy suits these centers, and where does it fail?  (A benchmark as one page.)"""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .words import number_text
 
 
 @styled
-def centres_plot(result: BenchmarkResult) -> Figure:
-    """Every strategy at every centre, the mean over seeds; a ring is the mean over centres."""
+def centers_plot(result: BenchmarkResult) -> Figure:
+    """Every strategy at every center, the mean over seeds; a ring is the mean over centers."""
     rows = mean_rows(result)
     picture = figure(7.6, 1.1 + 0.32 * len(rows))
     axes = picture.subplots()
-    for k, centre in enumerate(result.centres):
+    for k, center in enumerate(result.centers):
         axes.scatter(
-            [row[centre] for row in rows], range(len(rows)), s=26, color=color(k), label=centre, zorder=3
+            [row[center] for row in rows], range(len(rows)), s=26, color=color(k), label=center, zorder=3
         )
     axes.scatter(
         [row["mean"] for row in rows],
@@ -45,18 +45,18 @@ def centres_plot(result: BenchmarkResult) -> Figure:
 
 @styled
 def cross_plot(result: BenchmarkResult) -> Figure:
-    """Models trained at one centre (rows), tested at every centre (columns)."""
-    rows, centres = cross_rows(result), result.centres
-    table = np.array([[row[name] for name in centres] for row in rows], float)
-    picture = figure(1.9 + 0.9 * len(centres), 1.2 + 0.5 * len(centres))
+    """Models trained at one center (rows), tested at every center (columns)."""
+    rows, centers = cross_rows(result), result.centers
+    table = np.array([[row[name] for name in centers] for row in rows], float)
+    picture = figure(1.9 + 0.9 * len(centers), 1.2 + 0.5 * len(centers))
     axes = picture.subplots()
     axes.imshow(table, cmap="Blues", aspect="auto")
     middle = float(np.nanmean([np.nanmin(table), np.nanmax(table)]))
     for (i, j), value in np.ndenumerate(table):
         ink = PAPER if value > middle else INK
         axes.text(j, i, "–" if np.isnan(value) else f"{value:.2f}", ha="center", va="center", color=ink)
-    axes.set_xticks(range(len(centres)), centres, rotation=20, ha="right")
-    axes.set_yticks(range(len(centres)), centres)
+    axes.set_xticks(range(len(centers)), centers, rotation=20, ha="right")
+    axes.set_yticks(range(len(centers)), centers)
     axes.grid(visible=False)
     axes.set_title("Trained alone at (row), tested at (column)")
     return picture
@@ -65,21 +65,21 @@ def cross_plot(result: BenchmarkResult) -> Figure:
 def report_benchmark(path: str | Path, result: BenchmarkResult) -> Path:
     """Write the page of a benchmark."""
     seeds = len(result.of(result.strategies[0]))
-    figures = {"Centres": centres_plot(result)}
+    figures = {"Centers": centers_plot(result)}
     if cross_rows(result):
         figures["Transfer"] = cross_plot(result)
     benchmark = result.benchmark
     return write_report(
         path,
         title=f"Benchmark {benchmark.name}",
-        subtitle=f"{sum(result.sizes):,} patients of {len(result.centres)} centres, by {benchmark.metric}",
+        subtitle=f"{sum(result.sizes):,} patients of {len(result.centers)} centers, by {benchmark.metric}",
         summary=_headline(result),
         figures=figures,
         captions={
-            "Centres": f"Means over {seeds} seed{'s' if seeds > 1 else ''}, each with its own cut.",
-            "Transfer": "What a centre's own model is worth elsewhere; the diagonal is local training.",
+            "Centers": f"Means over {seeds} seed{'s' if seeds > 1 else ''}, each with its own cut.",
+            "Transfer": "What a center's own model is worth elsewhere; the diagonal is local training.",
         },
-        source=f"Data: {benchmark.licence}" if benchmark.licence else "",
+        source=f"Data: {benchmark.license}" if benchmark.license else "",
         notes={"Results": " ".join(["±: 95 % t interval of the mean over seeds.", *result.notes])},
         config=vars(benchmark),
         events=[],

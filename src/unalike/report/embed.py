@@ -1,6 +1,6 @@
 """How does a figure become a part of a page?  (Figures in HTML.)
 
-As inline SVG whose colours are the page's own, so that it follows the reader into the dark; or, when the
+As inline SVG whose colors are the page's own, so that it follows the reader into the dark; or, when the
 drawing has too many strokes for that, as a PNG. Neither asks the network for anything.
 """
 

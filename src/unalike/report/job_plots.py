@@ -22,7 +22,7 @@ TIME = "simulated time"
 _MOST_ROWS, _MOST_JOBS, _MOST_IN_A_ROW, _MOST_LINES = 40, 400, 40, 60
 _MOST_NUMBERED, _LONG_BAR = 10, 0.03
 _WIDTH = 8.4
-# Not the colours of the palette, which a dark page exchanges one by one: these must stay in their order.
+# Not the colors of the palette, which a dark page exchanges one by one: these must stay in their order.
 _AGES = LinearSegmentedColormap.from_list("ages", ["#b5d5ea", "#5ea3d0", "#4666b0", "#5b2c83"])
 
 
@@ -157,7 +157,7 @@ def _write_versions(axes: Axes, shown: FinishedJobs, row: ClientIds) -> None:
 
 
 def _scale_end(staleness: Int64s) -> int:
-    """The age of the darkest colour; at least three, for one version is not old."""
+    """The age of the darkest color; at least three, for one version is not old."""
     return max(int(staleness.max(initial=0)), 3)
 
 

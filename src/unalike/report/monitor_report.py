@@ -51,7 +51,7 @@ def suspects(record: Record, federation: Any = None) -> list[dict[str, Any]]:
 
 @styled
 def signal_timelines(record: Record, verdicts: dict[int, int], federation: Any = None) -> Figure:
-    """A line per client and signal: suspects in colour and by name, the others faint."""
+    """A line per client and signal: suspects in color and by name, the others faint."""
     picture = figure(8.8, 3.2)
     shown = sorted(verdicts, key=lambda client: -verdicts[client])[:_MOST_LINES]
     for axes, (name, words) in zip(picture.subplots(1, 2), SIGNALS.items(), strict=True):

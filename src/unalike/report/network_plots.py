@@ -19,7 +19,7 @@ _MOST_NAMES = 45
 def network_map(
     connectivity: Connectivity, arcs: Graph, circuit: Circuit | None = None, title: str = ""
 ) -> Figure:
-    """The map with its links in grey, the overlay in blue, and the bottleneck circuit in orange.
+    """The map with its links in gray, the overlay in blue, and the bottleneck circuit in orange.
 
     Arrows show messages that go one way only. Without coordinates, silos are placed by their latencies.
     """

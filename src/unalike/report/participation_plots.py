@@ -83,7 +83,7 @@ def availability_timeline(
 ) -> Figure:
     """Which client (row) was away, there but not used, used, or excluded (0 to 3) in which round (column).
 
-    Many clients or rounds share cells, whose colour is then the mean of theirs.
+    Many clients or rounds share cells, whose color is then the mean of theirs.
     """
     codes, numbers = np.asarray(presence), np.asarray(rounds)
     _check_timeline(codes, numbers, names)
@@ -203,7 +203,7 @@ def _check_timeline(codes: NDArray[np.int8], rounds: Int64s, names: Sequence[str
 
 
 def _blended(codes: NDArray[np.int8], height: int, width: int) -> Float64s:
-    """Colours of blocks of cells: the mean colour of those who are not away, as opaque as they are many."""
+    """Colors of blocks of cells: the mean color of those who are not away, as opaque as they are many."""
     colors = np.array([to_rgb(ink) for ink in _PRESENCE_COLORS])
     starts = np.arange(0, codes.shape[0], height), np.arange(0, codes.shape[1], width)
     counts = np.stack([_block_sums(codes == code, *starts) for code in range(len(PRESENCE))], axis=-1)

@@ -39,7 +39,7 @@ _CAPTIONS = {
     "Prequential": "Rows that arrive, predicted before they are learned, beside the hold-out, which has the "
     "concept of the rows that arrived last. After a drift, earlier concepts are measured too.",
     "Monitor": "What uploads look like: whoever trains goes on from its last update, and its entries are not "
-    "those of noise. Suspects in colour, with what became of them.",
+    "those of noise. Suspects in color, with what became of them.",
     "Presence": "Which clients were there in each round, who of them was used, and who was left out.",
     "Classes": "How many classes the clients of each round have between them.",
     "Jobs": "Who computed when; the darker, the older the model was when the result was aggregated. Empty "

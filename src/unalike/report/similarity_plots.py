@@ -1,7 +1,7 @@
 """What does the similarity graph of clients look like?  (Violins, spectrum, heat map, layout, weights.)
 
 Panels are functions of axes, so that a page shows them one by one and a picture all together. Clients stand
-in the order of the Fiedler vector wherever they stand in a row: those that are alike are neighbours.
+in the order of the Fiedler vector wherever they stand in a row: those that are alike are neighbors.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def draw_spectrum(axes: Axes, found: Similarity) -> None:
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set_yticks([])
-    axes.set_title("Eigenvalues of the Laplacian (grey: rows shuffled)")
+    axes.set_title("Eigenvalues of the Laplacian (gray: rows shuffled)")
 
 
 def draw_normal_check(axes: Axes, found: Similarity) -> None:
@@ -159,7 +159,7 @@ def draw_adjacency(axes: Axes, found: Similarity) -> None:
 
 
 def draw_layout(axes: Axes, found: Similarity) -> None:
-    """Clients as points: the second and third eigenvectors; colours are groups."""
+    """Clients as points: the second and third eigenvectors; colors are groups."""
     places, groups = found.spectrum.layout(), found.groups()
     axes.scatter(
         places[:, 0], places[:, 1], s=22, c=[color(int(group)) for group in groups], linewidths=0, alpha=0.85
@@ -188,7 +188,7 @@ def draw_classes(axes: Axes, found: Similarity, federation: Federation) -> None:
     counts = federation.label_counts()[shown]
     bottoms = np.cumsum(counts, axis=1) - counts
     for label in range(counts.shape[1]):
-        # Colours repeat after some classes; a shade apart, neighbours are still told apart.
+        # Colors repeat after some classes; a shade apart, neighbors are still told apart.
         shade = 1.0 if (label // len(PALETTE)) % 2 == 0 else 0.55
         at = np.arange(len(shown))
         axes.bar(at, counts[:, label], 0.85, bottoms[:, label], color=color(label), alpha=shade)

@@ -1,4 +1,4 @@
-"""What does a run reach in time rather than in rounds, and which objective does it really minimise?"""
+"""What does a run reach in time rather than in rounds, and which objective does it really minimize?"""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Objectives(NamedTuple):
 
 
 def objectives(record: Record, importance: Float64s) -> Objectives:
-    """Clients' test losses by importance and by realised weight, where evaluations measured clients.
+    """Clients' test losses by importance and by realized weight, where evaluations measured clients.
 
     Clients that were not evaluated, or have no test rows, are left out of both.
     """
@@ -128,7 +128,7 @@ def _mean_and_spread(losses: Float64s, weights: Float64s) -> tuple[float, float]
 
 
 def _distance(record: Record, importance: Float64s) -> str:
-    """The chi-square distance of realised weights from importances; infinite where somebody has none."""
+    """The chi-square distance of realized weights from importances; infinite where somebody has none."""
     realized = realized_weights(record, len(importance))
     silent = int(((importance > 0) & (realized <= 0)).sum())
     if silent:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..core.catalogue import separate
+from ..core.catalog import separate
 from ..core.spec import Spec
 from ..models.metrics import is_share, label_of, measured_columns
 

@@ -1,7 +1,7 @@
 """How much should a result weigh that came when it came?  (Staleness discounts, corrected weights.)
 
 A client that takes part in a share f_i of all aggregations with weight d_i counts q_i = f_i d_i in the long
-run. So uncorrected weights minimise another objective, which favours quick clients, and d_i = p_i / f_i is
+run. So uncorrected weights minimize another objective, which favors quick clients, and d_i = p_i / f_i is
 right for every policy (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with
 Asynchronous and Heterogeneous Clients Updates", 2023). Old results can be discounted on top (Xie, Koyejo and
 Gupta, "Asynchronous Federated Optimization", 2019), which is a bias again.

@@ -1,4 +1,4 @@
-"""Who hears whom: maps, delays and cycle times, overlays and their designers, weights of neighbours, and
+"""Who hears whom: maps, delays and cycle times, overlays and their designers, weights of neighbors, and
 rounds without a server.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.

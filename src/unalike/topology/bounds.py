@@ -36,7 +36,7 @@ WALKS = 150
 ONCE = 12
 """Up to so many silos, all circuits are looked at while nothing is decided."""
 SLACK = 1e-9
-"""Relative rounding that is forgiven, always in favour of keeping an arc."""
+"""Relative rounding that is forgiven, always in favor of keeping an arc."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """How long does a round take in the long run?  (Baccelli, Cohen, Olsder, Quadrat, Synchronization and
 Linearity, 1992.)
 
-A silo starts its next round when it has heard all its in-neighbours and has computed itself,
+A silo starts its next round when it has heard all its in-neighbors and has computed itself,
 
     t_i(k+1)  =  max over j in in(i) + {i} of  t_j(k) + d_o(j, i),
 

@@ -3,9 +3,9 @@ Graph, 2004.)
 
 With a weight w_e >= 0 on every edge and at most one at every client, the chain is
 
-    W  =  I - sum_e w_e (1_s - 1_t)(1_s - 1_t)',        minimise   max(|lambda_2|, |lambda_n|).
+    W  =  I - sum_e w_e (1_s - 1_t)(1_s - 1_t)',        minimize   max(|lambda_2|, |lambda_n|).
 
-The largest eigenvalue by size is convex in w but has corners, so its soft maximum is minimised instead, ever
+The largest eigenvalue by size is convex in w but has corners, so its soft maximum is minimized instead, ever
 more sharply; many edges are walked down by projected subgradients. Both start from given weights, and the
 best weights seen are returned.
 """

@@ -1,4 +1,4 @@
-"""What if there is no server?  (Everyone works every round, then mixes with neighbours.)
+"""What if there is no server?  (Everyone works every round, then mixes with neighbors.)
 
 theta_t  <-  sum_s W[t, s] theta_s        with a matrix W that is fixed, or another one in every round
 """
@@ -25,7 +25,7 @@ Chosen = Callable[[int, np.random.Generator], ArrayLike]
 
 @timing_registry.add("gossip")
 class Gossip(Timing):
-    """No server: everyone works every round and averages with its neighbours; `gossip:ring` or
+    """No server: everyone works every round and averages with its neighbors; `gossip:ring` or
     `gossip:erdos-renyi:0.3,fastest`.
 
     `graph` is a graph's name or a table, `mixing` the name of weights on it, or a matrix. With `redraw` a

@@ -1,7 +1,7 @@
 """Who hears whom?  (Graphs of clients without a server.)
 
 A graph is a symmetric table of booleans: `graph[s, t]` says that clients s and t exchange messages. Nobody is
-its own neighbour. Messages only spread everywhere if the graph is connected, so every maker checks that.
+its own neighbor. Messages only spread everywhere if the graph is connected, so every maker checks that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DRAWS = 100
 
 @graph_registry.add("ring")
 def ring(*, clients: int) -> Graph:
-    """Everyone has two neighbours, on a circle."""
+    """Everyone has two neighbors, on a circle."""
     return check_graph(np.roll(np.eye(_some(clients), dtype=bool), 1, axis=1))
 
 
@@ -116,7 +116,7 @@ def unreachable(graph: Graph) -> int | None:
 
 
 def degrees(graph: Graph) -> Int64s:
-    """How many neighbours every client has."""
+    """How many neighbors every client has."""
     return graph.sum(axis=1)
 
 

@@ -1,12 +1,12 @@
-"""With which weights do neighbours average?  (Mixing matrices.)
+"""With which weights do neighbors average?  (Mixing matrices.)
 
-Without a server, client t replaces its model by a mean over its neighbours, theta_t <- sum_s W[t, s] theta_s.
+Without a server, client t replaces its model by a mean over its neighbors, theta_t <- sum_s W[t, s] theta_s.
 A symmetric W with rows that sum to one keeps the mean of all models and brings them together at the rate of
 its second largest eigenvalue, by size:
 
     |X W - mean|^2  <=  (1 - p) |X - mean|^2,        p = 1 - max(|lambda_2|, |lambda_n|)^2.
 
-`metropolis` needs only the degrees of neighbours. `fastest` makes p as large as the graph allows (Boyd,
+`metropolis` needs only the degrees of neighbors. `fastest` makes p as large as the graph allows (Boyd,
 Diaconis, Xiao, Fastest Mixing Markov Chain on a Graph, 2004).
 """
 
@@ -30,7 +30,7 @@ TOLERANCE = 1e-6
 
 @mixing_registry.add("metropolis")
 def metropolis(*, graph: Graph) -> Float64s:
-    """1 / (1 + the larger degree) for every pair of neighbours; a client keeps the rest.
+    """1 / (1 + the larger degree) for every pair of neighbors; a client keeps the rest.
 
     >>> metropolis(graph=np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)).round(2)
     array([[0.67, 0.33, 0.  ],
@@ -60,7 +60,7 @@ def mixing_of(given: str | ArrayLike, graph: Graph) -> Float64s:
 
 
 def check_mixing(matrix: ArrayLike, graph: Graph | None = None, loops: bool = True) -> Float64s:
-    """The matrix, if it is symmetric and doubly stochastic, joins only neighbours, and (with `loops`)
+    """The matrix, if it is symmetric and doubly stochastic, joins only neighbors, and (with `loops`)
     everyone keeps a part of its own model; else a `ConfigError` that names a client."""
     w = np.asarray(matrix, np.float64)
     if w.ndim != 2 or w.shape[0] != w.shape[1]:
@@ -74,7 +74,7 @@ def check_mixing(matrix: ArrayLike, graph: Graph | None = None, loops: bool = Tr
         _refuse(np.diag(np.diag(w) <= 0), "everyone must keep a part of its own model")
     if graph is not None:
         strangers = ~graph & ~np.eye(len(w), dtype=bool)
-        _refuse(strangers & (w > TOLERANCE), "only neighbours may be mixed")
+        _refuse(strangers & (w > TOLERANCE), "only neighbors may be mixed")
     return w
 
 
@@ -128,7 +128,7 @@ def _product(matrices: ArrayLike | Sequence[ArrayLike]) -> Float64s:
 
 
 def _with_rest(weights: Float64s) -> Float64s:
-    """What a client does not give to neighbours it keeps."""
+    """What a client does not give to neighbors it keeps."""
     return weights + np.diag(1 - weights.sum(axis=1))
 
 

@@ -1,9 +1,9 @@
 """When is each round over where silos exchange models on a network?  (Training on an overlay.)
 
 A design (an overlay, or random ones) says who averages with whom in every round; the network says how long
-the transfers take. A silo starts its next round when it has heard all its neighbours:
+the transfers take. A silo starts its next round when it has heard all its neighbors:
 
-    t_i(k + 1)  =  max over the neighbours j that i hears, and i itself, of  t_j(k) + delay(j, i)
+    t_i(k + 1)  =  max over the neighbors j that i hears, and i itself, of  t_j(k) + delay(j, i)
 
 The clock shows the mean over silos, in seconds. Training does not wait for it.
 """

@@ -78,7 +78,7 @@ def _check_memory(run: Run, client: int, name: str) -> None:
 
 
 def _for_newcomer(run: Run, rows: Any) -> ClientPredictor:
-    """A client that never took part personalises what it is sent from its own rows."""
+    """A client that never took part personalizes what it is sent from its own rows."""
     given, setting = _federation(run.setting.federation, rows), run.setting
     messages = mean_for_each(run.messages, 1) if run.messages.per_client else run.messages
     alone = Setting(given, setting.task, setting.algorithm, setting.seed, devices=setting.devices)

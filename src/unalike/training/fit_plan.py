@@ -15,7 +15,7 @@ from ..aggregation.base import WeightedSum
 from ..algorithms.shared.local_state import keep_state
 from ..data.streams import Stream
 from ..errors import ConfigError
-from ..trust.behaviours.colluding_clients import ColludingClients
+from ..trust.behaviors.colluding_clients import ColludingClients
 from ..typing import PyTree
 from .execute import execute
 from .local_minima import local_minima

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..participation import Full, Participation, Renormalized, check_per_round
 from ..timing import Synchronous, Timing
-from ..trust.behaviours import Behaviour, Rehearsal
+from ..trust.behaviors import Behavior, Rehearsal
 from ..trust.unlearning.measured_uploads import MeasuredUploads
 from ..typing import State
 from .arguments import (
@@ -58,7 +58,7 @@ def plan_training(
     devices: int | None = None,
     stream: Stream | str | None = None,
     aggregator: Aggregator | str | partial[Aggregator] | None = None,
-    behaviour: str | Behaviour | None = None,
+    behavior: str | Behavior | None = None,
     dishonest: str | int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -98,8 +98,8 @@ def plan_training(
     method = choose_noise(method, clients, budget, rounds)
     attack = (
         None
-        if behaviour is None
-        else Rehearsal.of(behaviour, "1" if dishonest is None else str(dishonest), clients)
+        if behavior is None
+        else Rehearsal.of(behavior, "1" if dishonest is None else str(dishonest), clients)
     )
     if attack is not None:
         clients, method = attack.federation(clients), attack.algorithm(method)

@@ -35,8 +35,8 @@ class Unlearning(NamedTuple):
 
     Args:
         keep: models that are kept: `full`, `grid:K` or `pruned:PSI`.
-        ledger: `full`, `realised` or `reference`, with a declared strong convexity after a colon; `full`, or
-            `realised` where clients are drawn, when None.
+        ledger: `full`, `realized` or `reference`, with a declared strong convexity after a colon; `full`, or
+            `realized` where clients are drawn, when None.
     """
 
     keep: str = "full"

@@ -91,7 +91,7 @@ class Run:
 
     def predictor(self, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
         """What predicts for everyone, for one client (its name or number), or for a `newcomer` who gives rows
-        of its own, `(x, y)`, to personalise from."""
+        of its own, `(x, y)`, to personalize from."""
         return find_predictor(self, client, newcomer)
 
     def predict(self, rows: Any, client: int | str | None = None, newcomer: Any = None) -> Array:

@@ -19,7 +19,7 @@ from ..models import Task
 from ..participation import Participation
 from ..runs.checkpoints import Checkpoints
 from ..timing import Timing
-from ..trust.behaviours import Behaviour
+from ..trust.behaviors import Behavior
 from ..typing import State
 from .execute import FROM_PYTHON, Out, execute, path_of
 from .fit_plan import check_restarts, fit_plan, fit_stream
@@ -48,7 +48,7 @@ def train(
     devices: int | None = None,
     stream: Stream | str | None = None,
     aggregator: Aggregator | str | None = None,
-    behaviour: str | Behaviour | None = None,
+    behavior: str | Behavior | None = None,
     dishonest: str | int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -70,7 +70,7 @@ def train(
 ) -> Run:
     """Train an algorithm on a federation and return the run.
 
-    Task, algorithm, participation, timing, stream, aggregator and behaviour may be named as on the command
+    Task, algorithm, participation, timing, stream, aggregator and behavior may be named as on the command
     line, such as `"mlp"`, `"fedavg"`, `"md"`, `"async"`, `"constant:5"`, `"median"` and `"sign-flip"`.
 
     Args:
@@ -87,7 +87,7 @@ def train(
         stream: which rows clients hold in a round; all of them when not given.
         aggregator: the aggregation rule; the weighted sum of uploads when not given. An `engine` that is an
             object has one of its own.
-        behaviour: what dishonest clients do, to test robustness; all clients are honest when not given.
+        behavior: what dishonest clients do, to test robustness; all clients are honest when not given.
         dishonest: which clients are dishonest: a number (the last clients), a fraction such as `"0.2"`, or
             names; the last client when not given.
         epsilon: the privacy budget of a client, or of a row with DP-SGD: chooses noise that is not given, and
@@ -138,7 +138,7 @@ def train(
         devices=devices,
         stream=stream,
         aggregator=aggregator,
-        behaviour=behaviour,
+        behavior=behavior,
         dishonest=dishonest,
         epsilon=epsilon,
         delta=delta,

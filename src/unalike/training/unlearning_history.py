@@ -48,12 +48,12 @@ def ledger_terms(ledger: str | None, algorithm: Algorithm, l2: float, everyone: 
         l2: the weight of the task's L2 term.
         everyone: whether all clients take part in every round.
     """
-    spec = Spec.parse(ledger or ("full" if everyone else "realised"))
+    spec = Spec.parse(ledger or ("full" if everyone else "realized"))
     if spec.name not in MODES:
         raise unknown("ledger", spec.name, MODES)
     if spec.name == "full" and not everyone:
         raise ConfigError(
-            "the ledger full means that all clients take part in every round; choose realised, or leave out "
+            "the ledger full means that all clients take part in every round; choose realized, or leave out "
             "per_round."
         )
     rate = server_rate(algorithm)
@@ -107,7 +107,7 @@ def check_unlearning_plan(plan: TrainingPlan) -> None:
         "timing": not isinstance(plan.timing, Synchronous),
         "restarts": plan.restarts > 1,
         "unseen": plan.newcomers is not None,
-        "behaviour": bool(plan.algorithm.dishonest),
+        "behavior": bool(plan.algorithm.dishonest),
     }
     for name, asked in impossible.items():
         if asked:

@@ -26,12 +26,12 @@ class TrustSettings(Settings):
         group="Trust",
         kind="monitors",
     )
-    behaviour: str | None = setting(
+    behavior: str | None = setting(
         None,
-        "Simulated attack or free-riding, such as free-rider:decay (`unalike list behaviours`), to test "
+        "Simulated attack or free-riding, such as free-rider:decay (`unalike list behaviors`), to test "
         "robustness; all clients are honest when not given.",
         group="Trust",
-        kind="behaviours",
+        kind="behaviors",
         served="refused",
     )
     dishonest: str | None = setting(
@@ -48,8 +48,8 @@ class TrustSettings(Settings):
     )
     ledger: str | None = setting(
         None,
-        "Sensitivity bound for unlearning, by client weights: full, realised or reference, with a declared "
-        "strong convexity after a colon; full, or realised where clients are sampled.",
+        "Sensitivity bound for unlearning, by client weights: full, realized or reference, with a declared "
+        "strong convexity after a colon; full, or realized where clients are sampled.",
         group="Trust",
     )
 

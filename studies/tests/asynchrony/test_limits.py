@@ -1,4 +1,4 @@
-"""Do both kinds of weights lead to the minimum of what they minimise?"""
+"""Do both kinds of weights lead to the minimum of what they minimize?"""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def pair(lesson):
     return limit_pair(lesson, 60)
 
 
-def test_each_is_ahead_on_what_it_minimises(pair):
+def test_each_is_ahead_on_what_it_minimizes(pair):
     true, surrogate, _ = pair.orders
     assert true
     assert surrogate

@@ -116,7 +116,7 @@ def test_a_wrong_formula_of_the_error_is_caught(monkeypatch, name, wrong):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("total_bound", "optimisation + bias"),
+        ("total_bound", "optimization + bias"),
         ("bias_bound", "chi2"),
         ("bias_bound_by_variation", "TV"),
     ],

@@ -1,4 +1,4 @@
-"""Do the claims on centres hold on generated patients, and would mistakes be caught?"""
+"""Do the claims on centers hold on generated patients, and would mistakes be caught?"""
 
 from dataclasses import replace
 

@@ -66,7 +66,7 @@ def test_the_same_seed_plays_the_same_game():
     assert (one != third).any()
 
 
-def test_components_of_the_labelled_game():
+def test_components_of_the_labeled_game():
     grouped, named = (Labels(grouped=g, steps=3).drawn(0) for g in (True, False))
     np.testing.assert_allclose(grouped.chances.sum(axis=1), 1, rtol=1e-6)
     assert ((grouped.chances > 0).sum(axis=0) == 1).all()

@@ -5,7 +5,7 @@ import pytest
 
 from unalike.algorithms import FedProx
 from unalike.core.random import generator
-from unalike_studies.perturbed_gradient import colour_images, training
+from unalike_studies.perturbed_gradient import color_images, training
 from unalike_studies.perturbed_gradient.data import (
     CONTENDERS,
     Images,
@@ -96,18 +96,18 @@ def test_rounds_are_counted_from_zero_and_zigzags_turn():
     assert zigzag(np.arange(20) % 2)[0] == 1.0
 
 
-def test_colour_images_are_raced_and_clipped(monkeypatch):
+def test_color_images_are_raced_and_clipped(monkeypatch):
     """On a few made-up rows: every claim is made, with a hundred clients asked for and some of them empty."""
     rng = np.random.default_rng(0)
     x, y = rng.random((400, 12), np.float32), np.arange(400, dtype=np.int32) % 10
     data = Images("CIFAR-10", (x, y), (x[:50], y[:50]), 20, 1, 32, 1e-3, 0.30)
-    monkeypatch.setattr(colour_images, "ROUNDS", 2)
-    claims = list(colour_images.race_claims(data))
+    monkeypatch.setattr(color_images, "ROUNDS", 2)
+    claims = list(color_images.race_claims(data))
     assert [claim.id for claim in claims] == ["PG-6", "PG-6", "PG-12", "PG-12"]
     assert not claims[0].hard  # the file has not all rows
 
 
-def test_without_a_file_or_time_there_is_no_claim_on_colour_images(monkeypatch):
-    monkeypatch.setattr(colour_images, "colour_images", lambda: None)
-    assert not list(colour_images.colour_claims(quick=False))
-    assert not list(colour_images.colour_claims(quick=True))
+def test_without_a_file_or_time_there_is_no_claim_on_color_images(monkeypatch):
+    monkeypatch.setattr(color_images, "color_images", lambda: None)
+    assert not list(color_images.color_claims(quick=False))
+    assert not list(color_images.color_claims(quick=True))

@@ -9,7 +9,7 @@ from unalike.privacy.audit.curves import Curve
 from unalike.privacy.audit.leakage import measure_leakage
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
-from unalike_studies.privacy import audits, defences, theory, training
+from unalike_studies.privacy import audits, defenses, theory, training
 from unalike_studies.privacy.data import Sizes, draw_baskets
 
 ROWS = 2000
@@ -52,10 +52,10 @@ def claims_of(draw):
     yield from training.endpoint_claims([draw])
     yield training.utility_claim([draw])
     yield training.gap_claim([draw])
-    yield from defences.knob_claims([draw])
-    yield defences.frontier_claim([draw])
-    yield from defences.seeming_claims([draw])
-    yield from defences.noise_claims([draw])
+    yield from defenses.knob_claims([draw])
+    yield defenses.frontier_claim([draw])
+    yield from defenses.seeming_claims([draw])
+    yield from defenses.noise_claims([draw])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def claims_of(draw):
         ({"werm": [(57, t, r) for _, t, r in TRUE["werm"][:4]] + [(60, 87, 50)]}, {"P3"}),
         ({"adv_reg": [(57, 87, 50)] * 4}, {"P4"}),  # a weight that moves nothing
         ({"adv_reg": [*TRUE["adv_reg"][:3], (28, 66, 70)]}, {"P4"}),  # one that leaks the reference set
-        ({"adv_reg": [(57, 87, 50), (56, 70, 50), (56, 68, 50), (56, 66, 50)]}, {"P6"}),  # a cheap defence
+        ({"adv_reg": [(57, 87, 50), (56, 70, 50), (56, 68, 50), (56, 66, 50)]}, {"P6"}),  # a cheap defense
         ({"adv_reg_rt": [(68, 83, 50), (68, 83, 50)]}, {"F1"}),  # one that dominates in all three
     ],
 )

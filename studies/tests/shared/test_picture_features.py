@@ -31,7 +31,7 @@ def test_a_feature_is_the_mean_answer_of_a_filter_in_a_quarter(images):
     assert features[3].reshape(2, 2, 10)[0, 1, 5 + 1] == pytest.approx(total, abs=1e-4)
 
 
-def test_features_of_the_images_that_made_the_filters_are_standardised(images):
+def test_features_of_the_images_that_made_the_filters_are_standardized(images):
     features = picture_features.Encoder.of(images, filters=5)(images)
     assert np.abs(features.mean(axis=0)).max() < 1e-4
     spread = features.std(axis=0)

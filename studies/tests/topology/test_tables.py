@@ -31,5 +31,5 @@ def test_orders_and_ratios_hold():
         assert claim.holds, claim
 
 
-def test_the_misprint_is_below_its_neighbour_with_fewer_steps():
+def test_the_misprint_is_below_its_neighbor_with_fewer_steps():
     assert TEN_STEPS["geant"][0] < 736.0

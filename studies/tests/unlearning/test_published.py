@@ -28,7 +28,7 @@ def test_half_the_cost_and_nearer_to_scratch(rounds, left, verdicts):
 def test_a_model_that_becomes_good_again_breaks_the_claim_on_last():
     reached = Forgetting(509, 0.0, 0.1, 0.93, None, 0.1, 0.05)
     assert not last_claim(reached, "reference", 10_000).holds
-    assert last_claim(reached._replace(rounds=10_000), "realised", 10_000).holds
+    assert last_claim(reached._replace(rounds=10_000), "realized", 10_000).holds
 
 
 def test_without_the_images_nothing_is_claimed(monkeypatch):

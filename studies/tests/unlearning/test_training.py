@@ -48,7 +48,7 @@ def test_little_noise_goes_back_to_before_they_took_part_and_much_to_the_last_mo
 
 
 def test_the_honest_ledger_restarts_no_later(lesson, first):
-    one, other = (forgotten(lesson, first, "sifu", 0.05, mode)[0] for mode in ("realised", "reference"))
+    one, other = (forgotten(lesson, first, "sifu", 0.05, mode)[0] for mode in ("realized", "reference"))
     assert one.restart.round <= other.restart.round
 
 

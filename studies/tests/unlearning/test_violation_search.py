@@ -72,7 +72,7 @@ def test_certificates_are_called_what_the_search_says(combination):
     words |= {"server_learning_rate": combination.server_rate} if combination.server_rate != 1 else {}
     mu = 0.3 if combination.proximal else 0.0
     words |= {"algorithm": "fedprox", "options": {"mu": mu}} if combination.proximal else {}
-    mode = "realised" if combination.sampled else "full"
+    mode = "realized" if combination.sampled else "full"
     known = curvature(make_experiment(words), federation)
     convexity = known.least if combination.discounted else 0.0
     words |= {"ledger": f"{mode}:{convexity!r}"} if combination.discounted else {}

@@ -14,7 +14,7 @@ def drawn(seed, components=4, rows=6):
     return rng.gamma(1.0, size=(rows, components)), rng.dirichlet(np.ones(components)), rng
 
 
-def test_a_step_minimises_the_linear_loss_plus_the_divergence_from_where_it_was():
+def test_a_step_minimizes_the_linear_loss_plus_the_divergence_from_where_it_was():
     _, weights, rng = drawn(0)
     gradient, rate = rng.normal(size=4), 0.7
 

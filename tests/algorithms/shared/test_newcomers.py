@@ -1,6 +1,6 @@
-"""Do personalised methods keep the contract, survive a crash, and count the bytes that they send?
+"""Do personalized methods keep the contract, survive a crash, and count the bytes that they send?
 
-Methods that the catalogue's own contract test can make from their name are checked there.
+Methods that the catalog's own contract test can make from their name are checked there.
 """
 
 from dataclasses import replace

@@ -19,12 +19,12 @@ def test_without_bounds_it_is_the_usual_projection(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_within_bounds_no_solver_comes_nearer(seed):
     rng = np.random.default_rng(seed)
-    values, centre = rng.normal(size=6), rng.dirichlet(np.ones(6))
-    low, high = np.maximum(centre - 0.1, 0), np.minimum(centre + 0.1, 1)
+    values, center = rng.normal(size=6), rng.dirichlet(np.ones(6))
+    low, high = np.maximum(center - 0.1, 0), np.minimum(center + 0.1, 1)
     found = np.asarray(project_simplex(values.astype(np.float32), low, high), np.float64)
     solved = minimize(
         lambda p: np.square(p - values).sum(),
-        centre,
+        center,
         bounds=list(zip(low, high, strict=True)),
         constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
     )

@@ -45,7 +45,7 @@ def weighted():
 
 
 def least_value():
-    """By an independent minimiser in double precision."""
+    """By an independent minimizer in double precision."""
     x, y, weights = problem()
     rows = np.hstack([x.astype(np.float64), np.ones((len(x), 1))])
 

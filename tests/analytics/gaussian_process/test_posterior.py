@@ -56,7 +56,7 @@ def test_the_nearest_rows_say_almost_what_all_do():
     kernel, (x, y) = Kernel("rbf"), smooth()
     params = kernel.vector(1.0, 0.1, 0.2)
     every = Posterior(kernel, params, x, y).predict(PLACES)
-    near = Posterior(kernel, params, x, y, most_rows=100, neighbours=60)
+    near = Posterior(kernel, params, x, y, most_rows=100, neighbors=60)
     assert near.way == "nearest"
     found = near.predict(PLACES)
     np.testing.assert_allclose(found.mean, every.mean, atol=0.05)

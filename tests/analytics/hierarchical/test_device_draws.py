@@ -6,7 +6,7 @@ import pytest
 from unalike.analytics.design import Design
 from unalike.analytics.hierarchical.device_draws import draw_at_device, draw_ridge
 from unalike.analytics.hierarchical.hm1_rounds import HM1Rounds
-from unalike.analytics.hierarchical.penalised import PenalisedRegression
+from unalike.analytics.hierarchical.penalized import PenalizedRegression
 from unalike.data import Federation
 from unalike.errors import ConfigError
 
@@ -15,7 +15,7 @@ def test_a_device_draws_what_a_simulation_draws_for_it():
     rng = np.random.default_rng(0)
     x, owners = rng.normal(size=(60, 2)), np.arange(60) % 2
     data = Federation.from_owners(x, x[:, 0] + rng.normal(size=60), owners, classes=None)
-    fitted = PenalisedRegression(prior="ridge", rounds=2).fit(Design.of(data, intercept=False))
+    fitted = PenalizedRegression(prior="ridge", rounds=2).fit(Design.of(data, intercept=False))
     rows = fitted.design.client(1)
     drawn = draw_at_device(fitted.run.setting.algorithm, fitted.run.message, {}, *rows)
     np.testing.assert_array_equal(drawn, fitted.device_posterior(1).draws)

@@ -174,7 +174,7 @@ def test_the_page_names_the_coefficients_and_not_the_intercept(tmp_path):
     assert "Intercept" not in report_analysis(tmp_path / "page.html", fitted, {}).read_text()
 
 
-def test_the_generated_centres_are_ranked_better_than_by_chance():
+def test_the_generated_centers_are_ranked_better_than_by_chance():
     rows = load("tcga_like", test_fraction=0.0)
     ours = CoxModel(ridge=1.0).fit(rows)
     assert (ours.concordance() > 0.6).all()

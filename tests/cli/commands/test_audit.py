@@ -14,7 +14,7 @@ def test_the_card_is_json_and_a_page_is_written_beside_the_run(unalike, tiny):
     assert card["sentence"].startswith("Accuracy is")
     page = Path(card["page"]).read_text()
     assert Path(card["page"]).name == "run-audit.html"
-    assert "Recognised training rows" in page
+    assert "Recognized training rows" in page
     assert "Measured, declared, combined" in page
 
 
@@ -54,10 +54,10 @@ def test_knobs_make_curves_with_a_sentence_and_a_page(unalike, tiny):
     answer = unalike("audit", folder, *words, "--references", "4", "--json")
     assert answer.code == 0, answer
     found = answer.json
-    assert [curve["defence"] for curve in found["curves"]] == ["fedavg rounds", "werm weight"]
+    assert [curve["defense"] for curve in found["curves"]] == ["fedavg rounds", "werm weight"]
     sizes = [curve["settings"][0]["facts"]["reference_rows"] for curve in found["curves"]]
     assert sizes[0] == sizes[1] > 0
     assert found["curves"][0]["settings"][0]["declared"]["reference_sensitivity"] == 0.5
     assert "dominates" in found["sentences"][0]
-    assert "All defences" in Path(found["page"]).read_text()
-    assert "not --defence" in unalike("audit", folder, *words, "--defence", "memguard:1").sentence
+    assert "All defenses" in Path(found["page"]).read_text()
+    assert "not --defense" in unalike("audit", folder, *words, "--defense", "memguard:1").sentence

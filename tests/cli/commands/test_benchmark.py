@@ -29,7 +29,7 @@ def test_machines_get_the_tidy_table(unalike):
     answer = unalike("benchmark", "heart-like", *QUICK, "--out", "b", "--json")
     found = json.loads(answer.out, parse_constant=pytest.fail)
     assert found["benchmark"] == "heart-like"
-    assert {row["centre"] for row in found["rows"]} >= {"mean", "all", "hospital 1"}
+    assert {row["center"] for row in found["rows"]} >= {"mean", "all", "hospital 1"}
 
 
 @pytest.mark.parametrize(

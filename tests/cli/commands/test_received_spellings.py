@@ -21,7 +21,7 @@ BESIDE = {
     "drift": {"stream": "constant:5"},
     "underlay": {"network": "ring"},
     "prepare": {"data": "received/rows.csv", "client_column": "group", "label": "seconds"},
-    "dishonest": {"behaviour": "free-rider:plain"},
+    "dishonest": {"behavior": "free-rider:plain"},
     "staleness": {"timing": "async"},
     "ledger": {"unlearning": "full"},
 }

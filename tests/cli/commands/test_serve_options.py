@@ -130,7 +130,7 @@ def test_a_robust_watched_sampled_training_that_goes_on(network, tmp_path):
         network,
         ("--group", "north"),
         ("--group", "south", "--local-dp", "1,5,1e-5"),
-        ("--behaviour", "random:1"),
+        ("--behavior", "random:1"),
     )
     Path("groups.json").write_text(json.dumps({"ann": "north", "bob": "south", "cyd": "south"}))
     given = (
@@ -344,7 +344,7 @@ NEVER = {
         "stream-weights": "fixed:1",
         "stream-period": "2",
     },
-    **{"drift": "abrupt:5,label-swap", "drift-detector": "adwin", "behaviour": "random:1", "dishonest": "1"},
+    **{"drift": "abrupt:5,label-swap", "drift-detector": "adwin", "behavior": "random:1", "dishonest": "1"},
     "network": "ring",
 }
 

@@ -73,16 +73,16 @@ def test_negative_features_may_point_away_from_each_other():
     assert not any("sign" in words for words in found.warnings)
 
 
-def test_centred_features_have_signs_by_chance_and_a_warning():
+def test_centered_features_have_signs_by_chance_and_a_warning():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 5)) * [5, 1, 1, 1, 1]
     owners = np.arange(400) % 10
-    centred = measure_similarity(Federation.from_owners(x, np.zeros(400, int), owners))
+    centered = measure_similarity(Federation.from_owners(x, np.zeros(400, int), owners))
     shifted = measure_similarity(Federation.from_owners(x + 5 * np.eye(5)[0], np.zeros(400, int), owners))
-    assert centred.unsure_signs > 5
-    assert any("centred" in words for words in centred.warnings)
+    assert centered.unsure_signs > 5
+    assert any("centered" in words for words in centered.warnings)
     assert shifted.unsure_signs == 0
-    assert shifted.homogeneity > 1.5 * centred.homogeneity
+    assert shifted.homogeneity > 1.5 * centered.homogeneity
 
 
 def test_one_client_has_nobody_to_be_compared_with():

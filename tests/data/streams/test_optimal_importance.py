@@ -145,7 +145,7 @@ def test_a_client_without_rows_counts_nothing():
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_for_another_target_no_neighbour_and_no_random_point_is_better(seed):
+def test_for_another_target_no_neighbor_and_no_random_point_is_better(seed):
     shares, fresh, ratio = clients(seed)
     rng = np.random.default_rng(seed)
     target, terms = rng.dirichlet(np.ones(len(shares))), Terms(1.0, rng.uniform(0.05, 1.0), ratio)

@@ -458,7 +458,7 @@ def test_a_reply_from_elsewhere_is_named(town):
     assert fault(reply, Sent(7, SETUP), 3) == "no memory"
 
 
-def test_secrets_of_many_clients_are_shared_among_neighbours_only(tmp_path, slow_town, monkeypatch):
+def test_secrets_of_many_clients_are_shared_among_neighbors_only(tmp_path, slow_town, monkeypatch):
     monkeypatch.setattr("unalike.privacy.secure_aggregation.MOST_SHARES", 5)
     more = unalike.load("digits", clients=9, partition="iid", samples=200, seed=1)
     nine = Town(more, tmp_path / "nine")

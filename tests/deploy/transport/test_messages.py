@@ -184,9 +184,9 @@ def npy(value):
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (array(stype="numpy.ndarray"), "serialised as 'numpy.ndarray'; allowed: raw"),
-        (array(stype="numpy.ndarray", data=npy(np.array([Bomb()]))), "serialised as"),
-        (array(stype="pickle", data=pickle.dumps(Bomb())), "serialised as 'pickle'"),
+        (array(stype="numpy.ndarray"), "serialized as 'numpy.ndarray'; allowed: raw"),
+        (array(stype="numpy.ndarray", data=npy(np.array([Bomb()]))), "serialized as"),
+        (array(stype="pickle", data=pickle.dumps(Bomb())), "serialized as 'pickle'"),
         (array(dtype="object", data=pickle.dumps(Bomb())), "has type 'object'"),
         (array(dtype="O"), "has type 'O'"),
         (array(dtype="V8"), "has type 'V8'"),

@@ -53,7 +53,7 @@ def answer(wire_message, context):
 
 
 class NodeInThread:
-    """A node as an organisation would run it, and what it logs."""
+    """A node as an organization would run it, and what it logs."""
 
     def __init__(self, name, key, base, address, root=None):
         self.lines, self.stop, self.folder = [], threading.Event(), base / name

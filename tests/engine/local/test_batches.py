@@ -158,7 +158,7 @@ def test_over_many_clients_every_order_of_three_rows_is_equally_likely():
     assert ((counts - clients / 6) ** 2 / (clients / 6)).sum() < chi2.ppf(0.999, 5)
 
 
-def test_first_rows_of_neighbouring_rounds_and_clients_are_independent():
+def test_first_rows_of_neighboring_rounds_and_clients_are_independent():
     work, rounds = LocalWork(steps=1, batch_size=1), 800
     first = np.array(
         [plan(work, [4, 4], [0, 1], round=r, seed=3).positions[:, 0, 0] for r in range(rounds)], int

@@ -23,7 +23,7 @@ from unalike.engine.ray import engine, log, pool, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
-from unalike.trust.behaviours import Rehearsal
+from unalike.trust.behaviors import Rehearsal
 
 from ...analytics.test_sums import ADDING, made
 from .. import toys

@@ -10,9 +10,9 @@ import pytest
 from unalike.data import Federation, load
 from unalike.errors import ConfigError, DataError
 from unalike.experiments.benchmark import Benchmark, benchmark_registry, run_benchmark, tidy_csv, to_latex
-from unalike.experiments.benchmark.cut import cut_centres
+from unalike.experiments.benchmark.cut import cut_centers
 from unalike.experiments.benchmark.protocol import benchmark_task
-from unalike.experiments.benchmark.scores import centre_notes, mean_defined, score, score_strategy
+from unalike.experiments.benchmark.scores import center_notes, mean_defined, score, score_strategy
 from unalike.experiments.benchmark.strategies import fit_strategy, pool, strategy_experiment
 from unalike.experiments.benchmark.table import COLUMNS, cross_csv, cross_rows, mean_rows, tidy_rows
 
@@ -25,7 +25,7 @@ def result():
 
 
 @pytest.fixture(scope="module")
-def centres():
+def centers():
     return load("heart_like", test_fraction=0.0)
 
 
@@ -40,51 +40,51 @@ def test_rounds_are_those_of_the_published_formula():
     assert Benchmark("x", "heart_like", "accuracy", local_steps=10**6).rounds(486, 4) == 1
 
 
-def test_every_class_of_every_centre_is_cut_by_the_same_part(centres):
-    cut = cut_centres(centres, 0.25, 0.25, seed=3)
-    for k in range(len(centres)):
-        whole = np.bincount(centres.train.client(k)[1], minlength=2)
+def test_every_class_of_every_center_is_cut_by_the_same_part(centers):
+    cut = cut_centers(centers, 0.25, 0.25, seed=3)
+    for k in range(len(centers)):
+        whole = np.bincount(centers.train.client(k)[1], minlength=2)
         tested = np.bincount(cut.test.client(k)[1], minlength=2)
         assert (np.abs(tested - 0.25 * whole) <= 0.5).all()
-    assert (cut.train.sizes + cut.validation.sizes + cut.test.sizes == centres.train.sizes).all()
+    assert (cut.train.sizes + cut.validation.sizes + cut.test.sizes == centers.train.sizes).all()
 
 
-def test_test_rows_do_not_depend_on_validation_rows(centres):
-    plain, tuned = cut_centres(centres, 0.3, 0.0, 1), cut_centres(centres, 0.3, 0.2, 1)
+def test_test_rows_do_not_depend_on_validation_rows(centers):
+    plain, tuned = cut_centers(centers, 0.3, 0.0, 1), cut_centers(centers, 0.3, 0.2, 1)
     assert (plain.test.x == tuned.test.x).all()
 
 
-def test_centres_that_are_cut_are_not_cut_again(centres):
+def test_centers_that_are_cut_are_not_cut_again(centers):
     with pytest.raises(DataError, match="cut once"):
-        cut_centres(cut_centres(centres, 0.3), 0.3)
+        cut_centers(cut_centers(centers, 0.3), 0.3)
 
 
-def test_pooled_training_is_fedavg_of_one_client_that_has_all_rows(centres):
-    cut = cut_centres(centres, 0.3)
+def test_pooled_training_is_fedavg_of_one_client_that_has_all_rows(centers):
+    cut = cut_centers(centers, 0.3)
     assert len(pool(cut)) == 1
     assert pool(cut).train.sizes.tolist() == [len(cut.train.y)]
 
 
-def test_local_models_are_those_that_a_centre_would_train_without_the_others(centres):
-    cut = cut_centres(centres, 0.3)
+def test_local_models_are_those_that_a_center_would_train_without_the_others(centers):
+    cut = cut_centers(centers, 0.3)
     together = fitted("local", cut)
     x = cut.test.x
-    # The order of batches follows a client's number, so that only the centre with number 0 is the same.
+    # The order of batches follows a client's number, so that only the center with number 0 is the same.
     first = fitted("local", cut.subset([0]))
     np.testing.assert_allclose(together.predictor(0)(x), first.predictor(0)(x), atol=1e-6)
 
 
-def test_the_diagonal_of_the_transfer_table_is_local_training(centres):
-    cut = cut_centres(centres, 0.3)
+def test_the_diagonal_of_the_transfer_table_is_local_training(centers):
+    cut = cut_centers(centers, 0.3)
     found = score_strategy(fitted("local", cut), cut, "accuracy")
-    assert (np.diag(found.elsewhere) == found.centres).all()
+    assert (np.diag(found.elsewhere) == found.centers).all()
 
 
-def test_the_cyclic_model_visits_centres_in_turn_and_takes_as_many_steps(centres):
-    cut = cut_centres(centres, 0.3)
-    travelled = fitted("cyclic", cut)
-    assert travelled.run.rounds == len(cut) * fitted("fedavg", cut).run.rounds
-    counts = travelled.run.metrics()["participants"]
+def test_the_cyclic_model_visits_centers_in_turn_and_takes_as_many_steps(centers):
+    cut = cut_centers(centers, 0.3)
+    traveled = fitted("cyclic", cut)
+    assert traveled.run.rounds == len(cut) * fitted("fedavg", cut).run.rounds
+    counts = traveled.run.metrics()["participants"]
     assert np.nanmax(counts) == 1
 
 
@@ -93,30 +93,30 @@ def test_every_strategy_has_the_same_trials_and_every_seed_every_strategy(result
     assert [len(result.of(name)) for name in result.strategies] == [2] * 3
 
 
-def test_scores_of_a_shared_model_add_up_to_those_of_all_rows(centres):
-    cut = cut_centres(centres, 0.3)
+def test_scores_of_a_shared_model_add_up_to_those_of_all_rows(centers):
+    cut = cut_centers(centers, 0.3)
     found = score_strategy(fitted("fedavg", cut), cut, "accuracy")
-    weighted = np.sum(found.centres * cut.test.sizes) / cut.test.sizes.sum()
+    weighted = np.sum(found.centers * cut.test.sizes) / cut.test.sizes.sum()
     assert found.together == pytest.approx(weighted, abs=1e-6)
-    assert found.mean == pytest.approx(found.centres.mean())
+    assert found.mean == pytest.approx(found.centers.mean())
 
 
 def test_methods_with_personal_models_are_asked_themselves():
     for one in run_benchmark(QUICK, ["ditto"], seeds=1, budget=1).outcomes:
-        assert ((one.scores.centres >= 0) & (one.scores.centres <= 1)).all()
+        assert ((one.scores.centers >= 0) & (one.scores.centers <= 1)).all()
         assert one.scores.elsewhere is None
 
 
-def test_the_tidy_table_has_a_line_for_every_strategy_centre_and_seed(result):
+def test_the_tidy_table_has_a_line_for_every_strategy_center_and_seed(result):
     rows = list(csv.DictReader(io.StringIO(tidy_csv(result))))
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 3 * 2 * (4 + 2)
     for strategy in result.strategies:
         for seed in ("0", "1"):
             mine = {
-                r["centre"]: float(r["value"]) for r in rows if (r["strategy"], r["seed"]) == (strategy, seed)
+                r["center"]: float(r["value"]) for r in rows if (r["strategy"], r["seed"]) == (strategy, seed)
             }
-            assert mine["mean"] == pytest.approx(np.mean([mine[name] for name in result.centres]), abs=1e-5)
+            assert mine["mean"] == pytest.approx(np.mean([mine[name] for name in result.centers]), abs=1e-5)
 
 
 def test_only_what_travels_costs_bytes(result):
@@ -139,26 +139,26 @@ def test_the_same_seed_gives_the_same_table():
     assert once == again
 
 
-def test_a_centre_with_one_class_or_without_rows_is_left_out_of_the_mean():
+def test_a_center_with_one_class_or_without_rows_is_left_out_of_the_mean():
     y = np.array([0, 1, 0, 1, 1, 1])
     rows = Federation.from_owners(np.eye(6), y, np.array([0, 0, 0, 0, 1, 1]), clients=3)
     moved = Federation(rows.validation, rows.validation, rows.train, 2)
-    notes = centre_notes(moved, "auc")
+    notes = center_notes(moved, "auc")
     assert len(notes) == 2
     assert "one class" in notes[0]
     assert "no test rows" in notes[1]
-    assert "always naming it is right" in centre_notes(moved, "accuracy")[0]
+    assert "always naming it is right" in center_notes(moved, "accuracy")[0]
     assert math.isnan(score("auc", np.zeros((2, 2)), np.array([1, 1])))
     assert score("accuracy", np.array([[0.0, 1.0]] * 2), np.array([1, 1])) == 1
     assert mean_defined(np.array([np.nan, 0.25])) == 0.25
     assert math.isnan(mean_defined(np.array([np.nan])))
 
 
-def test_a_centre_without_an_event_is_left_out_of_the_mean():
+def test_a_center_without_an_event_is_left_out_of_the_mean():
     signed = np.array([1.0, -2.0, 3.0, -1.0, -2.0])
     rows = Federation.from_owners(np.eye(5), signed, np.array([0, 0, 0, 1, 1]), classes=None)
     moved = Federation(rows.validation, rows.validation, rows.train, None)
-    (note,) = centre_notes(moved, "concordance")
+    (note,) = center_notes(moved, "concordance")
     assert "no event" in note
     assert math.isnan(score("concordance", np.zeros((2, 1)), signed[3:]))
     assert score("concordance", np.array([[3.0], [2.0], [1.0]]), signed[:3]) == 1
@@ -175,7 +175,7 @@ def test_strategies_that_do_not_exist_or_have_no_server_are_refused(names):
 
 
 def test_personal_methods_are_refused_where_the_metric_cannot_judge_them():
-    with pytest.raises(ConfigError, match="ditto gives every centre a model of its own"):
+    with pytest.raises(ConfigError, match="ditto gives every center a model of its own"):
         run_benchmark("tcga-like", ["ditto"])
 
 

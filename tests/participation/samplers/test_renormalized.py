@@ -1,4 +1,4 @@
-"""Are the moments of renormalised weights those of all possible cohorts?"""
+"""Are the moments of renormalized weights those of all possible cohorts?"""
 
 from itertools import combinations
 

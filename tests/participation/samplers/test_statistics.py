@@ -74,7 +74,7 @@ def schemes(p, m, norms):
             draws(np.full((m, n), 1 / n), p * n / m),
         ),
         "original": (OriginalFedAvg(per_round=m), choices(n, m, lambda i, _: p[i])),
-        "renormalised": (
+        "renormalized": (
             Renormalized(per_round=m),
             choices(n, m, lambda i, cohort: p[i] / sum(p[j] for j in cohort)),
         ),
@@ -88,8 +88,8 @@ def schemes(p, m, norms):
 
 
 NAMES = list(schemes(FEW, 2, NORMS[:5]))
-UNBIASED = [name for name in NAMES if name not in ("original", "renormalised")]
-COVARIANCES = [name for name in NAMES if name != "renormalised"]
+UNBIASED = [name for name in NAMES if name not in ("original", "renormalized")]
+COVARIANCES = [name for name in NAMES if name != "renormalized"]
 WITH_ALPHA = [name for name in UNBIASED if not name.startswith("by")]
 
 

@@ -77,13 +77,13 @@ def test_weights_average_over_all_subsets_to_what_the_statistics_say(per_round):
             assert np.allclose(mean, IMPORTANCE * per_round / 5)
 
 
-def test_renormalised_weights_are_importances_within_the_cohort():
+def test_renormalized_weights_are_importances_within_the_cohort():
     for cohort in cohorts(Renormalized(per_round=3), 30):
         inside = IMPORTANCE[cohort.clients]
         assert np.allclose(cohort.weights, inside / inside.sum())
 
 
-def test_renormalising_is_biased_only_where_importances_differ():
+def test_renormalizing_is_biased_only_where_importances_differ():
     assert not Renormalized(per_round=2).statistics(IMPORTANCE).unbiased
     assert Renormalized(per_round=2).statistics(np.full(5, 0.2)).unbiased
     assert Renormalized(per_round=5).statistics(IMPORTANCE).unbiased
@@ -169,7 +169,7 @@ def test_samplers_are_made_by_name():
         "uniform": Uniform(per_round=3),
         "uniform-with-replacement": UniformWithReplacement(per_round=3),
         "fedavg-original": OriginalFedAvg(per_round=3),
-        "fedavg-renormalised": Renormalized(per_round=3),
+        "fedavg-renormalized": Renormalized(per_round=3),
     }
     for name, sampler in names.items():
         assert sampler_registry.make(name, per_round=3, sizes=None, labels=None, seed=0) == sampler

@@ -35,14 +35,14 @@ def learn(clients, **options):
 def test_the_two_ends_are_those_of_the_exact_statistics(n, m):
     p = importances(n, 1.0)
     found, exact = usual_bias(p, m), renormalized_statistics(p, m).mean / p
-    assert found.gain == pytest.approx(exact[found.favoured], rel=0.03)
+    assert found.gain == pytest.approx(exact[found.favored], rel=0.03)
     assert found.loss == pytest.approx(exact[found.slighted], rel=0.03)
     assert found.slighted == exact.argmin() == p.argmax()
 
 
 def test_who_hardly_counts_is_not_spoken_of():
     p = np.array([1e-6, *[1.0] * 9])
-    assert usual_bias(p / p.sum(), 3).favoured != 0
+    assert usual_bias(p / p.sum(), 3).favored != 0
 
 
 def test_equal_clients_everyone_and_unbiased_draws_are_silent():

@@ -104,7 +104,7 @@ def test_the_mean_of_unbiased_weights_over_a_long_trace_is_the_importance():
 
 
 @pytest.mark.parametrize("name", ["fedavg", "adafed", "more-available"])
-def test_the_other_strategies_favour_clients_that_are_there_often(name):
+def test_the_other_strategies_favor_clients_that_are_there_often(name):
     """Not a matter of luck: over all sets of clients, weighted by their probability."""
     active, importance = np.array([0.9, 0.2]), np.array([0.5, 0.5])
     expected = np.zeros(2)
@@ -145,7 +145,7 @@ def test_f3ast_takes_the_clients_whose_rate_lags_most_as_a_naive_loop_does():
             assert set(np.flatnonzero(weights == 0).tolist()) == left
 
 
-def test_rates_of_selection_make_everyone_count_as_it_should_and_rates_of_availability_favour_the_rare():
+def test_rates_of_selection_make_everyone_count_as_it_should_and_rates_of_availability_favor_the_rare():
     """In the long run a client that is taken in a share r of all rounds and weighs alpha / r counts alpha."""
     rng, rounds = np.random.default_rng(0), 6000
     active, importance = np.repeat([0.9, 0.3], 5), np.full(10, 0.1)

@@ -1,4 +1,4 @@
-"""The published inequalities hold on quadratics, whose minimisers and constants are all known."""
+"""The published inequalities hold on quadratics, whose minimizers and constants are all known."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from unalike.participation.strategies.bias import (
 
 
 class Quadratics:
-    """F_k(w) = (w - c_k)' H_k (w - c_k) / 2 + b_k, with random curvatures, centres and floors."""
+    """F_k(w) = (w - c_k)' H_k (w - c_k) / 2 + b_k, with random curvatures, centers and floors."""
 
     def __init__(self, rng, clients, dimension, condition, spread):
         bases = np.linalg.qr(rng.normal(size=(clients, dimension, dimension)))[0]
@@ -50,7 +50,7 @@ def problems(count=300):
         yield rng, problem, alpha, biased_importance(active, weights)
 
 
-def test_the_error_is_at_most_that_of_optimisation_and_bias_together():
+def test_the_error_is_at_most_that_of_optimization_and_bias_together():
     for rng, problem, alpha, p in problems():
         best, biased = problem.minimizer(alpha), problem.minimizer(p)
         w = biased + rng.choice([0.0, 0.1, 5.0]) * rng.normal(size=biased.shape)

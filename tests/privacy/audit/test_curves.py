@@ -1,4 +1,4 @@
-"""Are defences compared by all that their knobs do?"""
+"""Are defenses compared by all that their knobs do?"""
 
 from unalike.privacy.audit.curves import Curve, check_curve, count_dominated, say_curves, say_pair, tabulate
 

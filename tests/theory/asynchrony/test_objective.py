@@ -1,4 +1,4 @@
-"""Is what a policy minimises what its schedule says, and are the constants of the theory its own?"""
+"""Is what a policy minimizes what its schedule says, and are the constants of the theory its own?"""
 
 from fractions import Fraction
 from itertools import product
@@ -45,7 +45,7 @@ RANDOM = ExponentialTimes(MEANS, seed=3)
 # Two objectives.
 
 
-def test_weights_that_are_the_importances_minimise_the_right_objective():
+def test_weights_that_are_the_importances_minimize_the_right_objective():
     same = Surrogate(P, 3 * P)
     assert same.chi_square() == pytest.approx(0, abs=1e-30)
     assert not same.biased
@@ -130,7 +130,7 @@ def test_closed_forms_are_what_a_long_schedule_counts(make, weights):
         assert known == pytest.approx(P)
 
 
-def test_identical_weights_favour_quick_clients_by_how_often_they_report():
+def test_identical_weights_favor_quick_clients_by_how_often_they_report():
     found = surrogate(Asynchronous(hardware=UNEVEN, weights="identical"), CLIENTS).normalized
     rates = np.array([1 / 2.1, 1, 1 / 0.6, 3])
     assert found == pytest.approx(rates / rates.sum())

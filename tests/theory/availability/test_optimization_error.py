@@ -1,4 +1,4 @@
-"""The bound on the optimisation error is what its formula says, and its minimiser is the best there is."""
+"""The bound on the optimization error is what its formula says, and its minimizer is the best there is."""
 
 import math
 from dataclasses import replace
@@ -169,7 +169,7 @@ def test_no_weights_of_the_same_total_are_better():
         assert least == pytest.approx(found.fun, rel=1e-4)
 
 
-def test_the_minimiser_has_the_published_form():
+def test_the_minimizer_has_the_published_form():
     for _, curvature, offset, slope, total in ratios_to_minimize():
         q = minimize_ratio(curvature, offset, slope, total)
         iota, some = ratio(q, curvature, offset, slope), q > 0
@@ -206,7 +206,7 @@ def test_a_hundred_thousand_clients_are_weighted_at_once():
     assert 0 < (q > 0).sum() < 100_000
 
 
-def test_quickest_weights_minimise_the_bound():
+def test_quickest_weights_minimize_the_bound():
     rng = np.random.default_rng(0)
     for total in (0.2, 0.9):
         q = quickest_weights(ACTIVE, SOME, RATES, total)

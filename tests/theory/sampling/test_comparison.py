@@ -138,7 +138,7 @@ def test_short_steps_in_the_right_direction_are_not_a_bias():
 def test_only_the_unbiased_scheme_can_win_against_a_biased_one():
     importance = np.array([0.7, 0.1, 0.1, 0.1])
     biased = Renormalized(per_round=2).statistics(importance)
-    verdict = compare_schemes(biased, Multinomial(per_round=2).statistics(importance), ("renormalised", "md"))
+    verdict = compare_schemes(biased, Multinomial(per_round=2).statistics(importance), ("renormalized", "md"))
     assert verdict.winner == "md"
     assert verdict.total_variance.better == "md"
     # With client 0 (probability 1/2) it weighs 7/8, so 7/16 of the weight instead of 7/10 are there.

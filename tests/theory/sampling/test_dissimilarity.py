@@ -10,11 +10,11 @@ from unalike.theory.sampling.dissimilarity import least_floor, without_growth
 def quadratics():
     """|grad f|^2 and sum_i p_i |grad f_i|^2 of losses a_i |w - c_i|^2 / 2 at random w, and at the optimum."""
     rng = np.random.default_rng(3)
-    share, curved, centres = rng.dirichlet(np.ones(5)), rng.uniform(0.5, 2, 5), rng.normal(size=(5, 3))
-    optimum = (share * curved) @ centres / (share @ curved)
+    share, curved, centers = rng.dirichlet(np.ones(5)), rng.uniform(0.5, 2, 5), rng.normal(size=(5, 3))
+    optimum = (share * curved) @ centers / (share @ curved)
 
     def seen(w):
-        each = curved[:, None] * (w - centres)
+        each = curved[:, None] * (w - centers)
         return (share @ each) @ (share @ each), share @ (each**2).sum(axis=1)
 
     at = np.array([seen(w) for w in rng.normal(size=(40, 3), scale=3)])

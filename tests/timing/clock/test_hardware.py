@@ -130,7 +130,7 @@ def test_drawn_times_lie_evenly_between_the_slowest_and_the_quickest_on_a_common
 
 def test_who_is_quick_does_not_change_how_unlike_weights_are_but_where_they_lead():
     """Uncorrected asynchronous weights are (1/tau_i) / sum_j (1/tau_j): chi-square does not ask whose they
-    are, the objective that they minimise does."""
+    are, the objective that they minimize does."""
     clients = Clients(np.full(12, 1 / 12), 5)
     found = [
         surrogate(Asynchronous(hardware=f"spread:80,{order}", weights="identical"), clients)

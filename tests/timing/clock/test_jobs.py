@@ -66,7 +66,7 @@ def test_landed_clients_are_idle_and_unused_versions_are_named_once():
     assert not jobs.uses(1)
 
 
-def test_cancelled_jobs_do_not_come_but_count_as_begun():
+def test_canceled_jobs_do_not_come_but_count_as_begun():
     jobs = flying()
     jobs.cancel(np.array([1, 2]))
     assert sorted(jobs.working()) == [0, 3]

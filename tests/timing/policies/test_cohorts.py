@@ -203,7 +203,7 @@ def test_known_chances_are_used_from_the_first_round_on():
 
 
 @pytest.mark.parametrize("make", [lambda **o: Deadline(0.7, **o), lambda **o: OverSelection(2, **o)])
-def test_identical_weights_are_the_cohorts_own_and_favour_the_quick(make):
+def test_identical_weights_are_the_cohorts_own_and_favor_the_quick(make):
     policy = make(hardware=RANDOM, weights="identical")
     schedule = plan_schedule(policy, equally(4), steps=1500)
     assert {float(weight) for step in schedule.steps for weight in step.weights} == {0.25}

@@ -102,7 +102,7 @@ def test_weights_on_spread_hardware_are_five_times_apart(clients, least, most):
         (lambda **o: FedBuff(10, **o), 50, 0.172, 2e-3),
     ],
 )
-def test_identical_weights_favour_quick_clients_by_a_known_bias(policy, clients, expected, tolerance):
+def test_identical_weights_favor_quick_clients_by_a_known_bias(policy, clients, expected, tolerance):
     made = policy(hardware=spread(clients), weights="identical")
     begun(made, equally(clients))
     frequency = made.frequency()

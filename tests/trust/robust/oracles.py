@@ -54,7 +54,7 @@ def bulyan(dishonest):
 
 
 def geometric_median(rows, weights):
-    """By a general optimiser."""
+    """By a general optimizer."""
     far = lambda v: weights @ np.linalg.norm(rows - v, axis=1)  # noqa: E731
     start = np.median(rows, axis=0)
     return minimize(
@@ -62,21 +62,21 @@ def geometric_median(rows, weights):
     ).x
 
 
-def centred_clipping(radius, iterations):
+def centered_clipping(radius, iterations):
     def rule(rows, weights):
-        centre = np.zeros(rows.shape[1])
+        center = np.zeros(rows.shape[1])
         for _ in range(iterations):
-            move = np.zeros_like(centre)
+            move = np.zeros_like(center)
             for row, share in zip(rows, weights / weights.sum(), strict=True):
-                gap = row - centre
+                gap = row - center
                 move += share * gap * min(1.0, radius / np.linalg.norm(gap))
-            centre = centre + move
-        return centre
+            center = center + move
+        return center
 
     return rule
 
 
-def nearest_neighbours(dishonest, then):
+def nearest_neighbors(dishonest, then):
     def rule(rows, weights):
         mixed = []
         for one in rows:

@@ -22,10 +22,10 @@ RULES = {
     "multi-krum:2,5": oracles.multi_krum(2, 5),
     "bulyan:2": oracles.bulyan(2),
     "geometric-median:200": oracles.geometric_median,
-    "centred-clipping:0.7,3": oracles.centred_clipping(0.7, 3),
-    "nnm:2,mean": oracles.nearest_neighbours(2, oracles.mean),
-    "nnm:2,trimmed-mean:0.2": oracles.nearest_neighbours(2, oracles.trimmed_mean(0.2)),
-    "nnm:1,multi-krum:2,3": oracles.nearest_neighbours(1, oracles.multi_krum(2, 3)),
+    "centered-clipping:0.7,3": oracles.centered_clipping(0.7, 3),
+    "nnm:2,mean": oracles.nearest_neighbors(2, oracles.mean),
+    "nnm:2,trimmed-mean:0.2": oracles.nearest_neighbors(2, oracles.trimmed_mean(0.2)),
+    "nnm:1,multi-krum:2,3": oracles.nearest_neighbors(1, oracles.multi_krum(2, 3)),
 }
 ROBUST = [name for name in RULES if name not in ("mean", "nnm:2,mean", "nnm:1,multi-krum:2,3")]
 """Those that bear two lies: a mean bears none wherever it is, and mixing for one lie bears one."""
@@ -72,7 +72,7 @@ def test_the_order_of_clients_means_nothing(name):
 @pytest.mark.parametrize("name", [*RULES, *DRAWING])
 def test_equal_uploads_give_that_upload(name):
     row, weights = np.linspace(-0.3, 0.3, NUMBERS), np.linspace(1, 2, CLIENTS)
-    rule = "centred-clipping:0.7,3" if name.startswith("centred") else name
+    rule = "centered-clipping:0.7,3" if name.startswith("centered") else name
     np.testing.assert_allclose(estimate(rule, np.tile(row, (CLIENTS, 1)), weights), row, atol=1e-5)
 
 
@@ -86,8 +86,8 @@ def test_two_lies_of_any_size_do_not_move_the_answer_out_of_the_honest_range(nam
     rows = 3 + rng.uniform(-1, 1, (CLIENTS, NUMBERS))
     rows[[2, 7]] = size
     rows[7] *= 1 if direction == "alike" else -1
-    if name.startswith("centred"):
-        name = "centred-clipping:3,20"
+    if name.startswith("centered"):
+        name = "centered-clipping:3,20"
     answer = estimate(name, rows, np.ones(CLIENTS))
     assert np.abs(answer - 3).max() < 2.5
     assert np.abs(estimate("mean", rows, np.ones(CLIENTS))).max() > 50 or direction == "opposed"
@@ -119,10 +119,10 @@ def test_another_key_fills_buckets_differently():
     assert np.abs(first - second).max() > 0.1
 
 
-def test_neighbours_bring_honest_uploads_together():
+def test_neighbors_bring_honest_uploads_together():
     """The variance of what is mixed is below that of what was sent, by more than half."""
     rows, weights = some_rows(3)
-    mixed = oracles.nearest_neighbours(2, lambda r, w: r)(rows, weights)
+    mixed = oracles.nearest_neighbors(2, lambda r, w: r)(rows, weights)
     assert mixed.var(0).sum() < rows.var(0).sum() / 2
 
 
@@ -162,7 +162,7 @@ def test_a_step_with_too_few_uploads_is_not_usable():
         ("trimmed-mean:0.5", "below 0.5"),
         ("geometric-median:0", "iterations"),
         ("geometric-median:3,0", "smoothing"),
-        ("centred-clipping:0", "radius"),
+        ("centered-clipping:0", "radius"),
         ("bucketing:0,median", "size of a bucket"),
         ("bucketing:2", "say which"),
         ("nnm:1", "say which"),

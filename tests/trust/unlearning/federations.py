@@ -10,10 +10,10 @@ from unalike.participation import Full, Renormalized
 def federation(clients=6, rows=8, features=5, seed=0):
     rng = np.random.default_rng(seed)
     labels = np.arange(clients) % 3
-    centres = rng.normal(size=(3, features))
+    centers = rng.normal(size=(3, features))
     data = {
         f"c{i}": (
-            (centres[labels[i]] + rng.normal(size=(rows, features))).astype(np.float32),
+            (centers[labels[i]] + rng.normal(size=(rows, features))).astype(np.float32),
             np.where(rng.random(rows) < 0.8, labels[i], (labels[i] + 1) % 3),
         )
         for i in range(clients)

@@ -14,7 +14,7 @@ from .federations import federation, train
 from .test_measured_uploads import flat
 
 
-def history(folder, given, retention="full", mode="realised"):
+def history(folder, given, retention="full", mode="realized"):
     return BranchHistory(folder, Retention.of(retention), given.importance, mode)
 
 
@@ -59,7 +59,7 @@ def test_a_grid_keeps_every_norm_and_some_models(tmp_path):
 def test_pruned_keeps_the_last_model_before_every_client_crosses(tmp_path):
     given = federation()
     full, _ = trained(tmp_path / "a", given, rounds=12, per_round=3)
-    psi = full.ledger().sensitivity("realised")
+    psi = full.ledger().sensitivity("realized")
     limit = float(np.median(psi[-1]) / 2)
     last = {int(np.argmin(psi[:, c] <= limit)) - 1 if (psi[:, c] > limit).any() else 12 for c in range(6)}
     pruned, _ = trained(tmp_path / "b", given, f"pruned:{limit}", rounds=12, per_round=3)

@@ -89,17 +89,17 @@ def test_the_reference_mode_counts_a_drawn_client_less():
     weights = np.zeros((1, 100))
     weights[0, :10] = 0.1
     ledger = Ledger((weights > 0) * 1.0, weights, np.full(100, 0.01))
-    realised, reference = ledger.sensitivity("realised"), ledger.sensitivity("reference")
-    assert realised[1, 0] / reference[1, 0] == pytest.approx(99 / 9)
-    assert realised[1, 50] == reference[1, 50] == 0
+    realized, reference = ledger.sensitivity("realized"), ledger.sensitivity("reference")
+    assert realized[1, 0] / reference[1, 0] == pytest.approx(99 / 9)
+    assert realized[1, 50] == reference[1, 50] == 0
 
 
 def test_a_client_that_is_alone_or_not_a_number_has_no_bound():
     alone = Ledger(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]), np.array([0.5, 0.5]))
-    assert np.isinf(alone.sensitivity("realised")[1, 0])
-    assert alone.sensitivity("realised")[1, 1] == 0
+    assert np.isinf(alone.sensitivity("realized")[1, 0])
+    assert alone.sensitivity("realized")[1, 1] == 0
     lost = Ledger(np.array([[np.nan, 1.0]]), np.array([[0.5, 0.5]]), np.array([0.5, 0.5]))
-    assert np.isinf(lost.sensitivity("realised")[1, 0])
+    assert np.isinf(lost.sensitivity("realized")[1, 0])
 
 
 def test_the_server_rate_scales_what_is_added():

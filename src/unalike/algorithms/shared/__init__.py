@@ -1,1 +1,1 @@
-"""What methods share: client data, local SGD, optimisers, mixtures, layer splits, models without a server."""
+"""What methods share: client data, local SGD, optimizers, mixtures, layer splits, models without a server."""

@@ -1,7 +1,7 @@
 """How does a method do without a server?  (Decentralized training.)
 
 Every client keeps a model of its own (a leading axis of the state), works from it, and takes over the mixture
-of its neighbours' results that the step's matrix W says:
+of its neighbors' results that the step's matrix W says:
 
     theta_t  <-  sum_s W[t, s] theta_s
 
@@ -30,7 +30,7 @@ STEP_WEIGHTS = ("importance", "equal")
 
 @dataclass(frozen=True, kw_only=True)
 class Decentralized(FedAvg):
-    """What turns a method with a server into one whose clients each keep a model and mix with neighbours;
+    """What turns a method with a server into one whose clients each keep a model and mix with neighbors;
     comes before the method among the parents of a class."""
 
     step_weights: str = "importance"
@@ -49,7 +49,7 @@ class Decentralized(FedAvg):
         if self.step_weights not in STEP_WEIGHTS:
             raise unknown("step weighting", self.step_weights, STEP_WEIGHTS)
         if not is_plain(self.server_optimizer):
-            raise ConfigError("there is no server here whose optimiser could be chosen.")
+            raise ConfigError("there is no server here whose optimizer could be chosen.")
 
     @property
     def equals_local_training(self) -> bool:
@@ -83,6 +83,6 @@ class Decentralized(FedAvg):
 
 
 def keep_own_if_isolated(mixed: Aggregate, new: PyTree, old: PyTree) -> PyTree:
-    """What each client takes over; the old one for a client none of whose neighbours sent anything usable."""
+    """What each client takes over; the old one for a client none of whose neighbors sent anything usable."""
     heard = mixed.weight > 0
     return jax.tree.map(lambda a, b: jnp.where(heard.reshape(-1, *(1,) * (a.ndim - 1)), a, b), new, old)

@@ -1,6 +1,6 @@
 """Where do the components of a mixture start?  (Federated k-means with k-means++ seeds.)
 
-Lloyd's steps need of every client only the counts and sums of the rows next to each centre, the very messages
+Lloyd's steps need of every client only the counts and sums of the rows next to each center, the very messages
 of :mod:`.gaussian_mixture`. Seeds are those of k-means++ (Arthur, Vassilvitskii, k-means++: The Advantages of
 Careful Seeding, 2007), drawn in two stages: a client with chance proportional to its sum of squared distances
 from the seeds so far, then one of its rows with chance proportional to its squared distance. The chosen
@@ -21,10 +21,10 @@ from ...typing import Float64s
 def federated_kmeans(
     clients: Sequence[Float64s], components: int, seed: int = 0, restarts: int = 20, steps: int = 30
 ) -> Float64s:
-    """Centres (components, dimension) of all clients' rows, the best of several starts."""
+    """Centers (components, dimension) of all clients' rows, the best of several starts."""
     rows = [np.asarray(x, np.float64).reshape(len(x), -1) for x in clients if len(x)]
     if sum(map(len, rows)) < components:
-        raise ConfigError(f"k-means needs at least {components} rows for {components} centres.")
+        raise ConfigError(f"k-means needs at least {components} rows for {components} centers.")
     rng = np.random.default_rng(seed)
     starts = [seed_centers(rows, components, rng) for _ in range(restarts)]
     found = [lloyd(rows, start, steps) for start in starts]
@@ -37,7 +37,7 @@ def seed_centers(rows: Sequence[Float64s], components: int, rng: np.random.Gener
     for _ in range(components):
         far = [client_distances(x, centers) for x in rows]
         totals = np.array([one.sum() for one in far])
-        if not totals.sum() > 0:  # fewer different rows than centres
+        if not totals.sum() > 0:  # fewer different rows than centers
             far = [np.ones(len(x)) for x in rows]
             totals = np.array([float(len(x)) for x in rows])
         chosen = rng.choice(len(rows), p=totals / totals.sum())
@@ -47,7 +47,7 @@ def seed_centers(rows: Sequence[Float64s], components: int, rng: np.random.Gener
 
 
 def lloyd(rows: Sequence[Float64s], centers: Float64s, steps: int) -> Float64s:
-    """Steps to the mean of the rows next to each centre; a centre without rows stays."""
+    """Steps to the mean of the rows next to each center; a center without rows stays."""
     for _ in range(steps):
         sent = [client_sums(x, centers) for x in rows]
         counts = np.sum([one for one, _ in sent], axis=0)
@@ -60,13 +60,13 @@ def lloyd(rows: Sequence[Float64s], centers: Float64s, steps: int) -> Float64s:
 
 
 def client_sums(x: Float64s, centers: Float64s) -> tuple[Float64s, Float64s]:
-    """What one client sends: how many rows are next to each centre, and their sum."""
+    """What one client sends: how many rows are next to each center, and their sum."""
     nearest = np.eye(len(centers))[_squares(x, centers).argmin(axis=1)]
     return nearest.sum(axis=0), nearest.T @ x
 
 
 def client_distances(x: Float64s, centers: Float64s) -> Float64s:
-    """Every row's squared distance from the nearest centre; one where there is no centre yet."""
+    """Every row's squared distance from the nearest center; one where there is no center yet."""
     return _squares(x, centers).min(axis=1) if len(centers) else np.ones(len(x))
 
 

@@ -34,7 +34,7 @@ def keep_state(algorithm: Algorithm, task: Task) -> Algorithm:
         raise ConfigError(
             f"{name} has no rule for the state of a model, such as running statistics; choose a method that "
             "averages what local training gives, such as fedavg, fedprox, scaffold or fedbn, or a model "
-            "without state, such as one with group normalisation."
+            "without state, such as one with group normalization."
         )
     chosen = choose_state(choice, "running statistics")
     return LocalState(inner=algorithm, work=algorithm.work) if chosen == "local" else algorithm

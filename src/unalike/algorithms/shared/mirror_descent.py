@@ -1,7 +1,7 @@
 """How does a client move its mixture weights when its world may change?  (Entropic online mirror descent.)
 
 With the negative entropy R(pi) = sum_j pi_j log pi_j on the simplex, mirror descent is the exponentiated
-gradient rule, and starts at the minimiser of R, equal weights:
+gradient rule, and starts at the minimizer of R, equal weights:
 
     pi_j  <-  pi_j exp(-rate g_j) / sum_l pi_l exp(-rate g_l)
 

@@ -1,6 +1,6 @@
 """How likely is each component of a mixture for each sample?  (E-step, responsibilities.)
 
-A mixture of models is learned by expectation and maximisation (Dempster, Laird, Rubin, Maximum Likelihood
+A mixture of models is learned by expectation and maximization (Dempster, Laird, Rubin, Maximum Likelihood
 from Incomplete Data via the EM Algorithm, 1977). With losses that are negative log-likelihoods,
 
     E:   q[i, m]    =  weight_m exp(-loss_m(i)) / sum_m' weight_m' exp(-loss_m'(i))
@@ -71,7 +71,7 @@ def weighted_mean(values: jax.Array, row_weights: jax.Array) -> jax.Array:
 
 
 def per_component(optimizer: Optimizer) -> Optimizer:
-    """The optimiser on each component for itself, as if it were alone: one's gradient clips no other's."""
+    """The optimizer on each component for itself, as if it were alone: one's gradient clips no other's."""
     inner = optimizer.build()
 
     def init(params: Components) -> list[PyTree]:

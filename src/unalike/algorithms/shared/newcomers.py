@@ -1,6 +1,6 @@
-"""What do personalised methods share?  (A plan for clients that join after training.)
+"""What do personalized methods share?  (A plan for clients that join after training.)
 
-A client without memory makes one for itself before it predicts. Personalised methods that train for it plan
+A client without memory makes one for itself before it predicts. Personalized methods that train for it plan
 some passes over the newcomer's own rows; everyone else predicts with what it has, without further training.
 """
 
@@ -15,7 +15,7 @@ from ..base import Algorithm, LocalWork
 
 @dataclass(frozen=True, kw_only=True)
 class TrainsNewcomers(Algorithm):
-    """The part of a personalised method that plans newcomers' training; to be inherited first."""
+    """The part of a personalized method that plans newcomers' training; to be inherited first."""
 
     newcomer_epochs: int = 1
     """Passes that a client which never took part makes over its rows before it predicts."""

@@ -1,7 +1,7 @@
 """How does a step of an online mixture become rounds?  (FEM-OMD without its component family.)
 
 At every time step t each client plays (w_t, pi_tc) before it sees its n rows; then a step is K + 1 rounds on
-those rows, K exchanges of expectation and maximisation and one hand-out of the new components (Marfoq's
+those rows, K exchanges of expectation and maximization and one hand-out of the new components (Marfoq's
 doctoral thesis, 2023, section 4.4 and appendix H):
 
     round k < K    client:  r[i, j]  =  pt_cj P_j(z_i) / sum_l pt_cl P_l(z_i),       P_j of the inner wt_j

@@ -1,7 +1,7 @@
 """How does an inner loop of a method's own take a step?  (Optimizer steps by hand.)
 
 :func:`local_sgd` is the loop that most methods share. Where a method needs another one, with two models or
-several gradients per batch, :class:`OptimizerSteps` takes single steps with the same optimiser and schedule:
+several gradients per batch, :class:`OptimizerSteps` takes single steps with the same optimizer and schedule:
 
     point <- step(point, gradient)
 """
@@ -20,7 +20,7 @@ from .optimizers import Optimizer
 
 
 class OptimizerState(NamedTuple):
-    """A model on its way down, and what the optimiser remembers of the way."""
+    """A model on its way down, and what the optimizer remembers of the way."""
 
     params: Params
     memory: Memory
@@ -28,7 +28,7 @@ class OptimizerState(NamedTuple):
 
 @dataclass(frozen=True)
 class OptimizerSteps:
-    """An optimiser in a given round."""
+    """An optimizer in a given round."""
 
     optimizer: Optimizer
     round: jax.Array | int
@@ -43,7 +43,7 @@ class OptimizerSteps:
         return OptimizerState(params, self.optimizer.build().init(params))
 
     def step(self, point: OptimizerState, gradient: PyTree) -> OptimizerState:
-        """One step of the optimiser."""
+        """One step of the optimizer."""
         updates, memory = self.optimizer.build().update(gradient, point.memory, point.params)
         if self.optimizer.schedule != "constant":
             updates = scale(self.optimizer.factor(self.round), updates)
@@ -51,7 +51,7 @@ class OptimizerSteps:
 
 
 def with_rate(optimizer: Optimizer, learning_rate: float | None) -> Optimizer:
-    """The optimiser with another learning rate, where one is given.
+    """The optimizer with another learning rate, where one is given.
 
     >>> with_rate(Optimizer("sgd", 0.1), None).learning_rate, with_rate(Optimizer(), 0.5).learning_rate
     (0.1, 0.5)

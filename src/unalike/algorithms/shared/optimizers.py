@@ -1,6 +1,6 @@
-"""Which optimiser takes a step, and how does its learning rate change over rounds?
+"""Which optimizer takes a step, and how does its learning rate change over rounds?
 
-Any Optax optimiser can be named. A client's optimiser starts afresh every round; the schedule multiplies
+Any Optax optimizer can be named. A client's optimizer starts afresh every round; the schedule multiplies
 its steps by a factor that depends on the round.
 """
 
@@ -130,7 +130,7 @@ class Optimizer:
             try:
                 inner = maker(learning_rate=self.learning_rate, **dict(self.options))
             except TypeError as error:
-                raise ConfigError(f"optimiser {self.name!r} does not take these options: {error}.") from None
+                raise ConfigError(f"optimizer {self.name!r} does not take these options: {error}.") from None
         return optax.chain(optax.clip_by_global_norm(self.clip), inner) if self.clip else inner
 
     def factor(self, round: jax.Array | int) -> jax.Array:
@@ -143,14 +143,14 @@ def _is_number(value: Any) -> bool:
 
 
 def optimizer_names() -> list[str]:
-    """The optimisers of Optax that need a learning rate, gradients, and nothing else."""
+    """The optimizers of Optax that need a learning rate, gradients, and nothing else."""
     return sorted(name for name in dir(optax) if _is_optimizer(name))
 
 
 def optimizer_maker(name: str) -> Callable[..., optax.GradientTransformation]:
-    """The Optax function of that name, if it is an optimiser."""
+    """The Optax function of that name, if it is an optimizer."""
     if not _is_optimizer(name):
-        raise unknown("optimiser", name, optimizer_names())
+        raise unknown("optimizer", name, optimizer_names())
     return getattr(optax, name)
 
 

@@ -1,6 +1,6 @@
 """Which clients have data that look alike?  (Weights of a similarity graph, from one direction per client.)
 
-Every client sends the first principal direction m_i of its rows, without centring them, and no labels
+Every client sends the first principal direction m_i of its rows, without centering them, and no labels
 (Buttaci, Does Perturbation Aid Convergence?, MSc thesis, Politecnico di Torino). An edge weighs
 
     A_ij = -ln( (1 - m_i . m_j) / 2 ),      A_ii = 0,      p_i = sum_j A_ij / sum_ij A_ij

@@ -71,7 +71,7 @@ solver_registry: Registry[Solver] = Registry("solver")
 @solver_registry.add("sgd")
 @dataclass(frozen=True)
 class SGD:
-    """The method's own optimiser over the planned mini-batches."""
+    """The method's own optimizer over the planned mini-batches."""
 
     optimizer: Optimizer = field(default_factory=Optimizer)
 
@@ -180,7 +180,7 @@ def guarded(solver: str = "sgd", *, optimizer: Optimizer | None = None) -> Guard
 
 
 def make_solver(name: str, optimizer: Optimizer | None = None) -> Solver:
-    """A solver by name; the optimiser is that of `sgd`."""
+    """A solver by name; the optimizer is that of `sgd`."""
     return solver_registry.make(name, optimizer=optimizer or Optimizer())
 
 

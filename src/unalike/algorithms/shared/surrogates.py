@@ -1,4 +1,4 @@
-"""What may be minimised in place of a client's objective?  (Majorizing surrogates.)
+"""What may be minimized in place of a client's objective?  (Majorizing surrogates.)
 
 A partial first-order surrogate g of f(u, v) near (u0, v0), with u shared by all clients and v private, lies
 above f and touches it (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture
@@ -74,11 +74,11 @@ class Surrogate:
         return task.loss(shared, batch)
 
     def stepping(self, optimizer: Optimizer) -> Optimizer:
-        """The optimiser as it steps over the shared variables."""
+        """The optimizer as it steps over the shared variables."""
         return optimizer
 
     def best(self, task: Task, anchor: Params, shared: PyTree, data: ClientData) -> PyTree:
-        """The private variables that minimise g."""
+        """The private variables that minimize g."""
         return self.first()
 
     def distance(self, old: PyTree, new: PyTree) -> jax.Array:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from ...core.figure_style import INK, MUTED, PALETTE, figure, styled
 from ..hierarchical.baselines import ols_each
 from ..hierarchical.hm2 import HM2
-from ..hierarchical.penalised import PenalisedRegression
+from ..hierarchical.penalized import PenalizedRegression
 from ..hierarchical.prediction import require_fitted
 from .estimates import forest
 
@@ -16,7 +16,7 @@ MOST_TERMS = 3
 """Coefficients of which figures of all clients are drawn."""
 
 
-def caterpillar(model: HM2 | PenalisedRegression, term: str, level: float = 0.95) -> Figure:
+def caterpillar(model: HM2 | PenalizedRegression, term: str, level: float = 0.95) -> Figure:
     """A coefficient of every device with its interval, in order, beside the mean of all if there is one."""
     design = require_fitted(model.design)
     place = design.terms.index(term)

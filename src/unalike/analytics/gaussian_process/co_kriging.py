@@ -91,6 +91,6 @@ def _profiled(kernel: Kernel) -> Any:
 
 
 def _share(kernel: Kernel, params: Float64s, x: Float64s, y: Float64s, below: Float64s) -> float:
-    """rho by generalised least squares."""
+    """rho by generalized least squares."""
     ours, theirs = (Posterior(kernel, params, x, part).whitened() for part in (y, below))
     return float(theirs @ ours) / max(float(theirs @ theirs), 1e-12)

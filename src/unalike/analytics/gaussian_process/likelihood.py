@@ -5,7 +5,7 @@
 Rows may be padded: a row that is not real has a one on C's diagonal, zeros beside it and y = 0, which changes
 nothing. C and its inverse are symmetric, so both are computed in panels of some rows, each with the columns
 up to its last row: of C and its derivatives a little more than half, of the products for the inverse a third.
-C is factorised with a jitter of 1e-8 of the signal's variance, then ten times more, up to 1e-4; if even that
+C is factorized with a jitter of 1e-8 of the signal's variance, then ten times more, up to 1e-4; if even that
 fails, `found` says so and nothing is NaN.
 """
 
@@ -35,7 +35,7 @@ class Likelihood(NamedTuple):
     gradient: jax.Array
     """With respect to the log parameters."""
     found: jax.Array
-    """Whether the covariance could be factorised; if not, loss and gradient are zero."""
+    """Whether the covariance could be factorized; if not, loss and gradient are zero."""
     jitter: jax.Array
     """The share of the signal's variance that was added to the diagonal."""
 

@@ -49,7 +49,7 @@ class Posterior:
     y: Float64s
     conditioning: str = "auto"
     most_rows: int = MOST_ROWS
-    neighbours: int = 128
+    neighbors: int = 128
 
     def __post_init__(self) -> None:
         if self.conditioning not in CONDITIONING:
@@ -72,7 +72,7 @@ class Posterior:
         if not len(self.y):
             prior = float(self.kernel.signal_variance(self.params))
             return Prediction(np.zeros(len(x)), np.full(len(x), prior), self.noise)
-        if self.way == "nearest" and self.neighbours < len(self.y):
+        if self.way == "nearest" and self.neighbors < len(self.y):
             return self._by_nearest(x)
         return self._by_factor(x, *self._conditioned())
 
@@ -107,7 +107,7 @@ class Posterior:
         for start in range(0, len(places), _TOGETHER):
             block = places[start : start + _TOGETHER]
             apart = self.kernel.squared_distances(0, self.params, block, self.x)
-            nearest = np.argpartition(apart, self.neighbours, axis=1)[:, : self.neighbours]
+            nearest = np.argpartition(apart, self.neighbors, axis=1)[:, : self.neighbors]
             for place, rows in zip(block, nearest, strict=True):
                 found = self._by_factor(place[None], self.x[rows], self.y[rows])
                 means.append(found.mean)

@@ -90,7 +90,7 @@ class GaussianProcess(Estimator):
     domain: Domain | None = None
     """The known range of inputs; without it, clients agree on the smallest and largest that they have."""
     standardize: bool = True
-    """Whether every client centres and scales its outputs."""
+    """Whether every client centers and scales its outputs."""
     personal_noise: bool = False
     conditioning: str = "auto"
     most_rows: int = MOST_ROWS
@@ -115,7 +115,7 @@ class GaussianProcess(Estimator):
         training.setdefault("evaluate_every", 0)
         self._scaled, self._method = scaled, method
         self.given = Given(scaled.design) if given is None else replace(given, design=scaled.design)
-        # Every core factorises small matrices of its own clients; threads below that would only wait.
+        # Every core factorizes small matrices of its own clients; threads below that would only wait.
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
         return self

@@ -3,6 +3,6 @@
 from .device_posterior import DevicePosterior
 from .hm1 import HM1
 from .hm2 import HM2
-from .penalised import PenalisedRegression
+from .penalized import PenalizedRegression
 
-__all__ = ["HM1", "HM2", "DevicePosterior", "PenalisedRegression"]
+__all__ = ["HM1", "HM2", "DevicePosterior", "PenalizedRegression"]

@@ -4,7 +4,7 @@
     pooled     least squares of all rows together   dis-ridge  the mean of the devices' ridge solutions
     separate   steps of gradient descent alone      fedavg, ditto    as unalike.algorithms has them
 
-The divide-and-conquer ridge penalises the mean squared error: (X'X/n + lam I)^-1 X'y/n.
+The divide-and-conquer ridge penalizes the mean squared error: (X'X/n + lam I)^-1 X'y/n.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What does a device know of its own coefficients after a penalised regression?  (Draws, made at the device.)
+"""What does a device know of its own coefficients after a penalized regression?  (Draws, made at the device.)
 
 A ridge has them in closed form for every draw of (log lam, log noise); with other penalties the device has
-sampled them in its last round and remembers. Between organisations these draws are all that a device tells:
+sampled them in its last round and remembers. Between organizations these draws are all that a device tells:
 they say less than the sums X'X and X'y from which they come.
 """
 
@@ -42,7 +42,7 @@ def draw_ridge(
     >>> found.mean(axis=0).round(1)
     array([ 1., -1.])
     """
-    rng = generator(seed, "penalised posterior")
+    rng = generator(seed, "penalized posterior")
     covariance = np.linalg.inv(np.asarray(precision))
     phi = rng.multivariate_normal(np.linalg.solve(precision, shift), covariance, size=draws)
     variance = np.exp(phi[:, 1])

@@ -47,7 +47,7 @@ HALVINGS = 40
 @shareable
 @dataclass(frozen=True, kw_only=True)
 class ExpectationPropagation(Algorithm):
-    """The algorithm of the estimators `HM2` and `PenalisedRegression`."""
+    """The algorithm of the estimators `HM2` and `PenalizedRegression`."""
 
     site: SiteModel
     prior_mean: tuple[float, ...]

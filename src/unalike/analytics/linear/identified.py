@@ -74,7 +74,7 @@ def _inverse(hessian: Float64s) -> Float64s:
 
 
 def find_aliased(hessian: Float64s) -> tuple[Int64s, Int64s]:
-    """The columns that are kept, and those that the ones before them explain: a Cholesky factorisation in
+    """The columns that are kept, and those that the ones before them explain: a Cholesky factorization in
     the order of the columns, in which nothing is left of the latter."""
     scale = np.sqrt(np.abs(np.diag(hessian)))
     empty = scale <= 0

@@ -41,7 +41,7 @@ class Derivatives(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: a sum over clients, and perhaps something the server adds that needs other sums."""
+    """What is minimized: a sum over clients, and perhaps something the server adds that needs other sums."""
 
     width: int
     """How many parameters there are."""
@@ -79,7 +79,7 @@ class Objective:
 @shareable
 @dataclass(frozen=True, kw_only=True)
 class Newton(Algorithm):
-    """Minimises an objective."""
+    """Minimizes an objective."""
 
     objective: Objective
     ridge: tuple[float, ...] = ()

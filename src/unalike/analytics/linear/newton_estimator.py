@@ -31,7 +31,7 @@ MOST_ROUNDS = 60
 
 @dataclass(kw_only=True)
 class NewtonEstimator(Estimator):
-    """Coefficients that minimise a sum over clients, with a ridge penalty that leaves an intercept alone."""
+    """Coefficients that minimize a sum over clients, with a ridge penalty that leaves an intercept alone."""
 
     ridge: float = 0.0
     tolerance: float = 1e-12
@@ -44,7 +44,7 @@ class NewtonEstimator(Estimator):
         if not self.ridge >= 0 or not np.isfinite(self.ridge):
             raise ConfigError(f"ridge must not be negative, but is {self.ridge}.")
 
-    def minimise(self, objective: Objective, task: Task, **training: Any) -> None:
+    def minimize(self, objective: Objective, task: Task, **training: Any) -> None:
         """Let the clients that were given find the minimum."""
         penalty = tuple(self.penalty.tolist()) if self.ridge else ()
         method = Newton(objective=objective, ridge=penalty, tolerance=self.tolerance)
@@ -78,7 +78,7 @@ class NewtonEstimator(Estimator):
 
     @property
     def value(self) -> float:
-        """What was minimised, without the penalty."""
+        """What was minimized, without the penalty."""
         at = self._state("evaluated")
         return float(self.run.state["value"]) - 0.5 * float(np.sum(self.penalty * at**2))
 

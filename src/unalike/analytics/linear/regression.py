@@ -46,7 +46,7 @@ class _Regression(NewtonEstimator):
         self.check_settings()
         self.check_formula(formula)
         self.given = as_given(data, formula, gaps)
-        self.minimise(self.objective(len(self.terms)), linear_task(self.given.design), **training)
+        self.minimize(self.objective(len(self.terms)), linear_task(self.given.design), **training)
         self._check_fit()
         return self
 

@@ -86,7 +86,7 @@ class PrincipalComponents:
     variances: Float64s
     """Of the components, largest first."""
     loadings: Float64s
-    """One component per column; of standardised columns unless asked otherwise."""
+    """One component per column; of standardized columns unless asked otherwise."""
 
     @property
     def shares(self) -> Float64s:
@@ -106,7 +106,7 @@ def components_of(columns: Sequence[str], found: Products, standardized: bool = 
     matrix = found.correlation if standardized else found.covariance
     if not np.isfinite(matrix).all():
         flat = [name for name, value in zip(columns, np.diag(found.products), strict=True) if not value > 0]
-        raise DataError(f"{', '.join(flat) or 'a column'} does not vary, so that it cannot be standardised.")
+        raise DataError(f"{', '.join(flat) or 'a column'} does not vary, so that it cannot be standardized.")
     values, vectors = np.linalg.eigh(matrix)
     order = np.argsort(values)[::-1]
     vectors = vectors[:, order]

@@ -1,7 +1,7 @@
 """What may a node be asked of its table?  (Questions, answers, and who answers.)
 
 A question has a kind, words (anything that JSON can hold) and arrays; so has an answer. Whoever can be asked
-is a :class:`Nodes`: tables in this process, or organisations that keep theirs.
+is a :class:`Nodes`: tables in this process, or organizations that keep theirs.
 """
 
 from __future__ import annotations

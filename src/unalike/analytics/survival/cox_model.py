@@ -81,7 +81,7 @@ class CoxModel(NewtonEstimator):
         self.given = as_given(self._signed(data, formula), formula, gaps, intercept=False)
         design = self.given.design
         objective = self._objective(design)
-        self.minimise(objective, _score_task(objective.columns), **training)
+        self.minimize(objective, _score_task(objective.columns), **training)
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""What does Cox regression minimise, and which sums do clients send for it?  (Partial likelihood.)
+"""What does Cox regression minimize, and which sums do clients send for it?  (Partial likelihood.)
 
 D. Cox, "Regression Models and Life-Tables", 1972. With the distinct event times t_m, the d_m events at each,
 and R_m, all who are still followed at t_m, minus the log-likelihood is (N. Breslow, 1974)
@@ -13,7 +13,7 @@ log(S0_m - l/d_m E0_m), E0_m being the same sum over those who have the event at
     stratified   every client its own risk sets and baseline hazard; the likelihoods themselves add up
 
 For the pooled one, clients agree on the event times beforehand. Where a client has one person left at a time,
-its sums are that person's row: so nodes of other organisations can be asked for the stratified one only.
+its sums are that person's row: so nodes of other organizations can be asked for the stratified one only.
 """
 
 from __future__ import annotations

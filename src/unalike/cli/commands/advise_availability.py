@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...advice.availability import AvailabilityAdvice, StrategyBound
 
 _LEGEND = (
-    "kept: clients with a weight; optim.: bound on how far training is from what it minimises, but for the "
+    "kept: clients with a weight; optim.: bound on how far training is from what it minimizes, but for the "
     "term of joint states, which stands apart; bias: how much higher the loss is there, measured; at most: "
     "the bound on that; total: the bound on the error, 2 kappa^2 times both errors, without joint states. "
     "Bounds are loose by orders of magnitude: they rank, they do not predict."

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ...core.plain_files import check_plain_file
 from ...errors import ConfigError
 from ..options import experiment_of

@@ -34,7 +34,7 @@ def statistics(
     """Count, average and tabulate columns over all clients; rows stay where they are.
 
     Means, variances, correlations and components are exactly those of all rows together. Between
-    organisations: `unalike serve --statistics` and `unalike join --table`.
+    organizations: `unalike serve --statistics` and `unalike join --table`.
 
     Example: unalike statistics heart_disease --minimum-cell-count 5
     """
@@ -97,7 +97,7 @@ def analyse(
     name, words = choose_analysis(formula, model)
     tables = _tables(data, client_column)
     given = parse_settings(settings)
-    with LiveRounds(quiet or json, "analysing") as observer:
+    with LiveRounds(quiet or json, "analyzing") as observer:
         fitted: Any = fit_analysis(
             tables, words, name, given, gaps, engine=engine, out=out, resume=resume, observer=observer
         )

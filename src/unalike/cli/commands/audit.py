@@ -28,13 +28,13 @@ def audit(
     vary: list[str] = typer.Option(
         [],
         help="KNOB=VALUES: train again for each value and audit each, such as --vary werm.weight=0,0.5,1 "
-        "--vary rounds=5,20 --vary memguard=0,0.5. A knob is an option of a method, a setting, or a defence.",
+        "--vary rounds=5,20 --vary memguard=0,0.5. A knob is an option of a method, a setting, or a defense.",
         show_default="the run as it is",
     ),
-    defence: str | None = typer.Option(
+    defense: str | None = typer.Option(
         None,
-        help="Defence between the finished run and who attacks it, such as memguard:0.5 "
-        "(`unalike list defences`).",
+        help="Defense between the finished run and who attacks it, such as memguard:0.5 "
+        "(`unalike list defenses`).",
         show_default="none",
     ),
     references: int = typer.Option(16, min=1, help="Reference models to compare with, at least 4."),
@@ -68,7 +68,7 @@ def audit(
     Measured, not guaranteed: other attacks may do better. The run folder is not changed.
 
     With --vary, the run's experiment is trained again for every value of every knob: a table and a figure of
-    each defence's curve, and which defence dominates which in all three metrics.
+    each defense's curve, and which defense dominates which in all three metrics.
 
     Example: unalike audit runs/digits-fedavg-seed0 --references 16
 
@@ -81,7 +81,7 @@ def audit(
         **{"rows": rows, "delta": delta, "seed": seed},
     }
     if vary:
-        audit_curves(folders, vary, defence, reference, page, json, settings, trust_file)
+        audit_curves(folders, vary, defense, reference, page, json, settings, trust_file)
         return
     for folder in folders:
         check_run(folder)
@@ -94,7 +94,7 @@ def audit(
     pages = {}
     for folder in folders:
         with stderr.status(f"training {references} reference models and attacking {folder}"):
-            cards[str(folder)] = audit_folder(folder, reference=reference, defence=defence, **settings)
+            cards[str(folder)] = audit_folder(folder, reference=reference, defense=defense, **settings)
         title = f"Privacy audit of {folder.resolve().name}"
         pages[str(folder)] = report_audit(cards[str(folder)], page or beside(folder), title)
     answers = {name: {**card.as_dict(), "page": str(pages[name])} for name, card in cards.items()}

@@ -1,4 +1,4 @@
-"""`unalike audit --vary`: what defences trade for what, over the values of their knobs."""
+"""`unalike audit --vary`: what defenses trade for what, over the values of their knobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..screen import console, print_json, show_rows, stderr
 def audit_curves(
     bases: Sequence[Path],
     vary: Sequence[str],
-    defence: str | None,
+    defense: str | None,
     reference: str | None,
     page: Path | None,
     json: bool,
@@ -25,9 +25,9 @@ def audit_curves(
     """Train and audit every setting, write the page and print the table."""
     if len(bases) > 1:
         raise ConfigError("knobs are turned on one experiment; give one run folder, or one file.")
-    if defence is not None:
+    if defense is not None:
         raise ConfigError(
-            f"with --vary a defence is a knob; write --vary {defence.replace(':', '=')}, not --defence."
+            f"with --vary a defense is a knob; write --vary {defense.replace(':', '=')}, not --defense."
         )
     from ...experiments.audit_sweep import read_base, sweep
     from ...privacy.audit.curves import say_curves, tabulate

@@ -1,4 +1,4 @@
-"""`unalike benchmark`: strategies on centres with natural differences, by one protocol, in one table."""
+"""`unalike benchmark`: strategies on centers with natural differences, by one protocol, in one table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.markup import escape
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ...errors import ConfigError, RunError
 from ..screen import LiveRounds, console, print_json, show_rows, stderr
 from .run import free_folder
@@ -27,7 +27,7 @@ def benchmark(
         "pooled,local,cyclic,fedavg,fedprox,scaffold,fedadam,fedyogi,fedadagrad",
         help="Strategies, separated by commas: pooled, local, cyclic, or any algorithm with a server.",
     ),
-    seeds: int = typer.Option(3, min=1, help="Seeds; the cut of every centre changes with each."),
+    seeds: int = typer.Option(3, min=1, help="Seeds; the cut of every center changes with each."),
     budget: int = typer.Option(4, min=1, help="Trials of every strategy on validation rows of each seed."),
     seed: int = typer.Option(0, min=0, help="The first seed."),
     out: Path | None = typer.Option(
@@ -39,10 +39,10 @@ def benchmark(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the tidy table as JSON."),
 ) -> None:
-    """Compare strategies on centres that really differ, each tuned with the same budget.
+    """Compare strategies on centers that really differ, each tuned with the same budget.
 
     Rounds follow from the budget of pooled training. The folder gets results.csv (a line for every strategy,
-    centre and seed), results.tex, transfer.csv (models that centres trained alone, at other centres) and a
+    center and seed), results.tex, transfer.csv (models that centers trained alone, at other centers) and a
     page.
 
     Example: unalike benchmark heart-like --strategies pooled,local,fedavg --seeds 3
@@ -94,7 +94,7 @@ def write_results(out: Path, result: BenchmarkResult) -> dict[str, str]:
 
 
 def show_result(result: BenchmarkResult) -> None:
-    """The table of strategies, models at other centres, and what is not defined."""
+    """The table of strategies, models at other centers, and what is not defined."""
     from ...experiments.benchmark.table import cross_rows, mean_rows
 
     seeds = len(result.of(result.strategies[0]))
@@ -102,7 +102,7 @@ def show_result(result: BenchmarkResult) -> None:
     show_rows(_rounded(mean_rows(result)), title, spare=SPARE, more="the report has them")
     transfer = cross_rows(result)
     if transfer:
-        show_rows(_rounded(transfer), "models that centres trained alone, at every centre")
+        show_rows(_rounded(transfer), "models that centers trained alone, at every center")
     for note in result.notes:
         stderr.print(escape(note), highlight=False, soft_wrap=True)
 

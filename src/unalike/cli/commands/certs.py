@@ -23,7 +23,7 @@ def certs(
 ) -> None:
     """Make the certificates and keys of a deployment.
 
-    To try it out on one machine: unalike certs --nodes ann,bob. Between organisations the server makes its
+    To try it out on one machine: unalike certs --nodes ann,bob. Between organizations the server makes its
     own (unalike certs --hosts fl.example.org), every node makes its key where it will be used (unalike certs
     --nodes ann --no-server) and sends the .pub file, and gets ca.pem.
     """

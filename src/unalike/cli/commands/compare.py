@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.markup import escape
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ...errors import ConfigError, unknown
 from ...experiments.config import Experiment
 from ..interrupted import SAME, can_go_on
@@ -81,7 +81,7 @@ def compare(
     Example: unalike compare --algorithms fedavg,fedem,local --seeds 3 --data digits --partition dirichlet:0.3
     --clients 50
 
-    Rules under attack: unalike compare --algorithms fedavg --behaviour sign-flip --dishonest 0.2
+    Rules under attack: unalike compare --algorithms fedavg --behavior sign-flip --dishonest 0.2
     --vary aggregator=weighted-sum --vary aggregator=median --vary aggregator=trimmed-mean:0.2
 
     After Ctrl-C, the same command goes on; with --out and more methods, values or seeds, only those are

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ...errors import ConfigError, unknown
 from ...experiments.config import Experiment, settings_of
 from ..log_lines import say
@@ -20,7 +20,7 @@ from .node_tables import check_tables, disclosure_policy, join_table, noise_poli
 
 if TYPE_CHECKING:
     from ...data import Federation
-    from ...trust.behaviours import Behaviour
+    from ...trust.behaviors import Behavior
 
 DATA = (*(name for name in settings_of(group="Data", decides_rows=True) if name != "groups"), "seed")
 """What a node says of its own data."""
@@ -103,9 +103,9 @@ def join(
         help="Give up a request that takes more megabytes of memory than this.",
         show_default="half of this machine's memory",
     ),
-    behaviour: str | None = typer.Option(
+    behavior: str | None = typer.Option(
         None,
-        help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviours`), to try "
+        help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviors`), to try "
         "what the server makes of it.",
     ),
 ) -> None:
@@ -118,8 +118,8 @@ def join(
     """
     from ...deploy import check_flower, serve_node
 
-    if behaviour is not None:
-        check_name("behaviours", behaviour)
+    if behavior is not None:
+        check_name("behaviors", behavior)
     check_flower()
     from ...data.similarity.private_messages import WARNING
     from ...deploy.client.app import ClientWorker
@@ -142,7 +142,7 @@ def join(
     limits = RequestLimits(time_limit, memory_limit or half_of_memory())
     if table is not None:
         own_data = "data" in experiment.model_fields_set
-        others = {"stream": stream, "local_dp": local_dp, "behaviour": behaviour, "data": own_data}
+        others = {"stream": stream, "local_dp": local_dp, "behavior": behavior, "data": own_data}
         check_tables(None, False, others)
         _stop_by_signals(stop)
         trusted, own_key = (None, None) if insecure else (certificate, key)
@@ -177,7 +177,7 @@ def join(
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
     held = None if opened is None else opened[1]
-    worker = ClientWorker(own, place, say, uncut=uncut, stream=held, behaviour=_lie(behaviour))
+    worker = ClientWorker(own, place, say, uncut=uncut, stream=held, behavior=_lie(behavior))
     if given:
         say_data(experiment, own, silent=False)
     rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
@@ -186,8 +186,8 @@ def join(
     say(f"{name}: {rows}, which stay here; joining {server} (Ctrl-C to leave).")
     if own.groups is not None:
         say(f"{name} tells the server that its group is {own.groups[0]}.")
-    if behaviour is not None:
-        say(f"{name} is a rehearsal: it is not honest ({behaviour}), and the server is not told.")
+    if behavior is not None:
+        say(f"{name} is a rehearsal: it is not honest ({behavior}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
     teller = DirectionTeller(lambda: own if held is None else held.federation(), tell_direction, uncut, say)
     if tell_direction == PLAIN:
@@ -203,11 +203,11 @@ def join(
     say("left.")
 
 
-def _lie(words: str | None) -> Behaviour | None:
+def _lie(words: str | None) -> Behavior | None:
     """What a node does that rehearses being dishonest."""
-    from ...trust.behaviours import behaviour_registry
+    from ...trust.behaviors import behavior_registry
 
-    return None if words is None else behaviour_registry.make(words)
+    return None if words is None else behavior_registry.make(words)
 
 
 def _stop_by_signals(stop: threading.Event) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.status import Status
 
-from ...core.catalogue import check_name
+from ...core.catalog import check_name
 from ...core.csv_text import csv_lines
 from ...errors import ConfigError
 from ..help import Program

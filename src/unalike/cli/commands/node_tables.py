@@ -96,7 +96,7 @@ def run_analysis(
     config = {"analysis": analysis, "engine": "flower", "data": "nodes", **settings}
     folder = RunFolder.open(out) if resume else RunFolder.create(out, config, overwrite)
     can_go_on(f"unalike serve --analysis {analysis!r} --resume", out)
-    with LiveRounds(quiet or json, "analysing") as observer:
+    with LiveRounds(quiet or json, "analyzing") as observer:
         fitted: Any = analyse_nodes(
             analysis,
             post,

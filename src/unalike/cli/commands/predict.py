@@ -27,7 +27,7 @@ def predict_rows(
     ),
     client_column: str | None = typer.Option(None, help="Column that names the client of every row."),
     newcomer: Path | None = typer.Option(
-        None, help="File with rows of a client that never took part, to personalise from; with the target."
+        None, help="File with rows of a client that never took part, to personalize from; with the target."
     ),
     prepare: Path | None = typer.Option(
         None, help="File by which real nodes prepared their tables (`unalike join --prepare`)."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from ...core.catalogue import check_name, explain
+from ...core.catalog import check_name, explain
 from ...core.studies import check_studies, import_studies
 from ...errors import ConfigError
 from ..screen import print_json, show_rows

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from ...core.catalogue import SQL
+from ...core.catalog import SQL
 from ...core.run_files import UNLEARNING, check_free, check_run
 from ...errors import RunError
 from ...experiments.config import Experiment, make_experiment

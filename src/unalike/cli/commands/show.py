@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ...core.catalogue import KINDS, explain
+from ...core.catalog import KINDS, explain
 from ...core.method_options import method_options, option_words
 from ...core.studies import check_studies
 from ...errors import unknown
@@ -44,7 +44,7 @@ def list_names(
             continue
         show_rows([{"name": name, **about} for name, about in described(title, names).items()], title)
     if kind is None:
-        console.print("Optimisers are those of Optax: `unalike list optimizers`.", highlight=False)
+        console.print("Optimizers are those of Optax: `unalike list optimizers`.", highlight=False)
 
 
 def described(kind: str, names: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -66,7 +66,7 @@ def _likeness(found: Similarity) -> dict[str, float]:
 def _optimizers() -> dict[str, str]:
     from ...algorithms import optimizer_names
 
-    return dict.fromkeys(optimizer_names(), "Optax's optimiser of that name.")
+    return dict.fromkeys(optimizer_names(), "Optax's optimizer of that name.")
 
 
 def inspect_data(
@@ -82,7 +82,7 @@ def inspect_data(
         None, help="Text columns to keep although their values single out rows.", show_default="none"
     ),
     prepare: str | None = typer.Option(
-        None, help="Code words and standardise numbers: auto, always or never.", show_default="auto"
+        None, help="Code words and standardize numbers: auto, always or never.", show_default="auto"
     ),
     gaps: str | None = typer.Option(
         None, help="Missing values in tables: fill, drop or refuse.", show_default="fill"

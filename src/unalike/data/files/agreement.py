@@ -1,6 +1,6 @@
 """Do clients mean the same by a label, a column and a target?  (Label and column agreement.)
 
-Organisations write their tables apart: one has columns in another order, one has only ill patients, one
+Organizations write their tables apart: one has columns in another order, one has only ill patients, one
 writes `Ill ` with a blank. What can be brought to one form is, by name; what cannot be decided is refused
 with the names of those who differ. Nothing is ever matched by position once there are names.
 """

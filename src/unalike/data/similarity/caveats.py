@@ -5,7 +5,7 @@ or chance: for features x >= 0 no two messages may be more than a right angle ap
 
     mis(i, j) <= 1/2,
 
-and where features are centred, nothing says which of the two signs of a direction is meant.
+and where features are centered, nothing says which of the two signs of a direction is meant.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def client_caveats(federation: Federation, clients: ClientIds, privacy: str | No
         )
     if unsure:
         found.append(
-            f"{unsure:,} clients have centred features: the sign of their message is chance, and homogeneity "
-            "says little; do not centre features, or judge by other measures."
+            f"{unsure:,} clients have centered features: the sign of their message is chance, and "
+            "homogeneity says little; do not center features, or judge by other measures."
         )
     return found
 

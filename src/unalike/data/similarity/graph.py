@@ -75,7 +75,7 @@ def spectrum(weights: Float64s) -> Spectrum:
 
 
 def variability(weights: Float64s, values: Float64s) -> float:
-    """How much vectors of neighbours differ: trace(V^T L V) = 1/2 sum_ij A_ij ||v_i - v_j||^2.
+    """How much vectors of neighbors differ: trace(V^T L V) = 1/2 sum_ij A_ij ||v_i - v_j||^2.
 
     >>> variability(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[1.0], [3.0]]))
     12.0

@@ -1,7 +1,7 @@
 """In which direction do a client's rows point?  (First principal direction, the message of a client.)
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3: a client
-says one unit vector about itself, the first right singular vector of its rows X, neither centred nor scaled,
+says one unit vector about itself, the first right singular vector of its rows X, neither centered nor scaled,
 
     m = argmax ||X v||  over  ||v|| = 1,
 
@@ -64,7 +64,7 @@ def client_messages(split: Split, raw_sign: bool = False) -> tuple[ClientIds, Fl
 
 def signs_by_chance(split: Split, clients: ClientIds, messages: Float64s) -> int:
     """How many messages have a sign by chance: the rows' mean along the message is within two of its standard
-    errors of zero, as it is where features are centred.
+    errors of zero, as it is where features are centered.
 
     >>> balanced = Split(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2), np.array([0, 2]))
     >>> signs_by_chance(balanced, np.array([0]), np.array([[1.0, 0.0]]))

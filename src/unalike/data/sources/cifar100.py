@@ -28,7 +28,7 @@ _RECORD = 2 + 3 * 32 * 32
 
 @source_registry.add("cifar100")
 def cifar100() -> Source:
-    """60,000 colour photographs of 32x32 pixels, 100 classes in 20 coarse ones (for pachinko)."""
+    """60,000 color photographs of 32x32 pixels, 100 classes in 20 coarse ones (for pachinko)."""
     archive = local(ARCHIVE)
     arrays = read_archive(archive) if archive else read_arrays(require_local(ARRAYS, _WHERE))
     coarse = np.concatenate([arrays["coarse_train"], arrays["coarse_test"]])

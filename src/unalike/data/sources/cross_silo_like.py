@@ -1,12 +1,12 @@
 """What do a few hospitals with patients of their own look like, when no file may be shared?  (Generators.)
 
-Two generated federations with the published numbers of patients per centre (du Terrail et al., "FLamby:
+Two generated federations with the published numbers of patients per center (du Terrail et al., "FLamby:
 Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare Settings", 2022):
 
     heart_like   four hospitals, 13 features:    P(ill) = sigmoid(a_k + x'b_k),   b_k near a shared b
     tcga_like    six groups of hospitals, 39 features, times t with hazard h_k exp(x'b), censored
 
-Centres differ in the means of features, in how common the event is, and a little in the coefficients. The
+Centers differ in the means of features, in how common the event is, and a little in the coefficients. The
 numbers of patients are real; nothing else is.
 """
 
@@ -52,11 +52,11 @@ def heart_like(difference: float = 1.0, *, seed: int = 0) -> Source:
 
 @source_registry.add("tcga_like")
 def tcga_like(difference: float = 1.0, *, seed: int = 0) -> Source:
-    """1,088 generated patients of six centres with 39 features and signed survival times, in months."""
+    """1,088 generated patients of six centers with 39 features and signed survival times, in months."""
     rng = generator(seed, "tcga-like")
     coefficients = np.concatenate([[0.6], rng.normal(0, 0.5, TCGA_FEATURES - 1)])
     common = np.clip(rng.beta(1.0, 3.0, TCGA_FEATURES - 1), 0.05, 0.95)
-    parts = [_centre(rng, size, coefficients, common, difference) for size in TCGA_SIZES]
+    parts = [_center(rng, size, coefficients, common, difference) for size in TCGA_SIZES]
     x, y = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Source(
         x.astype(np.float32),
@@ -64,14 +64,14 @@ def tcga_like(difference: float = 1.0, *, seed: int = 0) -> Source:
         None,
         owners=np.repeat(np.arange(6), TCGA_SIZES),
         owner_names=tuple(f"region {k + 1}" for k in range(6)),
-        description="generated patients of six centres, as many as in TCGA-BRCA",
+        description="generated patients of six centers, as many as in TCGA-BRCA",
     )
 
 
-def _centre(
+def _center(
     rng: np.random.Generator, size: int, coefficients: Float64s, common: Float64s, difference: float
 ) -> tuple[Array, Float64s]:
-    """A centre's features (age, then yes or no) and signed times, rounded to days so that there are ties."""
+    """A center's features (age, then yes or no) and signed times, rounded to days so that there are ties."""
     age = difference * rng.normal(0, 0.3) + rng.normal(size=size)
     own = np.clip(common + difference * rng.normal(0, 0.08, len(common)), 0.02, 0.98)
     x = np.column_stack([age, rng.random((size, len(own))) < own]).astype(np.float64)

@@ -43,7 +43,7 @@ def diabetes() -> Source:
 
     data = load_diabetes()
     targets = standardize(data.target[:, None])[:, 0]
-    return Source(standardize(data.data), targets, None, description="progress of diabetes, standardised")
+    return Source(standardize(data.data), targets, None, description="progress of diabetes, standardized")
 
 
 @cache

@@ -1,7 +1,7 @@
 """What is the easiest classification whose difficulty can be dialled?  (Gaussian clouds.)
 
-Classes are Gaussian clouds around random centres; `separation` is the typical distance between a centre and
-the origin in units of the clouds' spread. All draws are vectorised, so millions of rows take a second or
+Classes are Gaussian clouds around random centers; `separation` is the typical distance between a center and
+the origin in units of the clouds' spread. All draws are vectorized, so millions of rows take a second or
 so.
 """
 

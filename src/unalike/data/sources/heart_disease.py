@@ -4,7 +4,7 @@ UCI heart disease (Janosi, Steinbrunn, Pfisterer and Detrano, 1989), as a cross-
 et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare
 Settings", 2022.
 
-The last three of the 13 attributes (slope of the ST segment, vessels coloured, thallium test) are missing
+The last three of the 13 attributes (slope of the ST segment, vessels colored, thallium test) are missing
 for most patients outside Cleveland and are dropped; then every patient with anything still missing is
 dropped. That leaves 303, 261, 46 and 130 patients in Cleveland, Hungary, Switzerland and Long Beach:
 exactly the published counts. Chest pain (4 kinds) and resting electrocardiogram (3 kinds) become indicator

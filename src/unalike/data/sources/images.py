@@ -75,7 +75,7 @@ def fashion_mnist() -> Source:
 
 @source_registry.add("cifar10")
 def cifar10() -> Source:
-    """60,000 colour photographs of 32x32 pixels, 10 classes."""
+    """60,000 color photographs of 32x32 pixels, 10 classes."""
     path = local("cifar10.npz")
     arrays = read_npz(path) if path else read_cifar_archive(download(CIFAR10, "cifar10.npz"))
     return _source(arrays, CIFAR_LABELS, "CIFAR-10")

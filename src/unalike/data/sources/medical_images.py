@@ -2,8 +2,8 @@
 
 The image sets of du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in
 Realistic Healthcare Settings", 2022. Everybody accepts each owner's terms and prepares the files themselves;
-here they are read from `NAME.npz` with the arrays x, y and center, and every centre's patients are counted.
-Volumes whose voxels are to be labelled need a model that is not there, and are refused.
+here they are read from `NAME.npz` with the arrays x, y and center, and every center's patients are counted.
+Volumes whose voxels are to be labeled need a model that is not there, and are refused.
 
 The published table says 239 and 150 slides of Camelyon16 but 399 in all; only the sum is compared.
 """
@@ -25,16 +25,16 @@ _ARRAYS = ("x", "y", "center")
 
 @dataclass(frozen=True)
 class MedicalData:
-    """A data set with natural centres, and on which terms it may be used."""
+    """A data set with natural centers, and on which terms it may be used."""
 
     name: str
     what: str
     sizes: tuple[int, ...]
     total: int
     classes: int | None
-    """None for volumes whose voxels are labelled."""
+    """None for volumes whose voxels are labeled."""
     where: str
-    licence: str
+    license: str
 
     @property
     def file(self) -> str:
@@ -104,7 +104,7 @@ def kits2019() -> Source:
 
 def read_medical(data: MedicalData) -> Source:
     """The rows of a prepared file, if it has the published number of patients."""
-    terms = f"{data.where}; licence {data.licence}"
+    terms = f"{data.where}; license {data.license}"
     if data.classes is None:
         raise DataError(
             f"{data.name} ({data.what}; {terms}) labels voxels of volumes, for which there is no model yet; "
@@ -113,28 +113,28 @@ def read_medical(data: MedicalData) -> Source:
     path = require_local(data.file, f"arrays x, y and center of {data.what}, prepared from {terms}")
     with reading(path, "arrays x, y and center"):
         arrays = read_npz(path, _ARRAYS)
-        x, y, centres = (arrays[name] for name in _ARRAYS)
-    check_centres(data, y.ravel(), centres.ravel())
+        x, y, centers = (arrays[name] for name in _ARRAYS)
+    check_centers(data, y.ravel(), centers.ravel())
     return Source(
         x,
         y.ravel().astype(np.int32),
         data.classes,
-        owners=centres.ravel().astype(np.int64),
-        owner_names=tuple(f"centre {k + 1}" for k in range(len(data.sizes))),
-        description=f"{data.name}, {data.what} ({data.licence})",
+        owners=centers.ravel().astype(np.int64),
+        owner_names=tuple(f"center {k + 1}" for k in range(len(data.sizes))),
+        description=f"{data.name}, {data.what} ({data.license})",
     )
 
 
-def check_centres(data: MedicalData, y: Array, centres: Array) -> None:
-    """Raise where centres, patients or classes are not those that were published."""
-    if len(y) != len(centres) or not len(y):
-        raise DataError(f"{data.file} has {len(y)} labels but {len(centres)} centres; each row needs both.")
+def check_centers(data: MedicalData, y: Array, centers: Array) -> None:
+    """Raise where centers, patients or classes are not those that were published."""
+    if len(y) != len(centers) or not len(y):
+        raise DataError(f"{data.file} has {len(y)} labels but {len(centers)} centers; each row needs both.")
     if not (y.min() >= 0 and y.max() < (data.classes or 1)):
         raise DataError(f"labels of {data.file} must be 0 to {(data.classes or 1) - 1}.")
-    if centres.min() < 0:
-        raise DataError(f"centres of {data.file} are numbered from 0, but one is {centres.min()}.")
-    counts = np.bincount(centres.astype(np.int64), minlength=len(data.sizes)).tolist()
+    if centers.min() < 0:
+        raise DataError(f"centers of {data.file} are numbered from 0, but one is {centers.min()}.")
+    counts = np.bincount(centers.astype(np.int64), minlength=len(data.sizes)).tolist()
     exact = sum(data.sizes) == data.total
     if len(counts) != len(data.sizes) or (counts != list(data.sizes) if exact else sum(counts) != data.total):
         said = ", ".join(map(str, data.sizes)) if exact else f"{data.total} in all"
-        raise DataError(f"{data.file} has centres of {counts} rows; published are {said}.")
+        raise DataError(f"{data.file} has centers of {counts} rows; published are {said}.")

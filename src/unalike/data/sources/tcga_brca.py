@@ -2,10 +2,10 @@
 
 The Cancer Genome Atlas, breast invasive carcinoma: clinical data of 1,088 patients, prepared as in du Terrail
 et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare Settings",
-2022, with 39 features and centres of 311, 196, 206, 162, 162 and 51 patients.
+2022, with 39 features and centers of 311, 196, 206, 162, 162 and 51 patients.
 
 The file is one table, `tcga_brca.csv`, with the columns `center` (0 to 5), `T` (time, positive), `E` (1:
-died, 0: followed until then) and the features, in any order; `pid` is ignored. Its licence is the open-access
+died, 0: followed until then) and the features, in any order; `pid` is ignored. Its license is the open-access
 policy of the Genomic Data Commons; the library ships no patient.
 """
 
@@ -31,20 +31,20 @@ _IGNORED = ("", "pid", "Unnamed: 0")
 
 @source_registry.add("tcga_brca")
 def tcga_brca() -> Source:
-    """1,088 patients of six centres with signed survival times; needs tcga_brca.csv (UNALIKE_DATA)."""
-    x, signed, centres = read_tcga(require_local(FILE, _WHERE))
+    """1,088 patients of six centers with signed survival times; needs tcga_brca.csv (UNALIKE_DATA)."""
+    x, signed, centers = read_tcga(require_local(FILE, _WHERE))
     return Source(
         x,
         signed.astype(np.float32),
         None,
-        owners=centres,
-        owner_names=tuple(f"region {k + 1}" for k in range(int(centres.max()) + 1)),
+        owners=centers,
+        owner_names=tuple(f"region {k + 1}" for k in range(int(centers.max()) + 1)),
         description="TCGA-BRCA, six groups of hospitals",
     )
 
 
 def read_tcga(path: Path) -> tuple[Array, Array, Array]:
-    """Features, signed times and centres; columns that are needed and rows with gaps are said by name."""
+    """Features, signed times and centers; columns that are needed and rows with gaps are said by name."""
     with reading(path, _WHERE), path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
         missing = [name for name in _NEEDED if not rows or name not in rows[0]]
@@ -52,16 +52,16 @@ def read_tcga(path: Path) -> tuple[Array, Array, Array]:
             raise DataError(f"{path.name} has no column {', '.join(missing)}; it must hold {_WHERE}.")
         features = [name for name in rows[0] if name not in (*_NEEDED, *_IGNORED)]
         x = np.array([[float(row[name]) for name in features] for row in rows], np.float32)
-        times, events, centres = (
+        times, events, centers = (
             np.array([float(row[name]) for row in rows]) for name in ("T", "E", "center")
         )
         if not np.isfinite(x).all():
             raise DataError(f"{path.name} has gaps in its features; drop or fill them first.")
-        if not (np.isfinite(centres).all() and (centres >= 0).all() and (centres % 1 == 0).all()):
-            raise DataError(f"centres of {path.name} must be whole numbers from 0.")
-        return x, signed_times(times, events), centres.astype(np.int64)
+        if not (np.isfinite(centers).all() and (centers >= 0).all() and (centers % 1 == 0).all()):
+            raise DataError(f"centers of {path.name} must be whole numbers from 0.")
+        return x, signed_times(times, events), centers.astype(np.int64)
 
 
-def has_published_sizes(centres: Array) -> bool:
-    """Whether the centres have the published numbers of patients."""
-    return tuple(np.bincount(centres).tolist()) == TCGA_SIZES
+def has_published_sizes(centers: Array) -> bool:
+    """Whether the centers have the published numbers of patients."""
+    return tuple(np.bincount(centers).tolist()) == TCGA_SIZES

@@ -56,7 +56,7 @@ class LabelSwap(Change):
 
 @change_registry.add("feature-rotation")
 class FeatureRotation(Change):
-    """Square images turn by 90 degrees and others by 180; of vectors, neighbours (a, b) become (-b, a)."""
+    """Square images turn by 90 degrees and others by 180; of vectors, neighbors (a, b) become (-b, a)."""
 
     def begin(self, federation: Federation) -> None:
         x = federation.train.x

@@ -3,7 +3,7 @@
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Historical clients keep all
 their rows; fresh ones see new rows in every round and forget the last ones. With n_m the share of all rows
 that client m has over the whole run, F fresh clients and a constant c2/c1 of the problem, the importances p
-(non-negative, summing to one) should minimise the part of the error bound that depends on them,
+(non-negative, summing to one) should minimize the part of the error bound that depends on them,
 
     psi(p) = sqrt(sum_{m fresh} p_m^2) + (c2/c1) sqrt(sum_m p_m^2 / n_m),
 
@@ -29,7 +29,7 @@ LARGEST = 1e15
 """An r beyond which fresh clients count nothing."""
 
 
-# What is minimised ----------------------------------------------------------------------------------------
+# What is minimized ----------------------------------------------------------------------------------------
 
 
 def fresh_norm(importance: ArrayLike, fresh: ArrayLike) -> Float64s:
@@ -101,7 +101,7 @@ def best_historical_share(fraction: ArrayLike, kappa: ArrayLike) -> Float64s:
 
 
 def optimal_importance(shares: ArrayLike, fresh: ArrayLike, ratio: float) -> Float64s:
-    """The importances that minimise psi for clients of any sizes, to the last digits.
+    """The importances that minimize psi for clients of any sizes, to the last digits.
 
     >>> optimal_importance(np.full(4, 0.25), [False, False, True, True], 0.6).round(4)
     array([0.4323, 0.4323, 0.0677, 0.0677])

@@ -159,7 +159,7 @@ class OwnImportance(StreamWeights):
 
 @stream_weight_registry.add("optimal")
 class Optimal(StreamWeights):
-    """`optimal:0.15` minimises the published bound for c2/c1 = 0.15; `optimal` estimates c2/c1 from first
+    """`optimal:0.15` minimizes the published bound for c2/c1 = 0.15; `optimal` estimates c2/c1 from first
     local steps (see `unalike advise stream`)."""
 
     by_lifetime = True

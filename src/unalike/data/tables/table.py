@@ -1,7 +1,7 @@
 """What is a table?  (Named columns of numbers or of words, with gaps.)
 
 A number column is an array of 64-bit floats in which a gap is NaN; a word column is an array of strings in
-which a gap is the empty one. Nothing is standardised, coded or dropped here.
+which a gap is the empty one. Nothing is standardized, coded or dropped here.
 """
 
 from __future__ import annotations

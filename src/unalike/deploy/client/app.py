@@ -26,7 +26,7 @@ from ...engine import LocalEngine, Memories, Part, Setting, message_template, re
 from ...errors import UnalikeError
 from ...runs import save_tensors
 from ...timing import Step
-from ...trust.behaviours import Behaviour, misbehave
+from ...trust.behaviors import Behavior, misbehave
 from ...typing import Array, Memory, Message, PyTree
 from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, ClientConfig, NodeRows
@@ -59,13 +59,13 @@ class ClientWorker:
         devices: int | None = None,
         uncut: bool = False,
         stream: RowStream | None = None,
-        behaviour: Behaviour | None = None,
+        behavior: Behavior | None = None,
     ) -> None:
         if len(federation) != 1:
             raise MessageError(f"a node is one client, but there are {len(federation)}.")
-        if behaviour is not None:
-            federation = rehearse_alone(behaviour, federation)
-        self.behaviour = behaviour
+        if behavior is not None:
+            federation = rehearse_alone(behavior, federation)
+        self.behavior = behavior
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
         self.uncut, self.stream = uncut, stream
         self._open_session: tuple[str, Session] | None = None
@@ -143,7 +143,7 @@ class ClientWorker:
             client_config = ClientConfig.read(words)
             rows = as_agreed(self._rows_now(), client_config, self.uncut)
             changing = self.stream is not None
-            given = (client_config, rows, self.folder, self.devices, changing, self.behaviour)
+            given = (client_config, rows, self.folder, self.devices, changing, self.behavior)
             self._open_session = (words, Session(*given))
         return self._open_session[1]
 
@@ -178,12 +178,12 @@ class Session:
         folder: Path,
         devices: int | None = None,
         changing: bool = False,
-        behaviour: Behaviour | None = None,
+        behavior: Behavior | None = None,
     ) -> None:
         self.client_config = client_config
         task, algorithm, seed = client_config.made(federation)
-        if behaviour is not None:
-            algorithm = misbehave(algorithm, behaviour, [client_config.number])
+        if behavior is not None:
+            algorithm = misbehave(algorithm, behavior, [client_config.number])
         if not algorithm.has_server:
             raise MessageError(f"{algorithm.name} has no server.")
         place = Part(

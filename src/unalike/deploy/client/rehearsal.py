@@ -11,15 +11,15 @@ import numpy as np
 
 from ...data import Federation
 from ...errors import ConfigError
-from ...trust.behaviours import Behaviour
+from ...trust.behaviors import Behavior
 
 
-def rehearse_alone(behaviour: Behaviour, federation: Federation) -> Federation:
-    """The rows of the one client of a node as its behaviour changes them; raises for what one client cannot
+def rehearse_alone(behavior: Behavior, federation: Federation) -> Federation:
+    """The rows of the one client of a node as its behavior changes them; raises for what one client cannot
     do alone."""
-    if behaviour.colludes:
+    if behavior.colludes:
         raise ConfigError(
-            f"{type(behaviour).__name__} needs to know what other clients send, which a node does not; "
-            "choose a behaviour of one client, such as free-rider:decay or sign-flip."
+            f"{type(behavior).__name__} needs to know what other clients send, which a node does not; "
+            "choose a behavior of one client, such as free-rider:decay or sign-flip."
         )
-    return behaviour.change_data(federation, np.array([0]))
+    return behavior.change_data(federation, np.array([0]))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.catalogue import explain
+from ...core.catalog import explain
 from ...data import Federation
 from ...data.arrays import clean_targets
 from ...data.federation import assemble

@@ -3,7 +3,7 @@
     question (kind, columns)    -> counts and sums, no cell of which is small
     rows (plan)                 -> how many of its rows the plan uses
     train (model, contract)     -> the client's upload, as for any training
-    coefficients (model, contract)  -> draws of its own coefficients, after a penalised regression
+    coefficients (model, contract)  -> draws of its own coefficients, after a penalized regression
 
 The owner sets a policy of disclosure control (:mod:`...analytics.disclosure`). What it does not allow is
 refused with the name of the rule, and what was answered is kept in `disclosure.json` of the node's folder.
@@ -64,7 +64,7 @@ class TableWorker(ClientWorker):
         self._process = os.getpid()
         self.table, self.folder, self.log = table, folder, log
         self.guard = DisclosureGuard(table, policy, DisclosureLedger(table, folder / LEDGER))
-        self.devices, self.behaviour, self.stream = None, None, None
+        self.devices, self.behavior, self.stream = None, None, None
         self._open_session: tuple[str, Session] | None = None
 
     def answer(self, request: WireMessage) -> WireMessage:

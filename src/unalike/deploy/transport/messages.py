@@ -187,7 +187,7 @@ def _words(name: str, value: object) -> str:
 
 
 def _shared(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
-    """Arrays are recognised by identity, for the messages of one round hold the very same model."""
+    """Arrays are recognized by identity, for the messages of one round hold the very same model."""
     if id(array) not in shared:
         shared[id(array)] = _write(name, array)
         # While the array lives, no other can have its identity; so it lives as long as what stands for it.
@@ -233,7 +233,7 @@ def _check_sizes(arrays: ArrayRecord, limit: int) -> None:
     for name, array in arrays.items():
         if array.stype != RAW:
             raise MessageError(
-                f"array {_short(name)} is serialised as {_short(array.stype)}; allowed: {RAW}."
+                f"array {_short(name)} is serialized as {_short(array.stype)}; allowed: {RAW}."
             )
         total += _checked_bytes(name, array.dtype, tuple(array.shape), array.data)
         check_limit(total, limit)

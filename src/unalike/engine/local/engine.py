@@ -66,10 +66,10 @@ class LocalEngine(Engine):
         visit, matrix = self._visit(messages.per_client), step.weights.ndim > 1
         program = round_program(visit, self.mesh, self.rows.gathered, matrix)
         call = self._call(step, planned.layout)
-        state, memory, report, judgement = program(state, *planned.given, call)
+        state, memory, report, judgment = program(state, *planned.given, call)
         self._remember(memories, step.clients, planned.layout, memory)
         collected = {name: _Collected(values, planned.layout) for name, values in report.items()}
-        return Outcome(state, [{**collected, **judgement}])
+        return Outcome(state, [{**collected, **judgment}])
 
     def visit(self, step: Step, messages: Messages, memories: Memories, keep: bool) -> Visited:
         """Only the clients' part of a step, for a server that is elsewhere; with `keep`, each upload."""

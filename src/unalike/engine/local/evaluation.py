@@ -3,7 +3,7 @@
 A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where
 clients predict with something of their own, each is visited: its predictor is made, then its rows are
 walked through. Metrics whose statistics are arrays (:mod:`unalike.models.metrics`) are summed on the way:
-every device keeps the sums of the clients whose rows it has, which are neighbours.
+every device keeps the sums of the clients whose rows it has, which are neighbors.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _over_devices(tally: Tally) -> Tally:
 
 def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State, Memory, PyTree, PyTree]]:
     """One round, as every device runs it: `(state, sent, rows, plan, memory, call) -> (state, memory, report,
-    judgement)`; the judgement is the aggregator's, in the order of the cohort.
+    judgment)`; the judgment is the aggregator's, in the order of the cohort.
 
     Each device has its own slots of the plan; after the sums over devices all of them take the same server
     step.
@@ -190,8 +190,8 @@ def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State,
         everything = Sent(done.tally, uploads, call.matrix, call.heaviest)
         message = None if visit.per_client else sent
         number = plan.read("round", 0)
-        state, judgement = server_step(server, state, everything, message, number, call.server_key)
-        return state, done.memory, done.report, judgement
+        state, judgment = server_step(server, state, everything, message, number, call.server_key)
+        return state, done.memory, done.report, judgment
 
     return round
 

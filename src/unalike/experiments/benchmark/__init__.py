@@ -1,6 +1,6 @@
 """How do strategies compare on data that hospitals really have?  (Cross-silo benchmarks.)"""
 
-from .catalogue import Benchmark, benchmark_registry
+from .catalog import Benchmark, benchmark_registry
 from .protocol import BenchmarkResult, run_benchmark
 from .strategies import STRATEGIES, check_strategies
 from .table import tidy_csv, to_latex

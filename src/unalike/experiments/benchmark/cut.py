@@ -1,4 +1,4 @@
-"""Which patients of a centre are tested?  (The same part of each class, so that small centres have both.)"""
+"""Which patients of a center are tested?  (The same part of each class, so that small centers have both.)"""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...errors import DataError
 from ...typing import Array
 
 
-def cut_centres(
+def cut_centers(
     federation: Federation, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0
 ) -> Federation:
-    """The centres cut anew by centre and class (or event); test rows do not depend on validation rows.
+    """The centers cut anew by center and class (or event); test rows do not depend on validation rows.
 
     >>> rows = Federation.from_owners(np.eye(8), np.arange(8) % 2, np.zeros(8, int))
-    >>> np.bincount(cut_centres(rows, 0.5).test.y)
+    >>> np.bincount(cut_centers(rows, 0.5).test.y)
     array([2, 2])
     """
     if len(federation.test.y) or len(federation.validation.y):
-        raise DataError("centres are cut once; load them with test_fraction=0.")
+        raise DataError("centers are cut once; load them with test_fraction=0.")
     owners, kinds = federation.train.owners, strata(federation)
     count = int(kinds.max()) + 1
     parts = assign_parts(

@@ -1,7 +1,7 @@
 """How is a benchmark run so that no strategy has an advantage?  (Protocol.)
 
-For every seed, each centre is cut once into training, validation and test patients, the same for all
-strategies. Every strategy gets the same number of trials; what they reach on validation patients, each centre
+For every seed, each center is cut once into training, validation and test patients, the same for all
+strategies. Every strategy gets the same number of trials; what they reach on validation patients, each center
 counting the same, chooses the settings; these are trained on training and validation patients together, and
 tested once. So no test patient of a seed has a part in choosing that seed's settings.
 """
@@ -22,13 +22,13 @@ from ..build import make_task
 from ..config import Experiment
 from ..drawn_settings import RATES, Settings, candidates
 from ..tune import applied, refusal
-from .catalogue import Benchmark, benchmark_registry
-from .cut import cut_centres
-from .scores import Scores, centre_notes, mean_defined, score_strategy
+from .catalog import Benchmark, benchmark_registry
+from .cut import cut_centers
+from .scores import Scores, center_notes, mean_defined, score_strategy
 from .strategies import STRATEGIES, check_strategies, fit_strategy, strategy_experiment
 
 VALIDATION = 0.2
-"""The part of a centre's patients that judges trials."""
+"""The part of a center's patients that judges trials."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BenchmarkResult:
     """Everything that was measured."""
 
     benchmark: Benchmark
-    centres: tuple[str, ...]
+    centers: tuple[str, ...]
     sizes: tuple[int, ...]
     outcomes: tuple[Outcome, ...]
     notes: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def run_benchmark(
 
     >>> quick = Benchmark("tiny", "heart_like", "accuracy", pooled_epochs=2, local_steps=10)
     >>> found = run_benchmark(quick, ["pooled", "fedavg"], seeds=1, budget=1)
-    >>> len(found.of("fedavg")[0].scores.centres)
+    >>> len(found.of("fedavg")[0].scores.centers)
     4
     """
     chosen = benchmark_registry.make(benchmark) if isinstance(benchmark, str) else benchmark
@@ -90,8 +90,8 @@ def run_benchmark(
     task = benchmark_task(chosen, whole)
     outcomes, notes = list[Outcome](), dict[str, None]()
     for seed in range(first_seed, first_seed + seeds):
-        cut = cut_centres(whole, chosen.test_fraction, VALIDATION, seed)
-        notes |= dict.fromkeys(centre_notes(cut, chosen.metric))
+        cut = cut_centers(whole, chosen.test_fraction, VALIDATION, seed)
+        notes |= dict.fromkeys(center_notes(cut, chosen.metric))
         for name in strategies:
             outcomes.append(
                 _outcome(chosen, name, cut, task, seed, budget, rates, observer=observer, announce=announce)
@@ -121,7 +121,7 @@ def tune_strategy(
     observer: Observer | None = None,
     announce: Callable[[str], None] = lambda words: None,
 ) -> tuple[Settings, int]:
-    """The settings with the best mean over centres' validation patients, and how many could be tried."""
+    """The settings with the best mean over centers' validation patients, and how many could be tried."""
     # The same points for every seed: a method's programs are then compiled once.
     tried = candidates(strategy_experiment(strategy, benchmark, cut, seed=0), budget, rates=rates)
     begin = strategy_experiment(strategy, benchmark, cut, seed)
@@ -134,7 +134,7 @@ def tune_strategy(
             continue
         announce(f"{strategy}, seed {seed}, trial {number} of {len(tried)}")
         fitted = fit_strategy(strategy, experiment, cut, task, observer)
-        found = mean_defined(score_strategy(fitted, cut, benchmark.metric, "validation").centres)
+        found = mean_defined(score_strategy(fitted, cut, benchmark.metric, "validation").centers)
         trained += 1
         if found > reached:
             best, reached = settings, found

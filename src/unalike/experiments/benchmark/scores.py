@@ -1,6 +1,6 @@
-"""How good is a model at each centre?  (A metric per centre, their mean, and models at other centres.)
+"""How good is a model at each center?  (A metric per center, their mean, and models at other centers.)
 
-A metric that a centre's rows leave undefined is NaN there, and the mean is that of the other centres: a rank
+A metric that a center's rows leave undefined is NaN there, and the mean is that of the other centers: a rank
 among patients of one class, or a concordance index without any event.
 """
 
@@ -23,22 +23,22 @@ CONCORDANCE = "concordance"
 NEEDS_BOTH = ("auc", "balanced_accuracy", "f1")
 """Metrics that mean nothing where all rows have the same class."""
 ALL, MEAN = "all", "mean"
-"""What is said of all test rows together, and of centres that count the same."""
+"""What is said of all test rows together, and of centers that count the same."""
 
 
 class Scores(NamedTuple):
     """What a strategy reached on rows that it has not seen."""
 
-    centres: Float64s
+    centers: Float64s
     together: float
-    """On all centres' rows; of models that centres have by themselves, their mean on all rows."""
+    """On all centers' rows; of models that centers have by themselves, their mean on all rows."""
     elsewhere: Float64s | None
-    """Model of a centre (row) on the rows of a centre (column), for local training."""
+    """Model of a center (row) on the rows of a center (column), for local training."""
 
     @property
     def mean(self) -> float:
-        """Over the centres where the metric is defined."""
-        return mean_defined(self.centres)
+        """Over the centers where the metric is defined."""
+        return mean_defined(self.centers)
 
 
 def score(metric: str, outputs: Array, y: Array) -> float:
@@ -60,17 +60,17 @@ def score(metric: str, outputs: Array, y: Array) -> float:
 
 
 def score_strategy(fitted: Fitted, federation: Federation, metric: str, part: str = "test") -> Scores:
-    """A strategy's scores on the centres' rows of a part."""
+    """A strategy's scores on the centers' rows of a part."""
     if fitted.has_personal_models:
         return _personal(fitted, federation, metric, part)
     split = getattr(federation, part)
-    centres = range(len(federation))
-    rows = [split.client(k) for k in centres]
+    centers = range(len(federation))
+    rows = [split.client(k) for k in centers]
     if fitted.strategy != LOCAL:
         predict = fitted.predictor(0)
         own = np.array([score(metric, predict(x), y) for x, y in rows])
         return Scores(own, score(metric, predict(split.x), split.y), None)
-    models = [fitted.predictor(k) for k in centres]
+    models = [fitted.predictor(k) for k in centers]
     table = np.array([[score(metric, predict(x), y) for x, y in rows] for predict in models])
     together = mean_defined(np.array([score(metric, predict(split.x), split.y) for predict in models]))
     return Scores(np.diag(table).copy(), together, table)
@@ -86,8 +86,8 @@ def mean_defined(values: Float64s) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def centre_notes(federation: Federation, metric: str) -> list[str]:
-    """A sentence for every centre whose test rows leave the metric undefined, or easy."""
+def center_notes(federation: Federation, metric: str) -> list[str]:
+    """A sentence for every center whose test rows leave the metric undefined, or easy."""
     notes = []
     for k in range(len(federation)):
         y = federation.test.client(k)[1]

@@ -1,13 +1,13 @@
-"""What can be done with centres that may not share rows?  (Strategies: their models after training.)
+"""What can be done with centers that may not share rows?  (Strategies: their models after training.)
 
     pooled      all rows in one place: what nobody may do, and everybody is compared with
-    local       every centre by itself
-    cyclic      one model travels from centre to centre (K. Chang et al., "Distributed deep learning networks
+    local       every center by itself
+    cyclic      one model travels from center to center (K. Chang et al., "Distributed deep learning networks
                 among institutions for medical imaging", 2018)
-    ...         every algorithm of the catalogue that has a server
+    ...         every algorithm of the catalog that has a server
 
-A trip of the cyclic model is a round of one centre; it makes as many as all centres together make rounds, so
-that every centre takes the same number of steps under every strategy but for the size of its passes.
+A trip of the cyclic model is a round of one center; it makes as many as all centers together make rounds, so
+that every center takes the same number of steps under every strategy but for the size of its passes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...training.train import train
 from ...typing import Array, PyTree
 from ..build import check, make_algorithm
 from ..config import Experiment
-from .catalogue import Benchmark
+from .catalog import Benchmark
 
 POOLED, LOCAL, CYCLIC = "pooled", "local", "cyclic"
 STRATEGIES = (
@@ -44,14 +44,14 @@ _PLAIN = "fedavg"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A strategy after training: one model, one of each centre, or methods that predict in their own way."""
+    """A strategy after training: one model, one of each center, or methods that predict in their own way."""
 
     run: Run
     strategy: str
 
     @property
     def has_personal_models(self) -> bool:
-        """Whether centres predict with something that only the method itself can evaluate."""
+        """Whether centers predict with something that only the method itself can evaluate."""
         return self.strategy != LOCAL and self.run.setting.algorithm.personalized
 
     @property
@@ -62,11 +62,11 @@ class Fitted:
             return 0.0
         return float(sum(np.nansum(metrics.get(name, 0.0)) for name in ("bytes_down", "bytes_up")))
 
-    def predictor(self, centre: int) -> Callable[[Array], Array]:
-        """The model of a centre, as a function from rows to outputs."""
+    def predictor(self, center: int) -> Callable[[Array], Array]:
+        """The model of a center, as a function from rows to outputs."""
         task, algorithm = self.run.setting.task, self.run.setting.algorithm
         if self.strategy == LOCAL:
-            own = _of_client(self.run, centre)["params"]
+            own = _of_client(self.run, center)["params"]
             return lambda x: np.asarray(task.apply(own, jnp.asarray(x)))
         shared = algorithm.predictor(task, self.run.message, {}, None, None)  # type: ignore[arg-type]
         return lambda x: np.asarray(algorithm.predict(task, shared, jnp.asarray(x)))
@@ -95,13 +95,13 @@ def check_strategies(names: Sequence[str], benchmark: Benchmark) -> None:
         personal = name != LOCAL and make_algorithm(chosen).personalized
         if personal and benchmark.kind == "survival":
             raise ConfigError(
-                f"{name} gives every centre a model of its own, which the concordance index cannot judge "
+                f"{name} gives every center a model of its own, which the concordance index cannot judge "
                 "here; leave it out, or take a benchmark of classes."
             )
 
 
 def algorithm_of(strategy: str) -> str:
-    """The algorithm of the catalogue that a strategy runs."""
+    """The algorithm of the catalog that a strategy runs."""
     return _PLAIN if strategy in (POOLED, CYCLIC) else strategy
 
 
@@ -122,7 +122,7 @@ def fit_strategy(
     task: Task,
     observer: Observer | None = None,
 ) -> Fitted:
-    """Train a strategy on cut centres."""
+    """Train a strategy on cut centers."""
     run = train(
         pool(federation) if strategy == POOLED else federation,
         task,
@@ -150,6 +150,6 @@ def _pooled(split: Split) -> Split:
 
 def _of_client(run: Run, client: int) -> PyTree:
     memory, fresh = run.memories.gather(np.array([client]))
-    if fresh[0]:  # a centre without rows has never trained
+    if fresh[0]:  # a center without rows has never trained
         return {"params": run.message}
     return jax.tree.map(lambda leaf: leaf[0], memory)

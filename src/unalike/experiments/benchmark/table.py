@@ -15,11 +15,11 @@ from ...typing import Float64s
 from .protocol import BenchmarkResult, Outcome
 from .scores import ALL, MEAN, mean_defined
 
-COLUMNS = ("dataset", "strategy", "centre", "metric", "seed", "round", "value", "megabytes", "trials")
+COLUMNS = ("dataset", "strategy", "center", "metric", "seed", "round", "value", "megabytes", "trials")
 
 
 def tidy_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
-    """A row for every strategy, seed and centre, and for the mean and all test rows together."""
+    """A row for every strategy, seed and center, and for the mean and all test rows together."""
     return [row for one in result.outcomes for row in _rows(result, one)]
 
 
@@ -33,12 +33,12 @@ def tidy_csv(result: BenchmarkResult) -> str:
 
 
 def mean_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
-    """A row for each strategy: every centre, their mean with its interval, all rows together, the cost."""
+    """A row for each strategy: every center, their mean with its interval, all rows together, the cost."""
     return [_mean_row(result, name) for name in result.strategies]
 
 
 def cross_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
-    """The models that centres trained alone (rows) at every centre (columns), over seeds; empty without
+    """The models that centers trained alone (rows) at every center (columns), over seeds; empty without
     local training."""
     tables = [one.scores.elsewhere for one in result.outcomes if one.scores.elsewhere is not None]
     if not tables:
@@ -47,14 +47,14 @@ def cross_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
     return [
         {
             "trained at": name,
-            **{other: mean_defined(stack[:, i, j]) for j, other in enumerate(result.centres)},
+            **{other: mean_defined(stack[:, i, j]) for j, other in enumerate(result.centers)},
         }
-        for i, name in enumerate(result.centres)
+        for i, name in enumerate(result.centers)
     ]
 
 
 def cross_csv(result: BenchmarkResult) -> str:
-    """The models that centres trained alone at every centre, as a file's text."""
+    """The models that centers trained alone at every center, as a file's text."""
     rows = cross_rows(result)
     if not rows:
         return ""
@@ -63,7 +63,7 @@ def cross_csv(result: BenchmarkResult) -> str:
 
 def to_latex(result: BenchmarkResult) -> str:
     """The table of strategies for a paper, with booktabs rules; the best mean is bold."""
-    head = ["Strategy", *result.centres, "Mean"]
+    head = ["Strategy", *result.centers, "Mean"]
     means = {name: mean_defined(_over_seeds(result, name, "mean")) for name in result.strategies}
     best = max((value for value in means.values() if not math.isnan(value)), default=math.nan)
     rows = [_latex_row(result, name, means[name] == best) for name in result.strategies]
@@ -71,22 +71,22 @@ def to_latex(result: BenchmarkResult) -> str:
 
 
 def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
-    numbers = dict(zip(result.centres, one.scores.centres.tolist(), strict=True))
+    numbers = dict(zip(result.centers, one.scores.centers.tolist(), strict=True))
     shared = {"metric": result.benchmark.metric, "seed": one.seed, "round": one.rounds}
     cost = {"megabytes": one.bytes_sent / 1e6, "trials": one.trials}
-    for centre, value in {**numbers, MEAN: one.scores.mean, ALL: one.scores.together}.items():
-        row = {"dataset": result.benchmark.name, "strategy": one.strategy, "centre": centre}
+    for center, value in {**numbers, MEAN: one.scores.mean, ALL: one.scores.together}.items():
+        row = {"dataset": result.benchmark.name, "strategy": one.strategy, "center": center}
         yield {**row, **shared, "value": value, **cost}
 
 
 def _mean_row(result: BenchmarkResult, strategy: str) -> dict[str, Any]:
     found = result.of(strategy)
-    centres = np.array([one.scores.centres for one in found])
+    centers = np.array([one.scores.centers for one in found])
     means = _over_seeds(result, strategy, "mean")
     mean, half = mean_interval(means[np.isfinite(means)])
     return {
         "strategy": strategy,
-        **{name: mean_defined(centres[:, k]) for k, name in enumerate(result.centres)},
+        **{name: mean_defined(centers[:, k]) for k, name in enumerate(result.centers)},
         "mean": mean,
         "±": half,
         "all rows": mean_defined(_over_seeds(result, strategy, "together")),
@@ -101,7 +101,7 @@ def _over_seeds(result: BenchmarkResult, strategy: str, field: str) -> Float64s:
 
 def _latex_row(result: BenchmarkResult, name: str, best: bool) -> list[str]:
     row = _mean_row(result, name)
-    cells = [_number(row[centre]) for centre in result.centres]
+    cells = [_number(row[center]) for center in result.centers]
     mean = _number(row["mean"])
     mean = rf"\textbf{{{mean}}}" if best else mean
     spread = "" if math.isnan(row["±"]) else rf" $\pm$ {row['±']:.3f}"

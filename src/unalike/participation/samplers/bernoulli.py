@@ -1,7 +1,7 @@
 """What if every client tosses a coin of its own?  (Poisson and Bernoulli sampling.)
 
 Independent coins with probabilities q_i and weights p_i / q_i are unbiased whatever the q_i. With q_i = m/n
-that is binomial, with q_i = m p_i Poisson-binomial sampling; the q_i that minimise the variance of the
+that is binomial, with q_i = m p_i Poisson-binomial sampling; the q_i that minimize the variance of the
 aggregate follow from the norms of all clients' updates (Chen, Horvath and Richtarik, "Optimal Client Sampling
 for Federated Learning", 2022). A round may be empty.
 """
@@ -125,7 +125,7 @@ class Poisson(SizedSampler):
 @sampler_registry.add("optimal")
 @dataclass(frozen=True, kw_only=True)
 class Optimal(SizedSampler):
-    """Coins that favour large updates and minimise the variance; every client computes, some upload."""
+    """Coins that favor large updates and minimize the variance; every client computes, some upload."""
 
     asks = ("update_norm",)
 
@@ -143,7 +143,7 @@ class Optimal(SizedSampler):
 
 
 def optimal_probabilities(lengths: Float64s, per_round: int) -> Float64s:
-    """The coins q with sum m that minimise sum_i u_i^2 (1 - q_i) / q_i for the lengths u_i.
+    """The coins q with sum m that minimize sum_i u_i^2 (1 - q_i) / q_i for the lengths u_i.
 
     >>> optimal_probabilities(np.array([1.0, 1.0, 8.0]), 2)
     array([0.5, 0.5, 1. ])

@@ -1,4 +1,4 @@
-"""What does a client really count when cohorts are renormalised?
+"""What does a client really count when cohorts are renormalized?
 
 Weights p_i / sum_{j in S} p_j for a uniform cohort S have no closed form, and drawing cohorts answers with
 noise that looks like bias. But 1/s and 1/s^2 are integrals of exp(-t s) and t exp(-t s) over t > 0, and over
@@ -40,7 +40,7 @@ MOST_CELLS = 2_000_000
 
 
 def renormalized_statistics(importance: Float64s, per_round: int) -> WeightStatistics:
-    """Mean and variance of renormalised weights, to about ten digits; covariances where cohorts are few.
+    """Mean and variance of renormalized weights, to about ten digits; covariances where cohorts are few.
 
     >>> equal = np.full(100, 0.01)
     >>> renormalized_statistics(equal, 10).unbiased
@@ -68,7 +68,7 @@ def _moments(importance: Float64s, m: int) -> tuple[Float64s, Float64s]:
     many = n > MANY and m < LARGEST_SHARE * n
     if many and n * m > MOST_WORK:
         raise ConfigError(
-            f"the statistics of fedavg-renormalised take too long for {n} clients of which {m} are drawn; "
+            f"the statistics of fedavg-renormalized take too long for {n} clients of which {m} are drawn; "
             f"their product must be at most {MOST_WORK:.0e}."
         )
     mean, square = np.zeros(n), np.zeros(n)
@@ -102,7 +102,7 @@ def _few_cohorts(n: int, m: int) -> bool:
 
 
 def enumerated_covariance(importance: Float64s, per_round: int) -> Float64s:
-    """The covariances of renormalised weights, by enumerating all cohorts."""
+    """The covariances of renormalized weights, by enumerating all cohorts."""
     n = len(importance)
     cohorts = np.array(list(combinations(range(n), per_round)), np.int64)
     weights = np.zeros((len(cohorts), n))

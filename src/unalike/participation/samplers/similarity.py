@@ -114,7 +114,7 @@ def row_squares(matrix: Float64s, copies: Float64s) -> Float64s:
 def ward_tree(squares: Float64s, sizes: ClientIds) -> Float64s:
     """Ward's tree, in SciPy's form, of leaves that stand for several clients at the same place.
 
-    `squares` are the squared distances between places, which are overwritten. Nearest neighbours are followed
+    `squares` are the squared distances between places, which are overwritten. Nearest neighbors are followed
     until two are each other's (Murtagh, "A Survey of Recent Advances in Hierarchical Clustering Algorithms",
     1983).
 

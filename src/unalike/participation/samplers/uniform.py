@@ -114,7 +114,7 @@ class OriginalFedAvg(SizedSampler):
         )
 
 
-@sampler_registry.add("fedavg-renormalised")
+@sampler_registry.add("fedavg-renormalized")
 @dataclass(frozen=True, kw_only=True)
 class Renormalized(SizedSampler):
     """Uniformly without replacement; weights by importance within the cohort (the usual, biased practice)."""

@@ -1,11 +1,11 @@
-"""How biased is the usual draw, and for whom?  (Renormalised cohorts of clients that count differently.)
+"""How biased is the usual draw, and for whom?  (Renormalized cohorts of clients that count differently.)
 
 Of m of n clients drawn uniformly, client i weighs p_i / (p_i + S), S the sum of the m - 1 others, so that on
 average it counts
 
     E[omega_i] / p_i  =  m / n  E[1 / (p_i + S)]
 
-times what it should. That falls with p_i: whoever counts least is favoured most. So the two ends say it all,
+times what it should. That falls with p_i: whoever counts least is favored most. So the two ends say it all,
 and some thousand cohorts of the others are enough to know them to a per cent or so, however many clients
 there are; `statistics` has ten digits, and takes its time.
 """
@@ -31,9 +31,9 @@ WORTH_SAYING = 0.1
 
 
 class UsualBias(NamedTuple):
-    """The clients that the draw favours most and least, and how often their importance each counts."""
+    """The clients that the draw favors most and least, and how often their importance each counts."""
 
-    favoured: int
+    favored: int
     gain: float
     slighted: int
     loss: float
@@ -48,7 +48,7 @@ def usual_bias(importance: Float64s, per_round: int) -> UsualBias:
     """How the usual draw counts the least client that matters, and the greatest.
 
     >>> found = usual_bias(np.array([0.1, 0.2, 0.7]), per_round=1)
-    >>> found.favoured, round(found.gain, 2), found.slighted, round(found.loss, 2)
+    >>> found.favored, round(found.gain, 2), found.slighted, round(found.loss, 2)
     (0, 3.33, 2, 0.48)
     """
     matter = np.flatnonzero(importance >= MATTERS * importance.mean())
@@ -79,10 +79,10 @@ def warn_of_bias(
     found = usual_bias(importance, who.per_round)
     if not found.worth_saying:
         return []
-    favoured, slighted = name(found.favoured), name(found.slighted)
+    favored, slighted = name(found.favored), name(found.slighted)
     warnings.warn(
-        f"drawing {who.per_round} clients a round and sharing the weight among them favours clients that "
-        f"count little: on average client {favoured} counts {found.gain:.2f} times its importance, and "
+        f"drawing {who.per_round} clients a round and sharing the weight among them favors clients that "
+        f"count little: on average client {favored} counts {found.gain:.2f} times its importance, and "
         f"client {slighted} {found.loss:.2f} times; sampling md, uniform or clustered-size counts everyone "
         "as it should.",
         stacklevel=3,
@@ -90,7 +90,7 @@ def warn_of_bias(
     return [
         {
             "kind": "biased sampling",
-            **{"favoured": favoured, "counts": round(found.gain, 3)},
+            **{"favored": favored, "counts": round(found.gain, 3)},
             **{"slighted": slighted, "counts_only": round(found.loss, 3)},
             "remedy": "sampling md, uniform or clustered-size",
         }

@@ -1,4 +1,4 @@
-"""What if unbiased weights are normalised over whoever is there?  (AdaFed: Tan et al., 2022.)"""
+"""What if unbiased weights are normalized over whoever is there?  (AdaFed: Tan et al., 2022.)"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import AvailabilityContext, Strategy, strategy_registry
 @strategy_registry.add("adafed")
 @dataclass(frozen=True)
 class AdaFed(Strategy):
-    """Importance divided by availability, normalised over whoever is there (Tan et al., 2022)."""
+    """Importance divided by availability, normalized over whoever is there (Tan et al., 2022)."""
 
     def weights(self, situation: AvailabilityContext) -> Float64s:
         fair = situation.fair_weights

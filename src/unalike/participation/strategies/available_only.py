@@ -11,7 +11,7 @@ from .base import AvailabilityContext, Strategy, strategy_registry
 @strategy_registry.add("fedavg")
 @dataclass(frozen=True)
 class AvailableOnly(Strategy):
-    """Whoever is there, by importance and normalised (the usual practice; favours clients often there)."""
+    """Whoever is there, by importance and normalized (the usual practice; favors clients often there)."""
 
     def weights(self, situation: AvailabilityContext) -> Float64s:
         alpha = situation.turn.importance

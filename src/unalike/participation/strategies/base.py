@@ -1,6 +1,6 @@
 """How should clients weigh that are not always there?  (What all strategies share.)
 
-With weights q_k for whoever is there, training minimises sum_k p_k F_k with p_k in proportion to pi_k q_k,
+With weights q_k for whoever is there, training minimizes sum_k p_k F_k with p_k in proportion to pi_k q_k,
 where pi_k is how often client k is there (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning
 under Heterogeneous and Correlated Client Availability", 2023). It is the objective one wants only if q_k is
 in proportion to alpha_k / pi_k, and those weights are noisy. Every strategy is a compromise.

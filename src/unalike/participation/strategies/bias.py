@@ -1,17 +1,17 @@
-"""What does training with clients that come and go really minimise, and how far off is that?
+"""What does training with clients that come and go really minimize, and how far off is that?
 
-With weights q_k for whoever is there, training minimises not F = sum alpha_k F_k but F_B = sum p_k F_k,
+With weights q_k for whoever is there, training minimizes not F = sum alpha_k F_k but F_B = sum p_k F_k,
 
     p_k = pi_k q_k / sum_h pi_h q_h,
 
 and, for L-smooth and mu-strongly convex F_k with condition number kappa = L / mu (Rodio, Faticanti, Marfoq,
 Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client Availability", 2023),
 
-    F(w) - F* <= 2 kappa^2 (optimisation error of F_B  +  bias error),
+    F(w) - F* <= 2 kappa^2 (optimization error of F_B  +  bias error),
     bias error <= kappa^2 chi2(alpha || p) Gamma      and      bias error <= 4 kappa^2 TV(alpha, p)^2 Gamma'.
 
 Gamma = max_k F_k(w*) - F_k* and Gamma' = max_k F_k(w_B*) - F_k* say how unlike the clients are. The
-optimisation error has a bound of its own, see :mod:`.optimization_error`.
+optimization error has a bound of its own, see :mod:`.optimization_error`.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def total_variation(importance: ArrayLike, biased: ArrayLike) -> float:
 
 
 def bias_bound(importance: ArrayLike, biased: ArrayLike, condition: float, heterogeneity: float) -> float:
-    """The bias error is at most kappa^2 chi2(alpha || p) Gamma, with Gamma taken at the minimiser of F."""
+    """The bias error is at most kappa^2 chi2(alpha || p) Gamma, with Gamma taken at the minimizer of F."""
     return _times(condition**2 * heterogeneity, chi_square(importance, biased))
 
 
 def bias_bound_by_variation(
     importance: ArrayLike, biased: ArrayLike, condition: float, heterogeneity: float
 ) -> float:
-    """The bias error is at most 4 kappa^2 TV^2 Gamma', with Gamma' taken at the minimiser of F_B; finite."""
+    """The bias error is at most 4 kappa^2 TV^2 Gamma', with Gamma' taken at the minimizer of F_B; finite."""
     return 4 * condition**2 * total_variation(importance, biased) ** 2 * heterogeneity
 
 

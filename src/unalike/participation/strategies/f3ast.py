@@ -7,7 +7,7 @@ At most m clients that are there take part, those with the largest alpha_k / r_k
     r_k <- (1 - beta) r_k + beta 1[k takes part]        (`selection`).
 
 Rates of selection make every client count alpha_k in the long run, because it takes part in a share r_k of
-all rounds; rates of availability favour rare clients, which are chosen nearly whenever they are there. The
+all rounds; rates of availability favor rare clients, which are chosen nearly whenever they are there. The
 paper's own rule is that of selection, as far as is known. The comparison with CA-Fed (Rodio et al., 2023)
 prints none, but its code takes rates from availability: that is the default here.
 """

@@ -1,7 +1,7 @@
-"""What can a defence trade for what, over the whole range of its knob?  (Curves of report cards.)
+"""What can a defense trade for what, over the whole range of its knob?  (Curves of report cards.)
 
-A defence is fairly judged by all that its knob can do, not by one setting: a curve is its report cards by the
-knob's value. One defence is better than another where its settings dominate settings of the other, in three
+A defense is fairly judged by all that its knob can do, not by one setting: a curve is its report cards by the
+knob's value. One defense is better than another where its settings dominate settings of the other, in three
 metrics at once; a knob that leaves reference leakage as it is cannot trade it for anything.
 """
 
@@ -18,41 +18,41 @@ from .tradeoff import compare_cards, dominates, moved
 
 
 class Curve(NamedTuple):
-    """What a defence does as its knob is turned."""
+    """What a defense does as its knob is turned."""
 
     name: str
-    """The defence and its knob, such as "werm weight"."""
+    """The defense and its knob, such as "werm weight"."""
     values: tuple[str, ...]
     cards: tuple[ReportCard, ...]
 
     @property
     def settings(self) -> dict[str, ReportCard]:
-        """Its cards, by names that say defence, knob and value."""
+        """Its cards, by names that say defense, knob and value."""
         return {f"{self.name} {value}": card for value, card in zip(self.values, self.cards, strict=True)}
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
         points = zip(self.values, self.cards, strict=True)
         return {
-            "defence": self.name,
+            "defense": self.name,
             "settings": [{"value": value, **card.as_dict()} for value, card in points],
         }
 
 
 def tabulate(curves: Sequence[Curve]) -> list[dict[str, str]]:
-    """A line per setting of every defence: three metrics, and which setting of any dominates it."""
+    """A line per setting of every defense: three metrics, and which setting of any dominates it."""
     lines = compare_cards({name: card for curve in curves for name, card in curve.settings.items()})
     return [{"setting": line.pop("run"), **line} for line in lines]
 
 
 def say_curves(curves: Sequence[Curve]) -> list[str]:
-    """What to know of them, a sentence each: which defence dominates which, and knobs that move nothing."""
+    """What to know of them, a sentence each: which defense dominates which, and knobs that move nothing."""
     pairs = [say_pair(one, other) for one, other in combinations(curves, 2)]
     return [*pairs, *(said for curve in curves if (said := check_curve(curve)) is not None)]
 
 
 def say_pair(one: Curve, other: Curve) -> str:
-    """How many settings of each of two defences are dominated by a setting of the other, in one sentence."""
+    """How many settings of each of two defenses are dominated by a setting of the other, in one sentence."""
     told = _tell(one, other, one.cards, other.cards)
     blind = _tell(one, other, *([replace(card, reference=None) for card in c.cards] for c in (one, other)))
     if told == blind:

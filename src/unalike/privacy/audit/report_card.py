@@ -1,10 +1,10 @@
 """What should a person know of a model's privacy?  (The report card: three metrics, kept together.)
 
     utility              how good the model is on rows that it has not seen
-    training leakage     how well a member of the training set is recognised
-    reference leakage    how well a member of the reference set is, which a defence or a choice has used
+    training leakage     how well a member of the training set is recognized
+    reference leakage    how well a member of the reference set is, which a defense or a choice has used
 
-A defence can look better by leaking the reference set instead, so no two of the three are enough. What was
+A defense can look better by leaking the reference set instead, so no two of the three are enough. What was
 measured, what was declared and what follows from both are kept apart.
 """
 

@@ -4,7 +4,7 @@
                          by more than the intervals of both
 
 A leakage that may be guessing counts as guessing, one half, so that luck around it decides nothing. By
-utility and training leakage alone, a defence may look better that has only leaked the reference set instead;
+utility and training leakage alone, a defense may look better that has only leaked the reference set instead;
 with all three, two models may both stand. What a whole knob can do is in :mod:`.curves`.
 """
 

@@ -1,1 +1,1 @@
-"""Theory of asynchronous training: the objective a policy minimises, its bound, and quadratic problems."""
+"""Theory of asynchronous training: the objective a policy minimizes, its bound, and quadratic problems."""

@@ -1,4 +1,4 @@
-"""Which objective does a policy really minimise?  (The surrogate objective of asynchronous FL.)
+"""Which objective does a policy really minimize?  (The surrogate objective of asynchronous FL.)
 
 Client i reports in a share f_i of all steps with weight d_i, so that in the long run the server descends
 
@@ -66,7 +66,7 @@ class Surrogate:
 
     @property
     def biased(self) -> bool:
-        """Whether another objective is minimised, as far as can be told."""
+        """Whether another objective is minimized, as far as can be told."""
         return self.chi_square() > UNBIASED + CERTAIN * self.noise
 
     def chi_square(self, types: ArrayLike | None = None) -> float:
@@ -101,7 +101,7 @@ class Surrogate:
 
 
 def surrogate(timing: Timing, clients: Clients) -> Surrogate:
-    """What a policy minimises: in closed form where that is known, else by a rehearsal that weights were not
+    """What a policy minimizes: in closed form where that is known, else by a rehearsal that weights were not
     made from.
 
     >>> from unalike.timing import FixedTimes

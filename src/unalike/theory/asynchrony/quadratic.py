@@ -31,7 +31,7 @@ PLAYED = 6_000
 LONGEST_PERIOD = 2_000
 """Schedules that repeat themselves within so many steps are treated exactly."""
 TRIED = (256, 32, 32)
-"""How many steps phi are tried before the search is narrowed to two neighbours; many at first, because longer
+"""How many steps phi are tried before the search is narrowed to two neighbors; many at first, because longer
 steps may be stable again."""
 
 

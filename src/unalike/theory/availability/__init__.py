@@ -1,1 +1,1 @@
-"""Theory of clients that come and go: optimisation error and mixing rate."""
+"""Theory of clients that come and go: optimization error and mixing rate."""

@@ -42,9 +42,9 @@ class Constants:
     slope: float
     """D, the longest gradient of any client's objective on the set."""
     spread: float
-    """H, how much any client's objective differs from its value at the biased minimiser."""
+    """H, how much any client's objective differs from its value at the biased minimizer."""
     heterogeneity: float
-    """Gamma, how far the common minimiser is from each client's own, in its objective."""
+    """Gamma, how far the common minimizer is from each client's own, in its objective."""
     diameter: float
     """Of the set on which models live."""
     local_steps: int = 1
@@ -121,7 +121,7 @@ def optimization_bound(
 def quickest_weights(
     active: ArrayLike, constants: Constants, rates: ArrayLike, total_weight: float = 1.0
 ) -> Float64s:
-    """The weights of this total that minimise the bound, whatever bias they bring.
+    """The weights of this total that minimize the bound, whatever bias they bring.
 
     A client that is never there takes what would be too much for the others: it costs nothing.
     """
@@ -134,7 +134,7 @@ def minimize_ratio(curvature: Float64s, offset: float, slope: Float64s, total: f
     """The q >= 0 of sum `total` with the least (sum a_k q_k^2 / 2 + offset) / (sum s_k q_k).
 
     By Dinkelbach's iteration ("On Nonlinear Fractional Programming", 1967): with the ratio iota of the last
-    q, minimise numerator - iota * denominator; iota falls, quadratically fast, until it is the least ratio.
+    q, minimize numerator - iota * denominator; iota falls, quadratically fast, until it is the least ratio.
 
     >>> minimize_ratio(np.ones(2), 10.0, np.array([0.9, 0.1]), total=1.0)
     array([1., 0.])

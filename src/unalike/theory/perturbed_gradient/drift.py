@@ -52,6 +52,6 @@ def start_drift_bound(step: float, local_steps: int, squared_gradient: float) ->
     return (step * local_steps) ** 2 * squared_gradient
 
 
-def neighbour_bound(previous_step: float, local_steps: int, squared_gradient: float) -> float:
+def neighbor_bound(previous_step: float, local_steps: int, squared_gradient: float) -> float:
     """The largest expected squared distance between two clients' means over similar models."""
     return 4 * start_drift_bound(previous_step, local_steps, squared_gradient)

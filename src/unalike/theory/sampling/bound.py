@@ -166,7 +166,7 @@ def _conditions(statistics: WeightStatistics, problem: Problem) -> Conditions:
     growth, gamma = problem.dissimilarity_growth, _known_gamma(statistics)
     return Conditions(
         local=2 * (2 * growth + 1) * local**2 < 1,
-        # Without an alpha, the least favourable one: it is zero for independent weights.
+        # Without an alpha, the least favorable one: it is zero for independent weights.
         server=server * (1 - (statistics.alpha or 0.0)) < 1,
         sampling=3 * server * gamma * growth <= 1,
     )

@@ -2,7 +2,7 @@
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022)
 compare the sum of the weights' variances (Sigma), gamma, and the variance of the weights' sum; smaller is
-better in each. A scheme whose mean weights are not in proportion to the importances p minimises another
+better in each. A scheme whose mean weights are not in proportion to the importances p minimizes another
 objective, so bias comes first. A step that is too short on average, but in the right direction, is a matter
 of the server's learning rate: weights are compared as if their means summed to one. With
 s = sum_i p_i^2, for m of n clients,

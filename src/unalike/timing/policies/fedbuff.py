@@ -40,7 +40,7 @@ class FedBuff(Policy):
         return self.taken(self.arrivals(count=self.buffer))
 
     def frequency(self) -> Float64s | None:
-        """That of its neighbours: a buffer of one is asynchronous, and one of all clients waits for them."""
+        """That of its neighbors: a buffer of one is asynchronous, and one of all clients waits for them."""
         rates = 1 / self.times.mean
         if self._losses or self.buffer not in (1, len(rates)):
             return None

@@ -1,8 +1,8 @@
 """Into how few matchings does a graph fall?  (Misra, Gries, A Constructive Proof of Vizing's Theorem, 1992.)
 
-Edges of one colour share no silo, so a colour is a set of pairs that can talk at the same time. One more
-colour than the largest degree always suffices; where an edge has no colour free at both ends, a fan of its
-neighbours is recoloured around one end and a path of two alternating colours is inverted.
+Edges of one color share no silo, so a color is a set of pairs that can talk at the same time. One more
+color than the largest degree always suffices; where an edge has no color free at both ends, a fan of its
+neighbors is recolored around one end and a path of two alternating colors is inverted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _tournament(size: int) -> list[Int64s]:
 
 
 class _Coloring:
-    """Colours of edges so far; `at[v][c]` is the neighbour that v meets in colour c."""
+    """Colors of edges so far; `at[v][c]` is the neighbor that v meets in color c."""
 
     def __init__(self, graph: Graph) -> None:
         self.count = int(graph.sum(axis=1).max()) + 1 if len(graph) else 1
@@ -50,7 +50,7 @@ class _Coloring:
         self.color: dict[tuple[int, int], int] = {}
 
     def add(self, u: int, v: int) -> None:
-        """Colour one more edge."""
+        """Color one more edge."""
         fan = self._fan(u, v)
         c, d = self._free(u), self._free(fan[-1])
         self._invert(u, c, d)
@@ -61,7 +61,7 @@ class _Coloring:
         self._paint(u, fan[last], d)
 
     def classes(self) -> list[Int64s]:
-        """The edges of each colour that is used."""
+        """The edges of each color that is used."""
         sets: dict[int, list[tuple[int, int]]] = {}
         for edge, color in sorted(self.color.items()):
             sets.setdefault(color, []).append(edge)
@@ -71,7 +71,7 @@ class _Coloring:
         return next(c for c in range(self.count) if c not in self.at[v])
 
     def _fan(self, u: int, v: int) -> list[int]:
-        """Neighbors of u, each joined in a colour that is free at the one before."""
+        """Neighbors of u, each joined in a color that is free at the one before."""
         fan, seen = [v], {v}
         while True:
             onward = (w for c, w in self.at[u].items() if w not in seen and c not in self.at[fan[-1]])
@@ -85,7 +85,7 @@ class _Coloring:
         return all(self._of(u, w) not in self.at[v] for v, w in pairwise(fan))
 
     def _invert(self, u: int, c: int, d: int) -> None:
-        """Swap colours c and d along the path from u that starts with d."""
+        """Swap colors c and d along the path from u that starts with d."""
         path, color = [u], d
         while color in self.at[path[-1]]:
             path.append(self.at[path[-1]][color])

@@ -120,7 +120,7 @@ class Matcha:
         return float(self.round_times(connectivity, rounds).mean())
 
     def recurrent_cycle_time(self, connectivity: Connectivity, rounds: int = ROUNDS) -> float:
-        """The same where silos wait only for their own neighbours; never longer."""
+        """The same where silos wait only for their own neighbors; never longer."""
         tables = [overlay_delays(connectivity, self.arcs(k)) for k in range(rounds)]
         return float(start_times(tables, rounds)[-1].max() / rounds)
 

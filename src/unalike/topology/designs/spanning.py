@@ -110,8 +110,8 @@ def cube_path(edges: Int64s, size: int) -> list[int]:
     """A path through all silos whose steps join silos at most three tree edges apart (Sekanina, On an
     Ordering of the Set of Vertices of a Connected Graph, 1960; Karaganis, On the Cube of a Graph, 1968).
 
-    Cut the tree at an edge {u, v}; walk u's part from u to a neighbour of u, then v's part backwards, from a
-    neighbour of v to v. The step between the two neighbours spans three edges at most.
+    Cut the tree at an edge {u, v}; walk u's part from u to a neighbor of u, then v's part backwards, from a
+    neighbor of v to v. The step between the two neighbors spans three edges at most.
 
     >>> cube_path(np.array([[0, 1], [0, 2], [0, 3]]), 4)
     [0, 3, 2, 1]
@@ -134,5 +134,5 @@ def cube_path(edges: Int64s, size: int) -> list[int]:
 
 
 def _half(start: int, near: list[set[int]], backwards: bool) -> tuple[int, int | None, bool]:
-    """The path of one part, from `start` to a neighbour (or back)."""
+    """The path of one part, from `start` to a neighbor (or back)."""
     return start, min(near[start], default=None), backwards

@@ -1,9 +1,9 @@
-"""Which closed tour through all silos is short?  (Travelling salesman tours.)
+"""Which closed tour through all silos is short?  (Traveling salesman tours.)
 
-Christofides (Worst-Case Analysis of a New Heuristic for the Travelling Salesman Problem, 1976): a minimum
+Christofides (Worst-Case Analysis of a New Heuristic for the Traveling Salesman Problem, 1976): a minimum
 spanning tree, plus a lightest perfect matching of its silos of odd degree, is a graph whose Euler circuit,
 with repeated silos skipped, is at most 3/2 times longer than the best tour under the triangle inequality.
-Many odd silos are matched among near neighbours only, because the matching takes cubic time; then the tour is
+Many odd silos are matched among near neighbors only, because the matching takes cubic time; then the tour is
 improved by reversing and moving segments (Croes, 1958; Or, 1976).
 """
 

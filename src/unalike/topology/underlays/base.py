@@ -1,7 +1,7 @@
 """Over which cables do silos reach each other?  (Underlay networks.)
 
-An underlay is a map: silos with names, perhaps coordinates, and links with a length in kilometres. Packets
-take the shortest way by kilometres, and among equally short ways the one over the fewest links. Designers of
+An underlay is a map: silos with names, perhaps coordinates, and links with a length in kilometers. Packets
+take the shortest way by kilometers, and among equally short ways the one over the fewest links. Designers of
 overlays never see the map; they see what can be measured between pairs, which :mod:`.connectivity` derives.
 """
 
@@ -27,7 +27,7 @@ from .gml import Block, parse_gml
 
 MOST_NODES = 5_000
 """Of a map: ways between all pairs of more would take gigabytes."""
-MILLIMETRE = 1e-6
+MILLIMETER = 1e-6
 """Every link counts as so many km more when ways are sought, so that fewer links break ties."""
 underlay_registry: Registry[Underlay] = Registry("underlay", "underlays")
 
@@ -132,7 +132,7 @@ def _routes(underlay: Underlay) -> Routes:
     if underlay.direct:
         return Routes(km, np.ones((size, size), np.int64) - np.eye(size, dtype=np.int64), wide)
     far, before = scipy.sparse.csgraph.dijkstra(
-        _sparse(underlay, underlay.km + MILLIMETRE), return_predecessors=True
+        _sparse(underlay, underlay.km + MILLIMETER), return_predecessors=True
     )
     return _follow(np.argsort(far, axis=1, kind="stable"), before, km, wide)
 

@@ -30,7 +30,7 @@ GAIA = {
     "Mumbai": (19.0760, 72.8777),
     "Sao Paulo": (-23.5507, -46.6334),
 }
-"""Regions of a cloud on four continents; the three American states are at their centres."""
+"""Regions of a cloud on four continents; the three American states are at their centers."""
 AWS_NA = {
     "Ashburn": (39.0300, -77.4711),
     "Atlanta": (33.7490, -84.3903),
@@ -123,7 +123,7 @@ def great_circles(cities: dict[str, tuple[float, float]]) -> Underlay:
 
 
 def great_circle_km(first: ArrayLike, second: ArrayLike) -> Float64s:
-    """Kilometres between places given as (latitude, longitude) in degrees, on a round Earth.
+    """Kilometers between places given as (latitude, longitude) in degrees, on a round Earth.
 
     >>> float(great_circle_km((0, 0), (0, 180)).round(1)), float(great_circle_km((90, 0), (0, 77)).round(1))
     (20015.1, 10007.6)

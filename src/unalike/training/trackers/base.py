@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.catalogue import separate
+from ...core.catalog import separate
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ..observers import Observer

@@ -56,7 +56,7 @@ def is_zero(update: Float64s, sent: Float64s) -> bool:
 
 
 def distance_to_normal(update: Float64s) -> float:
-    """The Kolmogorov-Smirnov distance of standardised entries to a Normal; NaN for constant updates."""
+    """The Kolmogorov-Smirnov distance of standardized entries to a Normal; NaN for constant updates."""
     spread = update.std()
     if not spread > 0:
         return float("nan")

@@ -3,24 +3,24 @@
 from .base import RobustRule, Votes
 from .bucketing import Bucketing
 from .bulyan import Bulyan
-from .centred_clipping import CentredClipping
+from .centered_clipping import CenteredClipping
 from .geometric_median import GeometricMedian
 from .krum import Krum, MultiKrum
 from .mean import Mean
 from .median import Median
-from .nearest_neighbours import NearestNeighbourMixing
+from .nearest_neighbors import NearestNeighborMixing
 from .trimmed_mean import TrimmedMean
 
 __all__ = [
     "Bucketing",
     "Bulyan",
-    "CentredClipping",
+    "CenteredClipping",
     "GeometricMedian",
     "Krum",
     "Mean",
     "Median",
     "MultiKrum",
-    "NearestNeighbourMixing",
+    "NearestNeighborMixing",
     "RobustRule",
     "TrimmedMean",
     "Votes",

@@ -6,7 +6,7 @@
 El Mhamdi, Guerraoui and Rouault, "The Hidden Vulnerability of Distributed Learning in Byzantium", 2018. In
 high dimension a selected upload can still be far off in one coordinate; the second step bounds that. It bears
 f dishonest uploads among n >= 4f + 3. Each upload has one vote whatever its weight. Towards the end fewer
-uploads are left than Krum's neighbours ask for; then the nearest one counts.
+uploads are left than Krum's neighbors ask for; then the nearest one counts.
 """
 
 from __future__ import annotations

@@ -41,14 +41,14 @@ class GeometricMedian(RobustRule):
     def estimate(self, votes: Votes) -> jax.Array:
         """By the weights of uploads."""
 
-        def step(_: Any, centre: jax.Array) -> jax.Array:
-            pull = votes.shares / jnp.maximum(distances_to(centre, votes.rows), self.smoothing)
+        def step(_: Any, center: jax.Array) -> jax.Array:
+            pull = votes.shares / jnp.maximum(distances_to(center, votes.rows), self.smoothing)
             total = pull.sum()
-            return jnp.where(total > 0, pull @ votes.rows / jnp.where(total > 0, total, 1.0), centre)
+            return jnp.where(total > 0, pull @ votes.rows / jnp.where(total > 0, total, 1.0), center)
 
         return jax.lax.fori_loop(0, self.iterations, step, masked_median(votes.rows, votes.present))
 
 
-def distances_to(centre: jax.Array, rows: jax.Array) -> jax.Array:
+def distances_to(center: jax.Array, rows: jax.Array) -> jax.Array:
     """How far each row is from a point."""
-    return jnp.linalg.norm(rows - centre, axis=1)
+    return jnp.linalg.norm(rows - center, axis=1)

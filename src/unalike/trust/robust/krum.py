@@ -84,17 +84,17 @@ def squared_distances(rows: jax.Array) -> jax.Array:
 def krum_scores(distances: jax.Array, present: jax.Array, dishonest: int) -> jax.Array:
     """How far each row's nearest others are; infinite for those that are not present.
 
-    At least one neighbour counts, so that scores tell rows apart when few are left.
+    At least one neighbor counts, so that scores tell rows apart when few are left.
     """
     count = present.sum().astype(jnp.int32)
-    others = neighbour_distances(distances, present)
+    others = neighbor_distances(distances, present)
     rank = jnp.arange(len(distances))
     kept = rank < jnp.maximum(count - dishonest - 2, 1)
     scores = jnp.where(kept, jnp.sort(others, axis=1), 0.0).sum(1)
     return jnp.where(present > 0, scores, jnp.inf)
 
 
-def neighbour_distances(distances: jax.Array, present: Any) -> jax.Array:
+def neighbor_distances(distances: jax.Array, present: Any) -> jax.Array:
     """Distances to the others that are present; infinite to oneself and to those that are not."""
     count = len(distances)
     hidden = jnp.eye(count, dtype=bool) | (present[None, :] <= 0)

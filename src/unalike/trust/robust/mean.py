@@ -2,7 +2,7 @@
 
     update = sum_i w_i change_i / sum_i w_i
 
-One dishonest upload moves it as far as it likes, behind nearest-neighbour mixing and bucketing too; it is
+One dishonest upload moves it as far as it likes, behind nearest-neighbor mixing and bucketing too; it is
 here to compare with.
 """
 

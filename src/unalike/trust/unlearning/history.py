@@ -38,7 +38,7 @@ class BranchHistory:
         folder: Path,
         retention: Retention = Retention(),
         importance: Float64s | None = None,
-        mode: Mode = "realised",
+        mode: Mode = "realized",
         server_rate: float = 1.0,
         names: Sequence[str] = (),
     ) -> None:

@@ -73,6 +73,6 @@ def server_rate(method: Algorithm) -> float:
     if not plain or not 0 < optimizer.learning_rate <= 1:
         raise ConfigError(
             "unlearning needs a server that takes the mean or a part of the way to it; choose the server "
-            "optimiser sgd with a learning rate of at most 1."
+            "optimizer sgd with a learning rate of at most 1."
         )
     return float(optimizer.learning_rate)

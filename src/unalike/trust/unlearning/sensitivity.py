@@ -19,10 +19,10 @@ import numpy as np
 from ...errors import ConfigError
 from ...typing import ClientIds, Float64s
 
-Mode = Literal["full", "realised", "reference"]
+Mode = Literal["full", "realized", "reference"]
 MODES: dict[str, str] = {
     "full": "every client took part in every round",
-    "realised": "weights among the clients that were drawn, as the server averaged them",
+    "realized": "weights among the clients that were drawn, as the server averaged them",
     "reference": "weights among all remaining clients although only some were averaged (undercounts)",
 }
 """Whose weights the increments use."""

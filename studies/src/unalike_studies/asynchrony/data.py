@@ -85,7 +85,7 @@ class Problem:
 @dataclass(frozen=True)
 class Pair:
     """Asynchronous training with identical and with corrected weights: every client's loss, and what the
-    identical ones minimise."""
+    identical ones minimize."""
 
     identical: Float64s
     corrected: Float64s
@@ -152,8 +152,8 @@ def halved(images: Array) -> Array:
     >>> halved(np.full((1, 4, 4, 3), 7, np.uint8)).shape
     (1, 2, 2, 3)
     """
-    n, height, width, colours = images.shape
-    squares = images.reshape(n, height // 2, 2, width // 2, 2, colours)
+    n, height, width, colors = images.shape
+    squares = images.reshape(n, height // 2, 2, width // 2, 2, colors)
     return squares.mean(axis=(2, 4), dtype=np.float32).round().astype(images.dtype)
 
 

@@ -1,6 +1,6 @@
 """Where do both kinds of weights lead, if steps are short and training is long?  (Minima without noise.)
 
-Corrected weights minimise the loss that was asked for, FP = sum_i p_i L_i, identical ones the surrogate SP =
+Corrected weights minimize the loss that was asked for, FP = sum_i p_i L_i, identical ones the surrogate SP =
 sum_i q_i L_i (Fraboni, Vidal, Kameni and Lorenzi, 2023). What correcting is worth in the end is FP at the
 second minimum less FP at the first; L-BFGS on all rows comes as near to both as the same number of iterations
 allows.
@@ -37,7 +37,7 @@ def kept_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s
     """The same as :func:`minimal_losses`, which is not repeated."""
     decides = {
         **described(lesson.federation, lesson.task),
-        **{"minimises": weights.tolist(), "iterations": iterations},
+        **{"minimizes": weights.tolist(), "iterations": iterations},
     }
     kept = lesson.trainings or Trainings()
     return kept.numbers(decides, lambda: minimal_losses(lesson, weights, iterations))

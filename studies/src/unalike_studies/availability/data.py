@@ -118,7 +118,7 @@ def taught(deviation: float, seed: int) -> Problem:
 
 
 def lesson_of(federation: Federation) -> Problem:
-    """A federation with a ridge-regularised linear softmax model."""
+    """A federation with a ridge-regularized linear softmax model."""
     model = linear(input_shape=federation.input_shape, outputs=federation.classes or 1)
     task = Task.classification(model, federation.classes or 1, RIDGE)
     return Problem(federation, task)

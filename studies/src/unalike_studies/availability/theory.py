@@ -119,14 +119,14 @@ def error_claims(instances: int) -> Iterator[Claim]:
 
 
 def inequality_claims(instances: int) -> Iterator[Claim]:
-    """The error inequalities on random quadratics with known minimisers: how far each is from failing."""
+    """The error inequalities on random quadratics with known minimizers: how far each is from failing."""
     rng = np.random.default_rng(2)
     slack: dict[str, list[float]] = {"2.23": [], "2.24": [], "2.28": []}
     for _ in range(instances):
         for name, value in _inequalities(rng).items():
             slack[name].append(value)
     words = {
-        "2.23": "F(w) - F* <= 2 kappa^2 (optimisation + bias error)",
+        "2.23": "F(w) - F* <= 2 kappa^2 (optimization + bias error)",
         "2.24": "bias error <= kappa^2 chi2 Gamma",
         "2.28": "bias error <= 4 kappa^2 TV^2 Gamma'",
     }
@@ -164,7 +164,7 @@ def _inequalities(rng: np.random.Generator) -> dict[str, float]:
 
 
 def limit_claims(rounds: int) -> Iterator[Claim]:
-    """With fixed weights, descent ends at the minimiser of what weights and availability make of F."""
+    """With fixed weights, descent ends at the minimizer of what weights and availability make of F."""
     n, step = 6, 0.02
     centers, alpha = np.linspace(-1, 1, n), np.full(n, 1 / n)
     active, correlation = np.array([0.9, 0.9, 0.9, 0.2, 0.2, 0.2]), np.full(n, 0.5)
@@ -179,14 +179,14 @@ def limit_claims(rounds: int) -> Iterator[Claim]:
         goal = float(biased_importance(active, weights) @ centers)
         yield at_most(
             "A5",
-            f"distance to the minimiser of the biased objective, weights {words} (of the clients' spread)",
+            f"distance to the minimizer of the biased objective, weights {words} (of the clients' spread)",
             [abs(total / counted - goal) / span],
             0.03 if rounds < 100_000 else 0.01,
         )
         if words == "equal":
             distance = abs(total / counted - float(alpha @ centers)) / span
             yield at_least(
-                "A5", "distance to the minimiser of the target, the same weights", [distance], 0.05
+                "A5", "distance to the minimizer of the target, the same weights", [distance], 0.05
             )
 
 

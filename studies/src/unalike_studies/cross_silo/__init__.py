@@ -1,1 +1,1 @@
-"""The published claims on centres with natural differences, as a study."""
+"""The published claims on centers with natural differences, as a study."""

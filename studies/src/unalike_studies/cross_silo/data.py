@@ -1,4 +1,4 @@
-"""Which centres are there to check on?  (Real files where they are, generated centres everywhere.)"""
+"""Which centers are there to check on?  (Real files where they are, generated centers everywhere.)"""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def available(benchmarks: Mapping[str, str | None]) -> list[str]:
     return [name for name, file in benchmarks.items() if file is None or local(file) is not None]
 
 
-def first_columns(centres: Federation, count: int) -> Federation:
+def first_columns(centers: Federation, count: int) -> Federation:
     """The same training patients with fewer inputs."""
-    rows = centres.train
-    return replace(centres, train=_cut(rows, count), validation=_none(rows, count), test=_none(rows, count))
+    rows = centers.train
+    return replace(centers, train=_cut(rows, count), validation=_none(rows, count), test=_none(rows, count))
 
 
 def _cut(rows: Split, count: int) -> Split:

@@ -1,7 +1,7 @@
-"""Do centres gain from each other where they really differ?  (Study of cross-silo benchmarks.)
+"""Do centers gain from each other where they really differ?  (Study of cross-silo benchmarks.)
 
 J. Ogier du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic
-Healthcare Settings", 2022. Where the files of heart disease or TCGA-BRCA are not there, generated centres of
+Healthcare Settings", 2022. Where the files of heart disease or TCGA-BRCA are not there, generated centers of
 the published sizes stand in, and claims say so by their names. Published are the sizes, in Table 1.2 of
 Marfoq's doctoral thesis (2023); orders were agreed on before measuring.
 """
@@ -16,7 +16,7 @@ from .training import training_claims
 
 @study_registry.add("cross-silo")
 def cross_silo(quick: bool = False) -> list[Claim]:
-    """Cross-silo benchmarks: sizes of centres, transfer, survival, tidy tables (F1 to F4)."""
+    """Cross-silo benchmarks: sizes of centers, transfer, survival, tidy tables (F1 to F4)."""
     return [*theory_claims(quick), *training_claims(quick)]
 
 

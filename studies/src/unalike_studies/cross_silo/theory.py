@@ -1,4 +1,4 @@
-"""Are centres as large as published, and is a federated Cox fit exactly the pooled one?  (No training.)"""
+"""Are centers as large as published, and is a federated Cox fit exactly the pooled one?  (No training.)"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def size_claims() -> Iterator[Claim]:
         said, measured = (", ".join(map(str, counts)) for counts in (sizes, found[0]))
         holds = found == (sizes, (inputs,))
         note = "generated with the published sizes" if file is None else "columns with gaps dropped first"
-        claim, how = f"{name}: patients of every centre", "162, 162 for 16 gives the 1,088 of Table 1.2"
+        claim, how = f"{name}: patients of every center", "162, 162 for 16 gives the 1,088 of Table 1.2"
         yield Claim(
             "F1", claim, printed or said, said, measured, holds,
             note=note, place="Table 1.2", derivation=how if printed else "",
@@ -49,8 +49,8 @@ def rounds_claims() -> Iterator[Claim]:
 
 def cox_claims(quick: bool) -> Iterator[Claim]:
     """Federated and pooled coefficients, with either treatment of ties."""
-    centres = first_columns(load("tcga_like", test_fraction=0.0), 6 if quick else TCGA_FEATURES)
+    centers = first_columns(load("tcga_like", test_fraction=0.0), 6 if quick else TCGA_FEATURES)
     for ties in ("breslow", "efron"):
-        apart, together = (CoxModel(ties=ties).fit(rows) for rows in (centres, pool(centres)))
+        apart, together = (CoxModel(ties=ties).fit(rows) for rows in (centers, pool(centers)))
         gap = float(np.max(np.abs(apart.params - together.params) / together.bse))
         yield at_most("F3", f"Cox with {ties} ties: federated less pooled, in standard errors", [gap], 1e-6)

@@ -30,7 +30,7 @@ def training_claims(quick: bool) -> Iterator[Claim]:
 
 
 def heart_claims(result: BenchmarkResult, hard: bool) -> Iterator[Claim]:
-    """F2: on all centres' test patients, against the mean of models that centres trained alone."""
+    """F2: on all centers' test patients, against the mean of models that centers trained alone."""
     name, alone = result.benchmark.name, together(result, "local")
     for strategy in result.strategies:
         if strategy in FEDERATED:
@@ -39,33 +39,33 @@ def heart_claims(result: BenchmarkResult, hard: bool) -> Iterator[Claim]:
             yield average("F2", words, gains.tolist(), 0.0, hard=hard)
     tables = [one.scores.elsewhere for one in result.of("local")]
     lost = [100 * transfer_loss(table) for table in tables if table is not None]
-    words = f"{name}: local models at home less at other centres, in points"
+    words = f"{name}: local models at home less at other centers, in points"
     yield average("F2", words, lost, 0.0, hard=hard)
-    own = 100 * (centre_means(result, "fedavg") - centre_means(result, "local"))
-    words = f"{name}: fedavg less local, each at its own centre, in points"
-    note = "that every centre gains is not implied by F2"
+    own = 100 * (center_means(result, "fedavg") - center_means(result, "local"))
+    words = f"{name}: fedavg less local, each at its own center, in points"
+    note = "that every center gains is not implied by F2"
     yield average("F2", words, own.tolist(), 0.0, hard=False, note=note)
 
 
 def survival_claims(result: BenchmarkResult) -> Iterator[Claim]:
-    """F3: every centre with events enough is ranked better than by chance, and FedAvg is near pooled."""
+    """F3: every center with events enough is ranked better than by chance, and FedAvg is near pooled."""
     name, rows = result.benchmark.name, load(result.benchmark.data, test_fraction=0.0)
     enough = [k for k in range(len(rows)) if (rows.train.client(k)[1] > 0).sum() >= EVENTS]
     for strategy in ("pooled", "fedavg"):
-        mean = np.nanmean([one.scores.centres[enough] for one in result.of(strategy)], axis=0)
-        words = f"{name}: least C-index of {len(enough)} centres with {EVENTS} events, {strategy}"
+        mean = np.nanmean([one.scores.centers[enough] for one in result.of(strategy)], axis=0)
+        words = f"{name}: least C-index of {len(enough)} centers with {EVENTS} events, {strategy}"
         holds = bool(np.min(mean) > 0.5)
         yield Claim("F3", words, None, "> 0.5", round(float(np.min(mean)), 4), holds)
-    gap = float(np.mean(centre_means(result, "fedavg") - centre_means(result, "pooled")))
-    words = f"{name}: C-index of fedavg less pooled, mean over centres"
+    gap = float(np.mean(center_means(result, "fedavg") - center_means(result, "pooled")))
+    words = f"{name}: C-index of fedavg less pooled, mean over centers"
     yield Claim("F3", words, None, f"within {CLOSE}", round(gap, 4), abs(gap) <= CLOSE)
 
 
 def table_claim(result: BenchmarkResult) -> Claim:
-    """F4: a line for every strategy, seed and centre, beside means and all rows."""
+    """F4: a line for every strategy, seed and center, beside means and all rows."""
     lines = tidy_csv(result).splitlines()
-    expected = len(result.outcomes) * (len(result.centres) + 2)
-    needed = {"dataset", "strategy", "centre", "metric", "seed", "round"}
+    expected = len(result.outcomes) * (len(result.centers) + 2)
+    needed = {"dataset", "strategy", "center", "metric", "seed", "round"}
     holds = needed <= set(COLUMNS) == set(lines[0].split(",")) and len(tidy_rows(result)) == len(lines) - 1
     words = f"{result.benchmark.name}: lines of the tidy table"
     return Claim(
@@ -74,17 +74,17 @@ def table_claim(result: BenchmarkResult) -> Claim:
 
 
 def together(result: BenchmarkResult, strategy: str) -> Float64s:
-    """By seed: the metric on all centres' test rows."""
+    """By seed: the metric on all centers' test rows."""
     return np.array([one.scores.together for one in result.of(strategy)])
 
 
-def centre_means(result: BenchmarkResult, strategy: str) -> Float64s:
-    """By seed: the mean over centres."""
+def center_means(result: BenchmarkResult, strategy: str) -> Float64s:
+    """By seed: the mean over centers."""
     return np.array([one.scores.mean for one in result.of(strategy)])
 
 
 def transfer_loss(table: Float64s) -> float:
-    """How much better models are where they were trained (diagonal) than at the other centres.
+    """How much better models are where they were trained (diagonal) than at the other centers.
 
     >>> round(transfer_loss(np.array([[0.9, 0.5], [0.7, 0.8]])), 3)
     0.25

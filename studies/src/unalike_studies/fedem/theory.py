@@ -1,7 +1,7 @@
 """Does FedEM rest on what it is said to rest on?  (Identities, limits and convergence, mostly exact.)
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
-(2021). The oracle is expectation and maximisation in one place and in double precision.
+(2021). The oracle is expectation and maximization in one place and in double precision.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def surrogate_claims(quick: bool) -> Iterator[Claim]:
     general = learn(federation, SurrogateOptimizer(work=LocalWork(epochs=1, batch_size=32)), 3, task=task)
     own = learn(federation, FedEM(work=LocalWork(epochs=1, batch_size=32)), 3, task=task)
     gap = largest_difference(general.state, own.state)
-    yield at_most("S7", "surrogate optimisation of the mixture's bound against FedEM", [gap], 1e-6)
+    yield at_most("S7", "surrogate optimization of the mixture's bound against FedEM", [gap], 1e-6)
 
 
 def newcomer_claims(seeds: range) -> Iterator[Claim]:
@@ -347,14 +347,14 @@ def gossip_claims() -> Iterator[Claim]:
         words = "T n_t / n, FedEM's objective" if weighting == "importance" else "1, the mean over clients"
         yield at_most("S6", f"complete mixing with a_t = {words}", [gap], SINGLE)
     apart = [
-        _travelled(learn(federation, fedem(rate=0.5 * a), 1, task=task, keep_history=True))
+        _traveled(learn(federation, fedem(rate=0.5 * a), 1, task=task, keep_history=True))
         for a in (1.0, 1 / CLIENTS)
     ]
     off = [abs(apart[0] / apart[1] / CLIENTS - 1)]
     yield at_most("S6", f"steps with a_t = n_t / n, off {CLIENTS} times shorter", off, 1e-3, note="erratum")
 
 
-def _travelled(run: Run) -> float:
+def _traveled(run: Run) -> float:
     """How far the components went in all rounds."""
     ends = (scores(run.history.state(number)["params"]) for number in (0, run.rounds))
     return float(np.linalg.norm(np.subtract(*ends)))

@@ -21,7 +21,7 @@ from unalike.data import Federation
 from unalike.data.federation import Split
 from unalike.training.run import Run
 from unalike.training.train import train
-from unalike.trust.behaviours import Rehearsal
+from unalike.trust.behaviors import Rehearsal
 from unalike.trust.monitor import Book, Monitor, Verdict
 from unalike.trust.monitor.challenge import challenge
 from unalike.trust.monitor.decisions import raise_flags

@@ -17,7 +17,7 @@ from unalike.core.pytrees import size
 from unalike.data import Federation
 from unalike.training.run import Run
 from unalike.training.train import train
-from unalike.trust.behaviours import Rehearsal
+from unalike.trust.behaviors import Rehearsal
 from unalike.typing import Float64s, State
 
 from .data import FREE_RIDERS, Shards, with_free_riders

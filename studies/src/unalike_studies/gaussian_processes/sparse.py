@@ -11,7 +11,7 @@ and with A = K_zz + Phi / noise^2 the likelihood is bounded from below by
            + (tr K - tr(K_zz^-1 Phi)) / noise^2 ]
 
 It is one function for all clients, so it suits clients that are alike; the sums travel at every step of the
-optimiser, and are as large as the square of the number of inducing places.
+optimizer, and are as large as the square of the number of inducing places.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""On which data is memory worth having?  (The Gaussian federations of the study on memorisation.)
+"""On which data is memory worth having?  (The Gaussian federations of the study on memorization.)
 
-Rows are drawn around modes of classes, x = centre of (class, mode) + noise, and dealt by one Dirichlet draw
+Rows are drawn around modes of classes, x = center of (class, mode) + noise, and dealt by one Dirichlet draw
 per label, with the same fractions for training and test rows:
 
 - `label_skew`: clients have different classes, and the same rule;
@@ -49,7 +49,7 @@ class Cloud(NamedTuple):
 
 
 def cloud(modes: int, spread: float, train: int, test: int, seed: int) -> Cloud:
-    """Gaussian modes of classes, centres N(0, spread^2), noise N(0, 1)."""
+    """Gaussian modes of classes, centers N(0, spread^2), noise N(0, 1)."""
     rng = generator(seed, "cloud")
     centers = spread * rng.normal(size=(CLASSES, modes, DIMENSION))
     classes = rng.integers(0, CLASSES, train + test)

@@ -110,14 +110,14 @@ def _remembering(lesson: Problem) -> KNNPer:
 
 
 def exact_claims(lesson: Problem) -> Iterator[Claim]:
-    """What is an identity: no memory, one neighbour, duplicates, and the compiled method."""
+    """What is an identity: no memory, one neighbor, duplicates, and the compiled method."""
     memory = lesson.remembered
     plain = lesson.run.evaluate()
     gap = np.abs(memory.changed(shares=0.0).evaluate()["accuracy"] - plain["accuracy"])
     yield at_most("K16", "lambda = 0 against FedAvg, accuracy of every client", [float(gap.max())], 0)
     nearest = memory.changed(shares=1.0, k=1)
     wrong = [_disagreements(nearest, client) for client in range(min(10, len(nearest.stores)))]
-    yield at_most("K16", "lambda = 1, k = 1 against scikit-learn's nearest neighbour, rows", [max(wrong)], 0)
+    yield at_most("K16", "lambda = 1, k = 1 against scikit-learn's nearest neighbor, rows", [max(wrong)], 0)
     doubled = replace(nearest, stores=[s.add(s.keys, s.labels) for s in nearest.stores])
     gap = np.abs(doubled.evaluate()["accuracy"] - nearest.evaluate()["accuracy"])
     yield at_most("K16", "the same with every row remembered twice", [float(gap.max())], 0)

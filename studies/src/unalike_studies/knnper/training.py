@@ -102,7 +102,7 @@ def capacity_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
 
 
 def neighbor_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
-    """The number of neighbours hardly matters, unless it is one."""
+    """The number of neighbors hardly matters, unless it is one."""
     numbers = (1, 7, 8, 10, 12, 14)
     one, *rest = _mean_over(memories, lambda memory: [percent(memory.changed(k=k).tune()) for k in numbers])
     words, place = "range of accuracy over k = 7 ... 14, points", f"{TEXT}, CIFAR-10"

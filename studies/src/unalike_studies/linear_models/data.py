@@ -27,7 +27,7 @@ TABLE_3_4 = {
 }
 """A-RMSE on turbofan engines by sensor."""
 STUDENTS = {"lasso": (0.825, 0.820), "ridge": (0.817, 0.815)}
-"""A-RMSE of federated and of central penalised regressions (table 3.3)."""
+"""A-RMSE of federated and of central penalized regressions (table 3.3)."""
 POPULATION_MEAN = np.array([1.0, 3.0, 0.5, 2.0])
 POPULATION_VARIANCE = np.array([1.17, 2.35, 2.52, 0.67])
 DEGREE = 6
@@ -108,7 +108,7 @@ def engine_like(seed: int, engines: int = 60) -> Design:
 
 def polynomials(series: list[tuple[Float64s, Float64s]], seed: int) -> Design:
     """Powers of time up to the sixth; the first 60 % of each series train, a random fifth of them validates,
-    the rest tests; responses are standardised by all training parts together."""
+    the rest tests; responses are standardized by all training parts together."""
     rng = generator(seed, "validation rows")
     parts: dict[str, list[tuple[Float64s, Float64s]]] = {"train": [], "validation": [], "test": []}
     for time, values in series:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unalike.analytics.hierarchical import PenalisedRegression
+from unalike.analytics.hierarchical import PenalizedRegression
 from unalike.analytics.hierarchical.baselines import ols_each
 from unalike.analytics.hierarchical.prediction import mean_rmse, predict_each
 from unalike.typing import Float64s, Int64s
@@ -51,7 +51,7 @@ def _measure(case: str, seed: int) -> tuple[float, ...]:
     """A-RMSE of posterior means, of re-fits, of least squares and by its formula; correct and false
     inclusion."""
     design, truth = selection_case(case, seed)
-    model = PenalisedRegression().fit(design, seed=seed)
+    model = PenalizedRegression().fit(design, seed=seed)
     kept = model.select()
     return (
         model.rmse(),

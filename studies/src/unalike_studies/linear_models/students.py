@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from unalike.analytics.design import Design
-from unalike.analytics.hierarchical import PenalisedRegression
+from unalike.analytics.hierarchical import PenalizedRegression
 from unalike.analytics.hierarchical.prediction import device_rmse, predict_each
 from unalike.core.random import generator
 from unalike.data import Federation
@@ -56,7 +56,7 @@ def student_claims(quick: bool) -> Iterator[Claim]:
 
 
 def read_students(path: Path) -> tuple[Float64s, Float64s, Array]:
-    """Predictors (0/1 for words, standardised numbers), standardised grades, and the school of each row."""
+    """Predictors (0/1 for words, standardized numbers), standardized grades, and the school of each row."""
     text = path.read_text()
     rows = list(csv.DictReader(text.splitlines(), delimiter=";" if ";" in text[:200] else ","))
     columns: list[Float64s] = []
@@ -82,8 +82,8 @@ def _columns(words: list[str], nominal: bool) -> list[Float64s]:
 def _compare(x: Float64s, y: Float64s, schools: Array, prior: str, seed: int) -> tuple[float, ...]:
     """A-RMSE over both schools of two schools and of one table, and what each school keeps."""
     apart, together = _designs(x, y, schools, seed)
-    model = PenalisedRegression(prior=prior).fit(apart, seed=seed)
-    whole = PenalisedRegression(prior=prior).fit(together, seed=seed)
+    model = PenalizedRegression(prior=prior).fit(apart, seed=seed)
+    whole = PenalizedRegression(prior=prior).fit(together, seed=seed)
     kept = model.select().sum(axis=1)
     errors = [
         device_rmse(apart, predict_each(apart, params)).mean()

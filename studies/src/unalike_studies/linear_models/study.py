@@ -17,7 +17,7 @@ from .training import training_claims
 
 @study_registry.add("linear-models")
 def linear_models(quick: bool = False) -> list[Claim]:
-    """HM1, HM2 by expectation propagation, and penalised regression (LM1 to LM14)."""
+    """HM1, HM2 by expectation propagation, and penalized regression (LM1 to LM14)."""
     return [
         *theory_claims(quick),
         *training_claims(quick),

@@ -1,4 +1,4 @@
-"""Do simulations come out as published?  (Claims on HM1, HM2 and penalised regression.)"""
+"""Do simulations come out as published?  (Claims on HM1, HM2 and penalized regression.)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Does FEM-OMD rest on what it is said to rest on?  (Identities, limits and the regret bound.)
 
 Marfoq's doctoral thesis (2023), section 4.4 and appendix H. Federated sums are held against expectation and
-maximisation in one place, mirror descent against random losses, distances against quadrature. The printed
+maximization in one place, mirror descent against random losses, distances against quadrature. The printed
 regret bound is too small; it is reported as an erratum, and the corrected one is tested.
 """
 

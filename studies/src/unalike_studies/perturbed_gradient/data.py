@@ -78,7 +78,7 @@ def images(quick: bool, seed: int = 0) -> Images:
     return Images("MNIST", _rows(*learned, 255), _rows(*judged, 255), 50, 10, 256, 1e-3, 0.75)
 
 
-def colour_images() -> Images | None:
+def color_images() -> Images | None:
     """CIFAR-10 with a hundred clients, as published; they have fewer rows where the file has. None without a
     file."""
     path = local("cifar10.npz")

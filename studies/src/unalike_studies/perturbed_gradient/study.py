@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..shared.documents import BUTTACI
 from ..study import Claim, places_in, scale_down, study_registry
-from .colour_images import colour_claims
+from .color_images import color_claims
 from .theory import theory_claims
 from .training import training_claims
 
@@ -18,7 +18,7 @@ from .training import training_claims
 @study_registry.add("perturbed-gradient")
 def perturbed_gradient(quick: bool = False) -> list[Claim]:
     """Whether gradients at a perturbed point save rounds, and why (PG-1 to PG-15)."""
-    return [*theory_claims(quick), *training_claims(quick), *colour_claims(quick)]
+    return [*theory_claims(quick), *training_claims(quick), *color_claims(quick)]
 
 
 places_in("perturbed-gradient", BUTTACI)

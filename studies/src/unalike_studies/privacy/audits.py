@@ -1,4 +1,4 @@
-"""Which models does the study attack?  (Defences over their knobs, each trained and audited as a user would.)
+"""Which models does the study attack?  (Defenses over their knobs, each trained and audited as a user would.)
 
     werm         by the weight of training rows
     adv-reg      by the weight of its attacker
@@ -53,7 +53,7 @@ class Private:
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of the rows, and what the audit makes of every defence on it."""
+    """One draw of the rows, and what the audit makes of every defense on it."""
 
     werm: Curve
     adv_reg: Curve
@@ -72,7 +72,7 @@ def attack_draws(quick: bool) -> list[Draw]:
 
 
 def attack_draw(sizes: Sizes, seed: int, private: bool = False, passes: int = PASSES) -> Draw:
-    """Draw rows, and train and audit every defence on them."""
+    """Draw rows, and train and audit every defense on them."""
     federation, task = study_rows(sizes, seed), study_task(sizes)
     settings: dict[str, dict[str, tuple[FedAvg, int]]] = {
         "werm weight": {f"{w:g}": (WERM(work=WORK, optimizer=OPTIMIZER, weight=w), passes) for w in WEIGHTS},

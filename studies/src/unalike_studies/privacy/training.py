@@ -96,7 +96,7 @@ def strength_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
 
 
 def shift_claim(draws: Sequence[Draw]) -> Claim:
-    """Without a model nobody is recognised: the sets are drawn alike."""
+    """Without a model nobody is recognized: the sets are drawn alike."""
     found = []
     for draw in draws:
         control = draw.werm.cards[-1].training.shift

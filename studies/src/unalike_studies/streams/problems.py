@@ -67,11 +67,11 @@ def logistic(historical: float, seed: int) -> Problem:
     """The published synthetic problem: ten historical clients share `historical` of 200 rows, and one client
     receives the others one by one."""
     rng = generator(seed, "teachers")
-    centre = rng.normal(size=DIMENSIONS)
+    center = rng.normal(size=DIMENSIONS)
     kept = round(historical * ROWS)
     clients = {}
     for m, rows in enumerate([kept // 10] * 10 + [ROWS - kept]):
-        teacher = centre + APART * rng.normal(size=DIMENSIONS)
+        teacher = center + APART * rng.normal(size=DIMENSIONS)
         x = rng.uniform(-1, 1, size=(rows + TESTED, DIMENSIONS)).astype(np.float32)
         y = (rng.random(len(x)) < 1 / (1 + np.exp(-x @ teacher))).astype(np.int64)
         clients[str(m)] = {"train": (x[:rows], y[:rows]), "test": (x[rows:], y[rows:])}

@@ -6,7 +6,7 @@ touches it,
 
     x <= x^2 / (2 a) + a / 2,     equal where x = a,
 
-whose minimiser is known client by client, so that the bound never rises. They also answer where clients
+whose minimizer is known client by client, so that the bound never rises. They also answer where clients
 should count something else than their shares of rows.
 """
 
@@ -50,9 +50,9 @@ def general_importance(
     steps: int = 10_000,
     tolerance: float = 1e-12,
 ) -> Float64s:
-    """The importances that minimise phi, for any target.
+    """The importances that minimize phi, for any target.
 
-    Each root is replaced by the parabola that touches it (x <= x^2 / 2a + a/2), whose minimiser is known
+    Each root is replaced by the parabola that touches it (x <= x^2 / 2a + a/2), whose minimizer is known
     client by client; phi never rises from step to step.
 
     >>> general_importance([0.5, 0.5], [False, False], [0.7, 0.3], Terms(0.0, 1.0, 0.0)).round(6)
@@ -83,7 +83,7 @@ def _descend(
 
 
 def _touching(curvature: Float64s, alpha: Float64s, slope: float, allowed: Bools) -> Float64s:
-    """The p on the simplex that minimises sum_m curvature_m p_m^2 / 2 + slope |p_m - alpha_m|."""
+    """The p on the simplex that minimizes sum_m curvature_m p_m^2 / 2 + slope |p_m - alpha_m|."""
 
     def at(level: float) -> Float64s:
         below = np.clip((level + slope) / curvature, 0.0, alpha)

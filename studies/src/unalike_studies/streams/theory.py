@@ -34,7 +34,7 @@ from unalike.data.streams.realized_weights import (
     round_weights,
     row_importance,
 )
-from unalike.models.catalogue import model_registry
+from unalike.models.catalog import model_registry
 from unalike.typing import Bools, Float64s
 from unalike_studies.streams.solvers import fixed_point
 from unalike_studies.theory.streams.bounds import variability_bound

@@ -1,7 +1,7 @@
-"""When should memory be preferred to the global model?  (Generalisation bound of kNN-Per.)
+"""When should memory be preferred to the global model?  (Generalization bound of kNN-Per.)
 
 Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization" (2022), bound the
-expected loss of a client that mixes the nearest neighbour (k = 1, share lambda) with the global model,
+expected loss of a client that mixes the nearest neighbor (k = 1, share lambda) with the global model,
 
     (1 + lambda) L* + (1 - lambda) (c1 disc + c3 G) + lambda r (c2 (disc + 1) + c5 G)
     r = sqrt(p) / n_t^(1 / (p + 1)),     G = sqrt(d_H / n) sqrt(c4 + log(n / d_H)),     c4 = max(16 / d_H, 1)

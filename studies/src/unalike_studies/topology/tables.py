@@ -55,7 +55,7 @@ PRINTED = {1e10: "Table 2.5", 1e9: "Table 2.6"}
 TEXT = "section 2.1.4.5"
 """Where results are described."""
 MISPRINT = ("geant", "star:first", 863.0)
-"""A cell of the table of ten steps that contradicts its neighbours, and what it should be."""
+"""A cell of the table of ten steps that contradicts its neighbors, and what it should be."""
 
 
 def table_claims(quick: bool = False) -> list[Claim]:

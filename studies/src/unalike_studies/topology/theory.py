@@ -112,7 +112,7 @@ def random_overlay(size: int, rng: np.random.Generator) -> Bools:
 
 
 def all_trees(size: int) -> Int64s:
-    """The edges of every labelled tree, (size^(size - 2), size - 1, 2)."""
+    """The edges of every labeled tree, (size^(size - 2), size - 1, 2)."""
     codes = product(range(size), repeat=size - 2)
     return np.array([sorted(nx.from_prufer_sequence(code).edges) for code in codes])
 

@@ -56,7 +56,7 @@ def _sooner(found: dict[str, Finish], name: str) -> float:
 
 
 def push_claims() -> Iterator[Claim]:
-    """Where some are heard more than others, row weights favour them; push-sum does not."""
+    """Where some are heard more than others, row weights favor them; push-sum does not."""
     silos, arcs = connect("mesh:6", "custom:1e6,10"), uneven_arcs(6)
     overlay, targets = Overlay(arcs, "uneven"), np.array([0, 6.0, 0, 0, 0, 0])
     federation, task = quadratics(targets)

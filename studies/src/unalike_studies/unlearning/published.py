@@ -23,7 +23,7 @@ from .training import UNDERCOUNTS
 
 BUDGET = Budget(10.0, 0.01, 0.05, "classic")
 COMPARED: tuple[Scheme, ...] = ("scratch", "sifu", "fine-tuning")
-MODES: tuple[Mode, ...] = ("reference", "realised")
+MODES: tuple[Mode, ...] = ("reference", "realized")
 MOST_LAST = 10_000
 """Rounds after which the scheme `last` is given up."""
 

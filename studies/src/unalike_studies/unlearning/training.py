@@ -126,11 +126,11 @@ def sweep_claims(trials: Trials) -> Iterator[Claim]:
 
 def last_claims(trials: Trials) -> Iterator[Claim]:
     """U5: noise on the last model, by the ledger of what was averaged."""
-    last, scratch = trials("last", SIGMA, "realised"), trials("scratch")
+    last, scratch = trials("last", SIGMA, "realized"), trials("scratch")
     for r in (0, 1):
         ratio = np.mean([seed[r].rounds for seed in last]) / np.mean([seed[r].rounds for seed in scratch])
         yield at_least("U5", f"rounds of last over scratch's, request {r + 1}", [float(ratio)], 0.85)
-    gap = trials.residual("last", SIGMA, "realised") - trials.residual("sifu", 0.05, "realised")
+    gap = trials.residual("last", SIGMA, "realized") - trials.residual("sifu", 0.05, "realized")
     yield at_least("U5", "residual accuracy of last above SIFU's, points", [gap], 3.0)
 
 
@@ -167,7 +167,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
         "U7",
         "clip that trains fastest (rounds)",
         "0.5",
-        "0.5 or a neighbour",
+        "0.5 or a neighbor",
         words,
         best in (0.2, 0.5, 1.0),
         place="Table D.1, MNIST",
@@ -219,10 +219,10 @@ def sequence_claims(trials: Trials) -> Iterator[Claim]:
 
 def honest_claims(trials: Trials) -> Iterator[Claim]:
     """With the ledger of what was averaged, half the cost does not appear."""
-    ratio = np.mean(trials.rounds("sifu", 0.05, "realised")) / np.mean(trials.rounds("scratch"))
+    ratio = np.mean(trials.rounds("sifu", 0.05, "realized")) / np.mean(trials.rounds("scratch"))
     yield Claim(
         "U3",
-        "rounds of SIFU over scratch's, realised ledger",
+        "rounds of SIFU over scratch's, realized ledger",
         "roughly half",
         "0.4 to 0.75",
         round(float(ratio), 3),

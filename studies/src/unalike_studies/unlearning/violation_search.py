@@ -255,7 +255,7 @@ def largest_ratio(combination: Combination, seed: int) -> float:
     batches = rng.integers(0, 2, (ROUNDS, steps)) if combination.batches else np.zeros((ROUNDS, steps))
     schedule = Schedule(rate, mu, steps, batches.astype(np.int64), drawn)
     everyone = train_clients(problem, combination, schedule, range(clients))
-    mode: Mode = "realised" if combination.sampled else "full"
+    mode: Mode = "realized" if combination.sampled else "full"
     ledger = Ledger(everyone.deviations, everyone.weights, problem.weights, q, combination.server_rate)
     groups = [[c, (c + 1) % clients] if combination.grouped else [c] for c in range(clients)]
     ratios = []

@@ -1,4 +1,4 @@
-"""Does expectation and maximisation in one place satisfy the identities it is meant to test others by?"""
+"""Does expectation and maximization in one place satisfy the identities it is meant to test others by?"""
 
 import numpy as np
 import pytest

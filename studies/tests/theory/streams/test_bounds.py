@@ -67,7 +67,7 @@ def test_several_local_steps_cost_more():
     assert gap == pytest.approx(g * math.sqrt(1.6) / math.sqrt(5) + 2 * 2 * 0.8 / 5**1.5)
 
 
-def test_fewer_effective_rows_generalise_worse():
+def test_fewer_effective_rows_generalize_worse():
     assert generalization_bound(PROBLEM, 1000) > generalization_bound(PROBLEM, 5000)
     assert discrepancy_bound(SHARES, SHARES, 9.0) == 0
 

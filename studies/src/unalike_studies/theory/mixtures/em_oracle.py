@@ -1,4 +1,4 @@
-"""What would expectation and maximisation find with all data in one place and exact arithmetic?
+"""What would expectation and maximization find with all data in one place and exact arithmetic?
 
 The reference for FedEM (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture
 of Distributions, 2021), in double precision and with an exact M-step:
@@ -6,7 +6,7 @@ of Distributions, 2021), in double precision and with an exact M-step:
     E:   q_t[i, m]    =  weight_tm exp(-loss(theta_m; i)) / sum_m' ...
     M:   weight_tm    =  mean_i q_t[i, m],      theta_m  =  argmin_theta  sum_t sum_i q_t[i, m] loss(theta; i)
 
-It minimises f = -(1/n) sum_t sum_i log sum_m weight_tm exp(-loss(theta_m; i)), which never rises, because
+It minimizes f = -(1/n) sum_t sum_i log sum_m weight_tm exp(-loss(theta_m; i)), which never rises, because
 g = (1/n) sum q (loss - log weight + log q) lies above f by the mean divergence of q from the posterior.
 """
 
@@ -33,7 +33,7 @@ class Component(Protocol):
         """One negative log-likelihood per row, up to a constant."""
 
     def fit(self, theta: Float64s, x: Float64s, y: Float64s, weights: Float64s) -> Float64s:
-        """The parameters that minimise the weighted sum of losses, found from a start."""
+        """The parameters that minimize the weighted sum of losses, found from a start."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def regret_slope(curve: Float64s, factor: int = 4) -> float:
 
 def best_fixed_weights(log_densities: Float64s, steps: int = 500) -> Float64s:
     """The best fixed mixture of given components in hindsight: weights of the largest mean log-likelihood,
-    for log-densities (rows, components), by expectation and maximisation of a concave function."""
+    for log-densities (rows, components), by expectation and maximization of a concave function."""
     logs = np.asarray(log_densities, np.float64)
     weights = np.full(logs.shape[1], 1 / logs.shape[1])
     for _ in range(steps):
