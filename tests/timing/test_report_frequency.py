@@ -176,7 +176,7 @@ def test_weights_are_not_judged_by_the_rehearsal_that_made_them():
 
 
 def test_fixed_times_are_judged_at_a_later_time():
-    """There is no other luck, but what clients waited in the rehearsal is not what they wait for ever."""
+    """There is no other luck, but what clients waited in the dry run is not what they wait for ever."""
     policy = FedBuff(7, hardware=FixedTimes(spread_times(100, 80)))
     found = surrogate(policy, equally(100))
     assert 1e-12 < found.chi_square() < 1e-3

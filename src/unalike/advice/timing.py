@@ -220,7 +220,7 @@ def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float6
 
 
 def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
-    """The same without doubt where it is known or repeats; else by a rehearsal of its own, because weights
+    """The same without doubt where it is known or repeats; else by a dry run of its own, because weights
     always suit the schedule that they were made from."""
     if policy.by_cohort or period or policy.frequency() is not None:
         return Reporting(often, np.zeros(len(often)))

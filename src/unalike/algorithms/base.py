@@ -171,7 +171,7 @@ class Algorithm:
 
     @property
     def dishonest(self) -> tuple[int, ...]:
-        """Numbers of clients that misbehave in a rehearsal; a method itself knows of none."""
+        """Numbers of clients that misbehave in a simulated attack; a method itself knows of none."""
         return ()
 
     @property

@@ -30,7 +30,7 @@ def local_deployment(
     federation: Federation, folder: Path, behaviors: Mapping[int, Behavior] | None = None
 ) -> Iterator[SuperLink]:
     """A link that `node-0`, `node-1`, ... join, each with one client's rows; they leave at the end. In a
-    rehearsal, `behaviors` are what some of them do in place of being honest, by number."""
+    attack, `behaviors` are what some of them do in place of being honest, by number."""
     lies = behaviors or {}
     workers = [
         ClientWorker(federation.subset([i]), folder / f"place-{i}", behavior=lies.get(i))

@@ -19,7 +19,7 @@ from ..errors import ConfigError, unknown
 from ..models import Task
 from ..timing import NetworkTime, Timing, timing_registry
 from ..training.stopping import StopRule
-from ..trust.behaviors import Rehearsal, behavior_registry
+from ..trust.behaviors import SimulatedAttack, behavior_registry
 from ..trust.monitor import monitor_registry
 from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
@@ -131,11 +131,11 @@ def make_aggregator(experiment: Experiment, clients: int) -> Aggregator:
     return rule
 
 
-def make_rehearsal(experiment: Experiment, federation: Federation) -> Rehearsal | None:
+def make_attack(experiment: Experiment, federation: Federation) -> SimulatedAttack | None:
     """What dishonest clients do, and who they are; None where all are honest."""
     if experiment.behavior is None:
         return None
-    return Rehearsal.of(experiment.behavior, experiment.dishonest or "1", federation)
+    return SimulatedAttack.of(experiment.behavior, experiment.dishonest or "1", federation)
 
 
 def check_behavior(experiment: Experiment) -> None:

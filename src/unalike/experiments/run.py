@@ -20,8 +20,8 @@ from .build import (
     check,
     client_importance,
     make_aggregator,
+    make_attack,
     make_federation,
-    make_rehearsal,
     make_stream,
     make_task,
 )
@@ -102,8 +102,8 @@ def plan_experiment(
 def trained_clients(experiment: Experiment, federation: Federation) -> Federation:
     """The clients as training sees them: without those that join later, some with dishonest rows."""
     here = set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation
-    rehearsal = make_rehearsal(experiment, here)
-    return here if rehearsal is None else rehearsal.federation(here)
+    attack = make_attack(experiment, here)
+    return here if attack is None else attack.federation(here)
 
 
 def check_run(experiment: Experiment, federation: Federation, task: Task) -> None:

@@ -1,13 +1,13 @@
 """How often does each client report, where no formula says?  (Renewal simulation.)
 
-The policy is rehearsed without training. With few clients, reports are counted. With many, each would report
+The policy is run dry, without training. With few clients, reports are counted. With many, each would report
 too rarely to be counted, but its jobs follow each other without end: a share a_i of them arrives, each lasts
 E[T_i] on average, which the hardware knows, and then the client waits for w_i until it is sent the next
 model. By renewal
 
     f_i  is in proportion to  a_i / (E[T_i] + w_i),        sum_i f_i = results per step,
 
-so that the rehearsal has to tell the waits only, which are short and nearly the same for all.
+so that the dry run has to tell the waits only, which are short and nearly the same for all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reporting(NamedTuple):
 
 
 def reporting(policy: Policy, clients: Clients, again: bool = False) -> Reporting:
-    """The share of steps in which each client reports, by a rehearsal; `again` has another one, with other
+    """The share of steps in which each client reports, by a dry run; `again` has another one, with other
     luck or at a later time, to judge the first by."""
     count = len(clients.importance)
     played = _with_other_luck(policy, clients) if again else copy.copy(policy)
@@ -65,7 +65,7 @@ def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
     steps = results_of(played, clients, 2 * results if later else results).steps
     kept = Timeline(steps[len(steps) // 2 if later else len(steps) // 4 :], count)
     random = 0.0 if played.times.fixed and not played._losses else 1.0
-    # Who was not heard in a rehearsal may still come in training, and must not weigh nothing then.
+    # Who was not heard in a dry run may still come in training, and must not weigh nothing then.
     seen = kept.counts if later else np.maximum(kept.counts, 0.5)
     return Reporting(seen / max(len(kept.steps), 1), random / np.maximum(seen, 0.5))
 
@@ -78,7 +78,7 @@ class _Moment(NamedTuple):
 
 
 def _renewed(played: Policy, clients: Clients, later: bool) -> Reporting:
-    """Waits measured over a rehearsal, or over the second half of one that is twice as long."""
+    """Waits measured over a dry run, or over the second half of one that is twice as long."""
     count = len(clients.importance)
     results = int(np.clip(RENEWED * count, COUNTED, MOST))
     if results < TOO_FEW * count:

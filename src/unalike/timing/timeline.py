@@ -66,9 +66,9 @@ class Everyone:
 
 def plan_steps(timing: Timing, clients: Clients) -> Iterator[Step]:
     """The steps of a timing in which everyone takes part, without end; the timing itself is not changed."""
-    rehearsed = copy.copy(timing)
-    rehearsed.begin(clients)
-    return rehearsed.steps(Everyone(clients.importance), 0)
+    dry = copy.copy(timing)
+    dry.begin(clients)
+    return dry.steps(Everyone(clients.importance), 0)
 
 
 def plan_schedule(timing: Timing, clients: Clients, until: float = inf, steps: int | None = None) -> Timeline:

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..participation import Full, Participation, Renormalized, check_per_round
 from ..timing import Synchronous, Timing
-from ..trust.behaviors import Behavior, Rehearsal
+from ..trust.behaviors import Behavior, SimulatedAttack
 from ..trust.unlearning.measured_uploads import MeasuredUploads
 from ..typing import State
 from .arguments import (
@@ -99,7 +99,7 @@ def plan_training(
     attack = (
         None
         if behavior is None
-        else Rehearsal.of(behavior, "1" if dishonest is None else str(dishonest), clients)
+        else SimulatedAttack.of(behavior, "1" if dishonest is None else str(dishonest), clients)
     )
     if attack is not None:
         clients, method = attack.federation(clients), attack.algorithm(method)

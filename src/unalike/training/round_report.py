@@ -173,8 +173,8 @@ def named_columns(
 
 
 def _means(reports: Mapping[str, Float64s], weights: Float64s) -> dict[str, float]:
-    """What clients report on average; dishonest ones (in a rehearsal they are marked) may say anything, and
-    only what they weigh is said of them."""
+    """What clients report on average; dishonest ones (in a simulated attack they are marked) may say
+    anything, and only what they weigh is said of them."""
     marked = reports.get("dishonest")
     if marked is None:
         return {key: _mean(values, weights) for key, values in reports.items()}

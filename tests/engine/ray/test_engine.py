@@ -23,7 +23,7 @@ from unalike.engine.ray import engine, log, pool, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
-from unalike.trust.behaviors import Rehearsal
+from unalike.trust.behaviors import SimulatedAttack
 
 from ...analytics.test_sums import ADDING, made
 from .. import toys
@@ -80,9 +80,9 @@ def test_sums_of_a_cluster_have_all_digits():
 
 
 def test_dishonest_clients_lie_alike_in_a_cluster(federation):
-    rehearsal = Rehearsal.of("free-rider:decay", "2", federation)
-    method = rehearsal.algorithm(algorithm_registry.make("fedavg", **SETTINGS))
-    changed = rehearsal.federation(federation)
+    attack = SimulatedAttack.of("free-rider:decay", "2", federation)
+    method = attack.algorithm(algorithm_registry.make("fedavg", **SETTINGS))
+    changed = attack.federation(federation)
     assert gap(*(train(changed, method, engine, per_round=4) for engine in ("local", "ray:2"))) < 1e-5
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import unalike
 from unalike import FedAvg, LocalWork, Optimizer
-from unalike.trust.behaviors import Rehearsal
+from unalike.trust.behaviors import SimulatedAttack
 
 from ...engine import toys
 
@@ -14,15 +14,13 @@ FEDERATION = toys.federation(SIZES, [2] * 6)
 METHOD = FedAvg(work=LocalWork(steps=3, batch_size=2), optimizer=Optimizer("sgd", 0.3))
 
 
-def rehearse(behavior, who="2", method=METHOD, aggregator=None, federation=FEDERATION, **options):
+def attacked(behavior, who="2", method=METHOD, aggregator=None, federation=FEDERATION, **options):
     """Train with dishonest clients; the last two, when not said otherwise."""
-    rehearsal = Rehearsal.of(behavior, who, federation)
-    mixer = rehearsal.aggregator(aggregator or unalike.aggregation.base.WeightedSum())
+    attack = SimulatedAttack.of(behavior, who, federation)
+    mixer = attack.aggregator(aggregator or unalike.aggregation.base.WeightedSum())
     options = {"rounds": 4, "seed": 3, "evaluate_every": 0, **options}
-    changed = rehearsal.federation(federation)
-    return unalike.train(
-        changed, toys.logistic_task(), rehearsal.algorithm(method), aggregator=mixer, **options
-    )
+    changed = attack.federation(federation)
+    return unalike.train(changed, toys.logistic_task(), attack.algorithm(method), aggregator=mixer, **options)
 
 
 def honest(method=METHOD, federation=FEDERATION, **options):

@@ -17,7 +17,7 @@ from unalike.trust.behaviors.colluding_clients import ColludingClients, mean_cha
 from unalike.trust.behaviors.label_flip import LabelFlip
 from unalike.trust.behaviors.little_is_enough import largest_shift
 
-from .examples import FEDERATION, LAST_TWO, flat, honest, rehearse
+from .examples import FEDERATION, LAST_TWO, attacked, flat, honest
 
 START = {"w": jnp.asarray(np.random.default_rng(0).normal(size=5), jnp.float32)}
 UPLOAD = {"w": jnp.asarray(np.random.default_rng(1).normal(size=5), jnp.float32)}
@@ -45,9 +45,9 @@ def test_random_uploads_are_gaussian_around_the_message():
 def test_scaling_by_one_or_scaling_nothing_changes_nothing():
     idle = FedAvg(work=LocalWork(steps=0))
     assert (
-        largest_difference(rehearse("scaled:7", "1", method=idle).state, honest(idle).state) < 1e-6
+        largest_difference(attacked("scaled:7", "1", method=idle).state, honest(idle).state) < 1e-6
     )  # nothing times seven
-    one = rehearse("scaled:1", "2")
+    one = attacked("scaled:1", "2")
     assert largest_difference(one.state, honest().state) < 1e-6
 
 
@@ -115,8 +115,8 @@ def test_lies_of_nobody_change_nothing():
 def test_a_training_with_colluding_clients_is_that_of_the_honest_ones_turned_back():
     """With epsilon = (n - q) / q and equal weights the mean of all changes is zero: nothing moves."""
     federation = FEDERATION.with_importance("equal")
-    start = rehearse("inner-product:2", federation=federation, rounds=0).state
-    assert largest_difference(rehearse("inner-product:2", federation=federation).state, start) < 1e-5
+    start = attacked("inner-product:2", federation=federation, rounds=0).state
+    assert largest_difference(attacked("inner-product:2", federation=federation).state, start) < 1e-5
 
 
 def test_labels_are_turned_around_or_one_is_passed_off_as_another():
@@ -154,5 +154,5 @@ def test_what_cannot_be_attacked_says_so():
     with pytest.raises(ConfigError, match="this is a regression"):
         LabelFlip().change_data(replace(FEDERATION, classes=None), LAST_TWO)
     with pytest.raises(ConfigError, match="CentralPrivacy works on the sum"):
-        rehearse("inner-product", aggregator=central_dp(1.0, 0.5, clients=6))
+        attacked("inner-product", aggregator=central_dp(1.0, 0.5, clients=6))
     assert flat(START).shape == (5,)

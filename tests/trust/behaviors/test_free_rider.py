@@ -14,7 +14,7 @@ from unalike.trust.behaviors.declared_size import declare, declared_size
 from unalike.trust.behaviors.mixture_free_rider import coordinate_deviations, fit_scales
 
 from ...engine import toys
-from .examples import FEDERATION, LAST_TWO, METHOD, SIZES, flat, honest, rehearse
+from .examples import FEDERATION, LAST_TWO, METHOD, SIZES, attacked, flat, honest
 
 KINDS = ("plain", "constant", "decay", "exponential", "mixture", "replay", "tiny-data")
 
@@ -33,15 +33,15 @@ def test_plain_free_riders_are_a_smaller_learning_rate_of_the_server(method):
         server_optimizer=Optimizer("sgd", float(fair_share)),
         **options,
     )
-    one, other = rehearse("free-rider:plain", method=method), honest(slow, alone)
+    one, other = attacked("free-rider:plain", method=method), honest(slow, alone)
     gap = largest_difference(one.state["params"], other.state["params"])
     assert gap < 1e-6 * np.abs(flat(other.state["params"])).max()
 
 
 @pytest.mark.parametrize("kind", ["plain", "replay,1,1,rms,0"])
 def test_only_free_riders_stay_at_the_start(kind):
-    start = rehearse(f"free-rider:{kind}", "1.0", rounds=0).state["params"]
-    assert largest_difference(rehearse(f"free-rider:{kind}", "1.0").state["params"], start) < 1e-6
+    start = attacked(f"free-rider:{kind}", "1.0", rounds=0).state["params"]
+    assert largest_difference(attacked(f"free-rider:{kind}", "1.0").state["params"], start) < 1e-6
 
 
 def observed(kind, models, rounds=None, **words):
@@ -103,7 +103,7 @@ def test_a_free_rider_that_is_seldom_drawn_estimates_between_its_own_receptions(
 
 
 def test_noise_is_fresh_in_every_round_and_of_every_free_rider():
-    run = rehearse("free-rider:decay", rounds=3)
+    run = attacked("free-rider:decay", rounds=3)
     one, other = (run.memories.gather(np.array([i]))[0]["own"] for i in LAST_TWO)
     assert largest_difference(one["previous"], other["previous"]) == 0
     changes, _ = observed("constant", walk(4))
@@ -135,7 +135,7 @@ def test_a_mixture_gives_each_coordinate_noise_of_its_own_size():
 def test_tiny_data_is_one_mini_batch_with_a_large_weight():
     federation = declare(FEDERATION, LAST_TWO, "10x")
     everyone = "free-rider:tiny-data"
-    one = rehearse(everyone, "1.0")
+    one = attacked(everyone, "1.0")
     other = honest(FedAvg(work=LocalWork(steps=1, batch_size=2), optimizer=METHOD.optimizer))
     assert largest_difference(one.state["params"], other.state["params"]) < 1e-6
     assert federation.importance[4] == pytest.approx(10 * 3.75 / (15 + 2 * 37.5))
@@ -143,7 +143,7 @@ def test_tiny_data_is_one_mini_batch_with_a_large_weight():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_trains_and_remembers_the_same_in_two_runs(kind):
-    one, other = (rehearse(f"free-rider:{kind}", per_round=3) for _ in range(2))
+    one, other = (attacked(f"free-rider:{kind}", per_round=3) for _ in range(2))
     assert largest_difference(one.state, other.state) == 0
     assert np.isfinite(flat(one.state["params"])).all()
     assert pytrees.largest_difference(one.memories.tensors(), other.memories.tensors()) == 0
@@ -182,5 +182,5 @@ def test_a_method_whose_uploads_are_no_models_is_refused():
             return reply._replace(upload={"sums": reply.upload})
 
     with pytest.raises(ConfigError, match="other shapes than its messages"):
-        rehearse("free-rider:plain", method=Sums(work=METHOD.work))
+        attacked("free-rider:plain", method=Sums(work=METHOD.work))
     assert toys.logistic_task() is not None

@@ -105,8 +105,7 @@ def join(
     ),
     behavior: str | None = typer.Option(
         None,
-        help="Only to rehearse: be dishonest, such as free-rider:decay (`unalike list behaviors`), to try "
-        "what the server makes of it.",
+        help="Only to test a server: simulate an attack, such as free-rider:decay (`unalike list behaviors`).",
     ),
 ) -> None:
     """Take part in a training with your own data, until Ctrl-C.
@@ -187,7 +186,7 @@ def join(
     if own.groups is not None:
         say(f"{name} tells the server that its group is {own.groups[0]}.")
     if behavior is not None:
-        say(f"{name} is a rehearsal: it is not honest ({behavior}), and the server is not told.")
+        say(f"{name} is a simulated attack: it is not honest ({behavior}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
     teller = DirectionTeller(lambda: own if held is None else held.federation(), tell_direction, uncut, say)
     if tell_direction == PLAIN:
@@ -204,7 +203,7 @@ def join(
 
 
 def _lie(words: str | None) -> Behavior | None:
-    """What a node does that rehearses being dishonest."""
+    """What a node does that simulates an attack."""
     from ...trust.behaviors import behavior_registry
 
     return None if words is None else behavior_registry.make(words)

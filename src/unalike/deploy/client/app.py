@@ -32,9 +32,9 @@ from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, ClientConfig, NodeRows
 from ..transport.messages import MessageError, WireMessage, arrays_to_tree, tree_to_arrays
 from .memory_files import MemoryFiles
-from .rehearsal import rehearse_alone
 from .row_stream import RowStream
 from .rows import as_agreed
+from .simulated_attack import attack_alone
 
 ME = np.array([0])
 """The one client of a node."""
@@ -64,7 +64,7 @@ class ClientWorker:
         if len(federation) != 1:
             raise MessageError(f"a node is one client, but there are {len(federation)}.")
         if behavior is not None:
-            federation = rehearse_alone(behavior, federation)
+            federation = attack_alone(behavior, federation)
         self.behavior = behavior
         self.federation, self.folder, self.log, self.devices = federation, folder, log, devices
         self.uncut, self.stream = uncut, stream

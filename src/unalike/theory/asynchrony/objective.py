@@ -101,7 +101,7 @@ class Surrogate:
 
 
 def surrogate(timing: Timing, clients: Clients) -> Surrogate:
-    """What a policy minimizes: in closed form where that is known, else by a rehearsal that weights were not
+    """What a policy minimizes: in closed form where that is known, else by a dry run that weights were not
     made from.
 
     >>> from unalike.timing import FixedTimes
@@ -115,7 +115,7 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
     if _weighs_by_client(timing):
         seen = reporting(timing, clients, again=True)
         weights = Begun(timing, clients).policy.weighing.fixed
-        # Weights that were made from a rehearsal, too, are as uncertain as what is seen here.
+        # Weights that were made from a dry run, too, are as uncertain as what is seen here.
         noise = (1 + (timing.weights == "corrected")) * float(clients.importance @ seen.variance)
         return Surrogate(clients.importance, seen.frequency * weights, noise)
     return _counted(timing, clients)
@@ -253,7 +253,7 @@ class Begun:
 
     @cached_property
     def policy(self) -> Policy:
-        """The timing, ready; where weights are corrected by a rehearsal, this takes a while."""
+        """The timing, ready; where weights are corrected by a dry run, this takes a while."""
         return self._begin(self.timing)
 
     @cached_property
@@ -297,7 +297,7 @@ class Begun:
 
 
 def unweighted(timing: Timing) -> Timing:
-    """The same timing with weights that are not corrected, so that it needs no rehearsal."""
+    """The same timing with weights that are not corrected, so that it needs no dry run."""
     plain = copy.copy(timing)
     if isinstance(plain, Policy) and not plain.by_cohort:
         plain.weights = "identical"

@@ -155,7 +155,7 @@ class Policy(Timing):
         return self._real or self.dropout > 0 or self.timeout is not None
 
     def _measured_frequency(self) -> Float64s:
-        """Shares of the steps of a rehearsal in which everyone takes part."""
+        """Shares of the steps of a dry run in which everyone takes part."""
         from ..report_frequency import reporting
 
         return reporting(self, self.clients).frequency

@@ -2,6 +2,6 @@
 
 from .base import Behavior, Situation, behavior_registry
 from .dishonest_clients import DishonestClients, misbehave
-from .rehearsal import Rehearsal
+from .simulated_attack import SimulatedAttack
 
-__all__ = ["Behavior", "DishonestClients", "Rehearsal", "Situation", "behavior_registry", "misbehave"]
+__all__ = ["Behavior", "DishonestClients", "SimulatedAttack", "Situation", "behavior_registry", "misbehave"]

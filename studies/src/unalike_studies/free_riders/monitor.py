@@ -21,7 +21,7 @@ from unalike.data import Federation
 from unalike.data.federation import Split
 from unalike.training.run import Run
 from unalike.training.train import train
-from unalike.trust.behaviors import Rehearsal
+from unalike.trust.behaviors import SimulatedAttack
 from unalike.trust.monitor import Book, Monitor, Verdict
 from unalike.trust.monitor.challenge import challenge
 from unalike.trust.monitor.decisions import raise_flags
@@ -130,8 +130,8 @@ def replayed(model: Any, before: Any) -> Any:
 def ridden(race: Race, kind: str, rounds: int) -> tuple[Run, Book]:
     """A training with one free-rider, the last client, and what the monitor knows of it."""
     federation = with_free_riders(race.honest, 1)
-    rehearsal = Rehearsal.of(f"free-rider:{kind}", "1", federation)
-    return watched(race, rehearsal.federation(federation), rehearsal.algorithm(race.method), rounds)
+    attack = SimulatedAttack.of(f"free-rider:{kind}", "1", federation)
+    return watched(race, attack.federation(federation), attack.algorithm(race.method), rounds)
 
 
 def watched(race: Race, federation: Federation, method: Algorithm, rounds: int) -> tuple[Run, Book]:

@@ -17,7 +17,7 @@ from unalike.core.pytrees import size
 from unalike.data import Federation
 from unalike.training.run import Run
 from unalike.training.train import train
-from unalike.trust.behaviors import Rehearsal
+from unalike.trust.behaviors import SimulatedAttack
 from unalike.typing import Float64s, State
 
 from .data import FREE_RIDERS, Shards, with_free_riders
@@ -99,8 +99,8 @@ class Race:
     def ridden(self, free_riders: int, kind: str, rounds: int, start: State) -> Run:
         """Train with so many free-riders of a kind."""
         federation = with_free_riders(self.honest, free_riders)
-        rehearsal = Rehearsal.of(f"free-rider:{kind}", str(free_riders), federation)
-        return self.learn(rehearsal.federation(federation), rehearsal.algorithm(self.method), rounds, start)
+        attack = SimulatedAttack.of(f"free-rider:{kind}", str(free_riders), federation)
+        return self.learn(attack.federation(federation), attack.algorithm(self.method), rounds, start)
 
     def scenario(self, free_riders: int = 0, kind: str = "plain", start: int = 0) -> Outcome:
         """A training of the study."""

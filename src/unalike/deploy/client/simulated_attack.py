@@ -1,8 +1,8 @@
-"""How does a node misbehave, to try its server?  (Rehearsals between real processes.)
+"""How does a node misbehave, to test its server?  (Simulated attacks between real processes.)
 
-A node that rehearses behaves as a dishonest client of a simulation does, on its own and with its own rows:
-the server cannot tell, and is not told. It claims as many rows as it has. Nobody but the one who starts the
-node can ask for it.
+A node that simulates an attack behaves as a dishonest client of a simulation does, on its own and with its
+own rows: the server cannot tell, and is not told. It claims as many rows as it has. Nobody but the one who
+starts the node can ask for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...errors import ConfigError
 from ...trust.behaviors import Behavior
 
 
-def rehearse_alone(behavior: Behavior, federation: Federation) -> Federation:
+def attack_alone(behavior: Behavior, federation: Federation) -> Federation:
     """The rows of the one client of a node as its behavior changes them; raises for what one client cannot
     do alone."""
     if behavior.colludes:

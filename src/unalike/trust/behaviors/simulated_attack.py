@@ -1,8 +1,8 @@
 """How is a training made dishonest?  (A behavior and who shows it, put where it acts.)
 
-rehearsal = Rehearsal.of("free-rider:decay", "5", federation)
-unalike.train(rehearsal.federation(federation), task, rehearsal.algorithm(FedAvg()),
-              aggregator=rehearsal.aggregator(WeightedSum()), rounds=50)
+attack = SimulatedAttack.of("free-rider:decay", "5", federation)
+unalike.train(attack.federation(federation), task, attack.algorithm(FedAvg()),
+              aggregator=attack.aggregator(WeightedSum()), rounds=50)
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .colluding_clients import ColludingClients
 from .dishonest_clients import misbehave
 
 
-class Rehearsal(NamedTuple):
+class SimulatedAttack(NamedTuple):
     """A behavior, and the numbers of the clients that show it."""
 
     behavior: Behavior
     who: ClientIds
 
     @classmethod
-    def of(cls, behavior: str | Behavior, dishonest: str, federation: Federation) -> Rehearsal:
+    def of(cls, behavior: str | Behavior, dishonest: str, federation: Federation) -> SimulatedAttack:
         """From the words that a person types."""
         made = behavior if isinstance(behavior, Behavior) else behavior_registry.make(behavior)
         return cls(made, choose_dishonest(dishonest, federation))
