@@ -31,6 +31,12 @@ def test_a_setting_is_defined_once_in_the_room_of_its_group():
     assert set(owners) == set(Experiment.model_fields)
 
 
+def test_validators_of_two_rooms_do_not_hide_each_other():
+    named = Counter(name for room in Experiment.__bases__ for name in vars(room) if name.startswith("_"))
+    own = {name for room in Experiment.__bases__ for name in room.__pydantic_decorators__.field_validators}
+    assert {named[name] for name in own} == {1}
+
+
 def test_settings_of_a_room_import_no_compute_library():
     for room in Experiment.__bases__:
         assert issubclass(room, Settings)

@@ -50,6 +50,6 @@ class PrivacySettings(Settings):
 
     @field_validator("central_dp", "local_dp", mode="before")
     @classmethod
-    def _number_as_text(cls, value: Any) -> Any:
+    def _noise_as_text(cls, value: Any) -> Any:
         """In a file, a number need not be quoted."""
         return number_as_text(value)

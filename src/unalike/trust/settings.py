@@ -55,6 +55,6 @@ class TrustSettings(Settings):
 
     @field_validator("dishonest", mode="before")
     @classmethod
-    def _number_as_text(cls, value: Any) -> Any:
+    def _dishonest_as_text(cls, value: Any) -> Any:
         """In a file, a number need not be quoted."""
         return number_as_text(value)

@@ -105,7 +105,7 @@ def join(
     ),
     behavior: str | None = typer.Option(
         None,
-        help="Only to test a server: simulate an attack, such as free-rider:decay (`unalike list behaviors`).",
+        help="Only to test a server: an attack, such as free-rider:decay (`unalike list behaviors`).",
     ),
 ) -> None:
     """Take part in a training with your own data, until Ctrl-C.
