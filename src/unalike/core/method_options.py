@@ -41,7 +41,7 @@ def option_words(options: Mapping[str, str]) -> str:
 def _live(maker: Any) -> Options:
     """The settings of a method that a user's own module has registered."""
     return {
-        p.name: "" if p.default in (None, p.empty) else typed_value(p.default)
+        p.name: "" if p.default is None else typed_value(p.default)
         for p in inspect.signature(maker).parameters.values()
         if isinstance(p.default, int | float | str | bool | None) and p.name not in FILLED_IN
     }

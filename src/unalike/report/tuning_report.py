@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..core.figure_style import color, figure, styled
-from ..experiments.tune import Trial
+from ..experiments.tuning_study import Trial
 from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
 from ..typing import Float64s

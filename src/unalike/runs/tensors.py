@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 from safetensors import safe_open
@@ -103,7 +104,7 @@ def _name(path: Any) -> str:
 
 
 def _array(name: str, leaf: Any) -> Array:
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         raise RunError(f"{name!r} is a random key; store its data (jax.random.key_data) instead.")
     array = np.asarray(leaf)
     if array.dtype.name not in _STORABLE:

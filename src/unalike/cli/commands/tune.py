@@ -22,7 +22,7 @@ from .run import folders_called
 if TYPE_CHECKING:
     from ...experiments.asked_comparison import AskedTuning
     from ...experiments.compare import Trials
-    from ...experiments.tune import Trial
+    from ...experiments.tuning_study import Trial
     from ...runs import Comparison
 
 

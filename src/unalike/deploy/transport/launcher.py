@@ -134,9 +134,9 @@ def supernode(seconds: str) -> None:
         impatient.message_came()
         return pull_objects(*arguments, **options, initial_backoff=_AT_ONCE)
 
-    start_client_internal.time = impatient  # type: ignore[assignment]
-    start_client_internal.pull_objects = pull_soon
-    http_retry.MAX_RETRY_DELAY = _LONGEST_RETRY
+    start_client_internal.time = impatient  # type: ignore[assignment,attr-defined]
+    start_client_internal.pull_objects = pull_soon  # type: ignore[attr-defined]
+    http_retry.MAX_RETRY_DELAY = _LONGEST_RETRY  # type: ignore[attr-defined]
     flower_supernode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -75,7 +76,7 @@ def _gap_to_plain_sgd(seed: int) -> float:
 
 
 def _plain_sgd(
-    task: Task, params: Params, x: NDArray, y: NDArray, order: NDArray[np.int32], rate: float
+    task: Task, params: Params, x: NDArray[Any], y: NDArray[Any], order: NDArray[np.int32], rate: float
 ) -> PyTree:
     """Mini-batch descent, written down without any of the library's loops."""
     full = order[(order >= 0).all(1)]
@@ -87,7 +88,9 @@ def _plain_sgd(
     return jax.jit(lambda p: step(p, rest))(params) if len(rest) else params
 
 
-def _step(task: Task, x: NDArray, y: NDArray, rate: float, params: Params, rows: ArrayLike) -> PyTree:
+def _step(
+    task: Task, x: NDArray[Any], y: NDArray[Any], rate: float, params: Params, rows: ArrayLike
+) -> PyTree:
     gradient = jax.grad(task.loss)(params, Batch.of(jax.numpy.asarray(x)[rows], jax.numpy.asarray(y)[rows]))
     return jax.tree.map(lambda p, g: p - rate * g, params, gradient)
 
