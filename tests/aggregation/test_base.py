@@ -188,7 +188,7 @@ class OtherShapes(FedAvg):
     [
         (NormBound(1.0), METHODS["two sums"], {}, None),
         (NormBound(1.0), OtherShapes(**WORK), {}, "bounds how an upload differs from the message"),
-        (NormBound(1.0), unalike.algorithms.DPASGD(**WORK), {"timing": Gossip("ring")}, "here is none"),
+        (NormBound(1.0), unalike.algorithms.DPASGD(**WORK), {"timing": Gossip("ring")}, "needs a server"),
     ],
     ids=["same shapes", "other shapes", "no server"],
 )

@@ -115,7 +115,7 @@ def test_a_user_who_forgets_a_function_is_told_which():
     class Mine(Algorithm):
         pass
 
-    with pytest.raises(NotImplementedError, match="Mine does not say what a client does"):
+    with pytest.raises(NotImplementedError, match=r"Mine must implement client\(\)"):
         Mine().client(None, None, None, None, None)
-    with pytest.raises(NotImplementedError, match="Mine does not say how uploads are mixed"):
+    with pytest.raises(NotImplementedError, match=r"Mine must implement aggregate\(\)"):
         Mine().aggregate(None, None, None)

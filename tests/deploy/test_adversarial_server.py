@@ -215,7 +215,7 @@ def test_samplers_that_need_no_rows_draw_as_in_a_simulation(federation, village,
 
 @pytest.mark.parametrize("sampling", ["target", "optimal", "clustered-data"])
 def test_samplers_that_look_at_what_stays_with_clients_are_refused_by_name(sampling):
-    with pytest.raises(unalike.ConfigError, match=f"sampling '{sampling}' looks at what clients do not tell"):
+    with pytest.raises(unalike.ConfigError, match=f"sampling '{sampling}' needs data that deployed clients"):
         check_servable(experiment(sampling=sampling, per_round=2))
 
 

@@ -92,7 +92,7 @@ def test_a_mistake_is_found_before_any_data_are_read(settings, sentence):
 
 
 def test_too_many_are_refused_before_a_folder_is_made(tmp_path):
-    with pytest.raises(ConfigError, match="7 clients cannot be dishonest"):
+    with pytest.raises(ConfigError, match="cannot make 7 clients dishonest"):
         run_experiment(described(behavior="sign-flip", dishonest="7"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

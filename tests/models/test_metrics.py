@@ -199,7 +199,7 @@ def test_a_table_alone_does_not_replace_what_judges():
         (lambda m: Task.classification(m, 4, metrics=["auc:0"]), "1 to 10000 bins"),
         (lambda m: Task.regression(m, metrics=["nlpd:0"]), "standard deviation above 0"),
         (lambda m: Task.regression(m, metrics=["interval_coverage:1"]), "between 0 and 1"),
-        (lambda m: Task(m, lambda outputs, y: outputs, ["f1"]), "say it, such as outputs='logits'"),
+        (lambda m: Task(m, lambda outputs, y: outputs, ["f1"]), "pass outputs='logits'"),
     ],
 )
 def test_a_metric_that_does_not_fit_is_refused_in_one_sentence(make, words):

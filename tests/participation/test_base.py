@@ -66,7 +66,7 @@ def test_a_plain_participation_learns_nothing_and_has_no_state():
     assert plain.state() == {}
     assert not plain.learns
     assert (plain.asks, plain.watches) == ((), ())
-    with pytest.raises(NotImplementedError, match="Participation does not say who takes part"):
+    with pytest.raises(NotImplementedError, match="Participation must implement cohort"):
         plain.cohort(RoundContext(0, IMPORTANCE))
 
 
@@ -79,7 +79,7 @@ def test_a_participation_that_observes_learns():
 
 
 def test_a_sampler_must_say_how_it_draws_and_what_its_moments_are():
-    with pytest.raises(NotImplementedError, match="Sampler does not say how clients are drawn"):
+    with pytest.raises(NotImplementedError, match="Sampler must implement draw"):
         Sampler().cohort(RoundContext(0, IMPORTANCE))
     with pytest.raises(NotImplementedError, match="Sampler does not know its weights' moments"):
         Sampler().statistics(IMPORTANCE)

@@ -167,5 +167,5 @@ def test_other_numbers_of_clients_are_refused():
 
 def test_a_belief_of_one_s_own_must_say_something():
     for name in ("active", "correlation"):
-        with pytest.raises(NotImplementedError, match="Beliefs does not say"):
+        with pytest.raises(NotImplementedError, match="Beliefs must implement"):
             getattr(Beliefs(), name)

@@ -250,11 +250,11 @@ class Algorithm:
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         """One client's work in one round."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what a client does.")
+        raise NotImplementedError(f"{type(self).__name__} must implement client().")
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         """The server's state after the uploads are mixed."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how uploads are mixed.")
+        raise NotImplementedError(f"{type(self).__name__} must implement aggregate().")
 
     def weigh_round(self, state: State, weight: float) -> State:
         """The state before a round of a stream whose rows weigh so much together; for methods with

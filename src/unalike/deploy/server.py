@@ -75,7 +75,7 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError("lam depends on who comes; with real clients, say rho, its share of the largest.")
     sampling = experiment.spec("sampling")
     if sampling is not None and sampling.name in ("target", "optimal", "clustered-data"):
-        raise ConfigError(f"sampling {sampling.text!r} looks at what clients do not tell here.")
+        raise ConfigError(f"sampling {sampling.text!r} needs data that deployed clients do not share.")
     if experiment.options.get("groups") and experiment.algorithm == "clustered-fl":
         raise ConfigError("groups of clustered-fl look at rows, which stay with real clients; leave it out.")
     if clients is not None:

@@ -183,8 +183,8 @@ class Engine(ABC):
         algorithm, aggregator = self.setting.algorithm, self.setting.aggregator
         if not algorithm.has_server and aggregator != WeightedSum():
             raise ConfigError(
-                f"{type(aggregator).__name__} is what a server makes of uploads, but here is none: every "
-                "client mixes for itself."
+                f"the aggregation rule {type(aggregator).__name__} needs a server, but this method is "
+                "decentralized."
             )
         if "batch_loss" in who.asks and not self.judges_rows:
             raise ConfigError(

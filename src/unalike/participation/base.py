@@ -87,7 +87,7 @@ class Participation:
 
     def cohort(self, turn: RoundContext) -> Cohort:
         """The cohort of a round; rounds are asked for in order."""
-        raise NotImplementedError(f"{type(self).__name__} does not say who takes part.")
+        raise NotImplementedError(f"{type(self).__name__} must implement cohort().")
 
     def cohort_size(self, clients: int) -> int:
         """How many of so many clients a cohort has, exactly or on average; at most, where that varies."""

@@ -27,12 +27,12 @@ class Beliefs:
     @property
     def active(self) -> Float64s:
         """How often each client is there."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how often clients are there.")
+        raise NotImplementedError(f"{type(self).__name__} must implement active().")
 
     @property
     def correlation(self) -> Float64s:
         """The correlation of one round with the next, for each client."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how long clients stay.")
+        raise NotImplementedError(f"{type(self).__name__} must implement correlation().")
 
     def see(self, present: Bools) -> None:
         """Learn who is there in one more round (nothing, by default)."""

@@ -74,7 +74,10 @@ SERVER_MISTAKES = [
     (("--analysis", "gp: y ~ x", "--set", "domian=0..1"), "did you mean 'domain'"),
     (("--analysis", "cox: y ~ x", "--set", "stratified=true", "--clients", "3"), "3 clients cannot come"),
     (("--network", "ring"), "train with a server"),
-    (("--sampling", "target", "--per-round", "1"), "sampling 'target' looks at what clients do not tell"),
+    (
+        ("--sampling", "target", "--per-round", "1"),
+        "sampling 'target' needs data that deployed clients",
+    ),
     (("--sampling", "md"), "give per_round"),
     (("--per-round", "3"), "per_round must be between 1 and the number of clients (2), but is 3"),
     (("--timing", "fedbuff:3"), "the number of clients (2)"),

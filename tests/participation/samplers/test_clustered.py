@@ -251,7 +251,7 @@ def test_clustered_samplers_are_made_by_name():
     assert made == ClusteredBySize(per_round=3, seed=8)
     assert made.sizes == [1, 2]
     assert sampler_registry.make("target", per_round=2, labels=[0, 1]).labels == [0, 1]
-    with pytest.raises(NotImplementedError, match="does not say how clients are grouped"):
+    with pytest.raises(NotImplementedError, match="must implement line"):
         Clustered(per_round=1).draw(np.ones(1), generator(0, "x"))
 
 

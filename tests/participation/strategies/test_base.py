@@ -288,7 +288,7 @@ def test_a_strategy_must_say_how_clients_weigh_and_a_plain_one_has_no_state():
     plain.check(3, 4)
     plain.restore(plain.state())
     assert (plain.asks, plain.state()) == ((), {})
-    with pytest.raises(NotImplementedError, match="Strategy does not say how clients weigh"):
+    with pytest.raises(NotImplementedError, match="Strategy must implement weights"):
         plain.weights(situation())
 
 

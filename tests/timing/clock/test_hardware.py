@@ -168,7 +168,7 @@ def test_hardware_that_says_nothing_is_named():
     class Lazy(Hardware):
         pass
 
-    with pytest.raises(NotImplementedError, match="Lazy does not say how long clients take"):
+    with pytest.raises(NotImplementedError, match="Lazy must implement ticks"):
         Lazy().ticks(np.arange(2), np.arange(2))
 
 

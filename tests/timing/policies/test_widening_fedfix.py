@@ -128,5 +128,5 @@ def test_what_has_no_period_is_refused():
         begun(WideningFedFix(0.2, 2, hardware=ExponentialTimes(spread_times(10, 80))))
     with pytest.raises(ConfigError, match=r"would stay for .* steps"):
         begun(WideningFedFix(0.01, 2, hardware=F80))
-    with pytest.raises(ConfigError, match="periods of real clients"):
+    with pytest.raises(ConfigError, match="needs known client periods"):
         begun(WideningFedFix(0.2), CLIENTS._replace(jobs=Jobs(F80, 10)))

@@ -72,7 +72,7 @@ def test_a_client_among_peers_may_ride_for_free():
     everyone = attacked("free-rider:plain", "1.0", method=method, timing=Gossip(mixing), rounds=2)
     start = attacked("free-rider:plain", "1.0", method=method, timing=Gossip(mixing), rounds=0)
     assert largest_difference(everyone.state, start.state) < 1e-6
-    with pytest.raises(ConfigError, match="here is none"):
+    with pytest.raises(ConfigError, match="needs a server"):
         attacked("inner-product", method=method, timing=Gossip(mixing))
 
 
@@ -110,8 +110,8 @@ def test_who_is_dishonest():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("7", "7 clients cannot be dishonest, for there are 6"),
-        ("-1", "-1 clients cannot be dishonest"),
+        ("7", "cannot make 7 clients dishonest: there are only 6"),
+        ("-1", "cannot make -1 clients dishonest"),
         ("1.5", "must lie between 0 and 1, but is 1.5"),
         ("9,", "unknown client '9'"),
         (",", "a number of clients, a share of them, or their names"),

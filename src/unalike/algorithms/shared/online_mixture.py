@@ -119,7 +119,7 @@ class OnlineMixture(Algorithm):
 
     def estimates(self, task: Task, inner: Components, chances: jax.Array, rows: Rows) -> list[PyTree]:
         """The M-step of one client: pt_cj wt_cj of every component."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its M-step is.")
+        raise NotImplementedError(f"{type(self).__name__} must implement estimates().")
 
     def gradient_losses(
         self, task: Task, components: Components, memory: Memory, data: ClientData, key: jax.Array

@@ -131,8 +131,8 @@ def factorized(kernel: Kernel, params: Float64s, x: Float64s, jitter: float = JI
             jitter = max(10 * jitter, JITTER)
         if jitter > 1.01 * LARGEST_JITTER:
             raise DataError(
-                "rows are too alike for so little noise: their covariance has no Cholesky factor; choose a "
-                "larger lower bound of the noise, or leave out repeated rows."
+                "the covariance matrix is not positive definite (near-duplicate rows); choose a larger lower "
+                "bound of the noise, or leave out repeated rows."
             )
 
 

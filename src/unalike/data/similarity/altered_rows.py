@@ -42,7 +42,7 @@ def with_part_of_rows(federation: Federation, part: float, seed: int = 0) -> Fed
     array([2, 1])
     """
     if not 0 < part <= 1:
-        raise ConfigError(f"a part of {part} of the rows is not possible; it must be above 0 and at most 1.")
+        raise ConfigError(f"the fraction of rows must be in (0, 1], but is {part}.")
     train = federation.train
     kept = np.where(train.sizes > 0, np.maximum(np.round(part * train.sizes), 1), 0).astype(np.int64)
     # Rows in random order within their client, of which the first ones stay.

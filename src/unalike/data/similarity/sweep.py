@@ -70,7 +70,7 @@ def sweep_homogeneity(
     if federation.classes is None or labels.ndim > 1:
         raise DataError("class imbalance is of rows with one class each, which these data do not have.")
     if len(federation) < 2:
-        raise ConfigError("one client has nobody to be like; deal the rows to at least two (--clients).")
+        raise ConfigError("similarity needs at least two clients; partition the rows into more (--clients).")
 
     def homogeneity(c: float, d: float, seed: int) -> float:
         pieces = deal_by_imbalance(labels, len(federation), c, d, generator(seed, "imbalance sweep"))

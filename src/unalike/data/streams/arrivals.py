@@ -50,7 +50,7 @@ class Arrivals:
 
     def sent(self, round: int) -> Int64s:
         """Rows that have been sent to each client up to and including a round, if there are as many."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how many rows arrive.")
+        raise NotImplementedError(f"{type(self).__name__} must implement sent().")
 
     def arrived(self, round: int) -> Int64s:
         """Rows of each client that have arrived up to and including a round; none before the first."""

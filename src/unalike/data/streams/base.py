@@ -71,7 +71,7 @@ class Stream:
 
     def select(self, round: int, clients: ClientIds) -> Selection:
         """The rows of these clients in this round."""
-        raise NotImplementedError(f"{type(self).__name__} does not say which rows clients hold.")
+        raise NotImplementedError(f"{type(self).__name__} must implement select().")
 
     def most_held(self) -> int | None:
         """The most rows that any client ever holds at once; None where that may be all of them."""

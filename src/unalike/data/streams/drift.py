@@ -56,11 +56,11 @@ class Drift:
 
     def share(self, round: int) -> float:
         """s(t): which part of the rows of a round is changed."""
-        raise NotImplementedError(f"{type(self).__name__} does not say when rows change.")
+        raise NotImplementedError(f"{type(self).__name__} must implement share().")
 
     def turns(self, round: int) -> list[int]:
         """The rounds, up to this one, whose share is another than that of the round before."""
-        raise NotImplementedError(f"{type(self).__name__} does not say when its share changes.")
+        raise NotImplementedError(f"{type(self).__name__} must implement turns().")
 
     def begins(self, round: int) -> list[int]:
         """The rounds, up to this one, in which the world begins to change."""

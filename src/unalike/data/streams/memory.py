@@ -68,7 +68,7 @@ class MemoryRule:
 
     def span(self, arrivals: Arrivals, round: int) -> Span:
         """The rows among which each client chooses."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what clients keep.")
+        raise NotImplementedError(f"{type(self).__name__} must implement span().")
 
     def keeps(self, rows: Candidates) -> Bools | None:
         """Which of them are kept; None means all of them."""

@@ -32,7 +32,7 @@ class Counted(Arrivals):
 
     def batch(self, round: int) -> Int64s:
         """Rows that are sent to each client in one round."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how many rows arrive in a round.")
+        raise NotImplementedError(f"{type(self).__name__} must implement batch().")
 
     def sent(self, round: int) -> Int64s:
         before = max((r for r in self._counts if r <= round), default=-1)

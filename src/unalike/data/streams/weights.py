@@ -62,7 +62,7 @@ class StreamWeights:
 
     def shares(self, clients: Collected) -> Float64s:
         """p: how much each client counts, not necessarily with sum one."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how much clients count.")
+        raise NotImplementedError(f"{type(self).__name__} must implement shares().")
 
     def totals(self, held: Int64s) -> Float64s:
         """W_m(t): the weight of all rows of each client together, when it holds so many."""

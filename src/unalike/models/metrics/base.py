@@ -117,8 +117,8 @@ def as_metrics(given: Given, kind: Outputs | None) -> dict[str, Metric]:
 def _asked(spec: str, kind: Outputs | None) -> Metric:
     if kind is None:
         raise ConfigError(
-            f"whether {spec} fits is not known, for this loss does not tell what the model's outputs are; "
-            "say it, such as outputs='logits', 'logit' or 'values'."
+            f"cannot validate metric {spec!r}: this loss does not say what the model's outputs are; pass "
+            "outputs='logits', 'logit' or 'values'."
         )
     return metric_registry.make(spec, outputs=kind)
 

@@ -46,7 +46,7 @@ class Availability:
 
     def present(self, round: int, rng: np.random.Generator) -> Presence:
         """Whether each client is there; rounds are asked for in order, `rng` belongs to this one alone."""
-        raise NotImplementedError(f"{type(self).__name__} does not say who is there.")
+        raise NotImplementedError(f"{type(self).__name__} must implement present().")
 
     def check(self, clients: int, rounds: int) -> None:
         """Raise if it does not speak of that many clients, or not for that long."""

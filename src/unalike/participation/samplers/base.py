@@ -40,7 +40,7 @@ class Sampler(Participation):
 
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         """Some clients and their weights; `importance` is what the weights should be on average."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how clients are drawn.")
+        raise NotImplementedError(f"{type(self).__name__} must implement draw().")
 
     def statistics(self, importance: Float64s) -> WeightStatistics:
         """The exact moments of the weights."""

@@ -53,7 +53,7 @@ class Clustered(SizedSampler):
 
     def line(self, importance: Float64s) -> ClusterDistributions:
         """The distributions for these importances."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how clients are grouped.")
+        raise NotImplementedError(f"{type(self).__name__} must implement line().")
 
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         return counted(self._line(importance).draw(rng), 1 / self.per_round)

@@ -55,7 +55,7 @@ class Strategy:
 
     def weights(self, situation: AvailabilityContext) -> Float64s:
         """A weight for every client, used if it is there; zero excludes it."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how clients weigh.")
+        raise NotImplementedError(f"{type(self).__name__} must implement weights().")
 
     def check(self, clients: int, rounds: int) -> None:
         """Get ready for a run: raise if it cannot serve that many clients or rounds, forget earlier runs."""

@@ -47,7 +47,7 @@ class Hardware:
 
     def ticks(self, clients: ClientIds, jobs: Int64s) -> Ticks:
         """How long these clients take for their jobs of these numbers; a function of nothing else."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how long clients take.")
+        raise NotImplementedError(f"{type(self).__name__} must implement ticks().")
 
     def chance_within(self, time: float | Float64s) -> Float64s | None:
         """The probability that each client's job takes at most this long (one time, or one for each),

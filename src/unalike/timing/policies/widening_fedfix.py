@@ -86,7 +86,9 @@ class WideningFedFix(FedFix):
         return super().wait()
 
     def _begin_real(self, clients: Clients, jobs: Jobs) -> None:
-        raise ConfigError("nobody knows the periods of real clients; use fedfix, whose window stays.")
+        raise ConfigError(
+            "fedfix-widening needs known client periods, which real clients do not have; use fedfix."
+        )
 
     def _begin_with(self, jobs: Jobs) -> None:
         if not self.times.fixed:

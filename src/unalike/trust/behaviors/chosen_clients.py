@@ -32,7 +32,7 @@ def choose_dishonest(words: str, federation: Federation) -> ClientIds:
             raise ConfigError(f"a share of dishonest clients must lie between 0 and 1, but is {given:g}.")
         given = round(given * clients)
     if not 0 <= given <= clients:
-        raise ConfigError(f"{given} clients cannot be dishonest, for there are {clients}.")
+        raise ConfigError(f"cannot make {given} clients dishonest: there are only {clients}.")
     return np.arange(clients - given, clients)
 
 
