@@ -73,7 +73,7 @@ SERVER_MISTAKES = [
     (("--analysis", "gp: y ~ x"), "which are single rows"),
     (("--analysis", "gp: y ~ x", "--set", "domian=0..1"), "did you mean 'domain'"),
     (("--analysis", "cox: y ~ x", "--set", "stratified=true", "--clients", "3"), "3 clients cannot come"),
-    (("--network", "ring"), "train with a server"),
+    (("--network", "ring"), "network = 'ring' is not possible with real clients"),
     (
         ("--sampling", "target", "--per-round", "1"),
         "sampling 'target' needs data that deployed clients",
