@@ -44,7 +44,7 @@ def test_noise_lowers_homogeneity(federation):
 
 @pytest.mark.parametrize("part", [0.0, 1.5, np.nan])
 def test_impossible_changes_are_refused(federation, part):
-    with pytest.raises(ConfigError, match="not possible"):
+    with pytest.raises(ConfigError, match=r"fraction of rows must be in \(0, 1\]"):
         with_part_of_rows(federation, part)
     with pytest.raises(ConfigError, match="not possible"):
         with_noise(federation, -1.0)
