@@ -59,7 +59,7 @@ def test_noisier_or_fewer_rows_are_tried():
     [
         (("--privacy", "secret"), "unknown message privacy"),
         (("--privacy", "gaussian:0"), "not possible"),
-        (("--model", "none", "--keep", "2"), "in (0, 1]"),
+        (("--model", "none", "--keep", "2"), r"in \(0, 1\]"),
         (("--partition", "imbalance:-1"), "class imbalance of -1"),
         (("--plot", "no/such/folder/a.png"), "no folder"),
     ],
