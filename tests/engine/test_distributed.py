@@ -101,12 +101,13 @@ def test_what_clients_remember_can_be_moved_to_another_shard(federation):
     template = reply_template(setting, message).memory
     old, new = (Shard(shard_setting(setting, np.array([4, 1, 2])), template) for _ in range(2))
     step = toys.step(0, [2, 4], [0.5, 0.5])
-    old.visit(step, unalike.engine.Messages(message), False)
+    old.visit(step, unalike.algorithms.Messages(message), False)
     clients, memories = old.remembered(np.array([1, 2, 4]))
     assert clients.tolist() == [2, 4]
     new.remember(clients, memories)
     again, same = (
-        s.visit(toys.step(1, [2, 4], [0.5, 0.5]), unalike.engine.Messages(message), False) for s in (old, new)
+        s.visit(toys.step(1, [2, 4], [0.5, 0.5]), unalike.algorithms.Messages(message), False)
+        for s in (old, new)
     )
     assert largest_difference(again.tally.total, same.tally.total) == 0
 
