@@ -161,7 +161,7 @@ class Unasked(FedAvg):
         (Pair(), r"Pair\.client returns a tuple; let it return Reply\(upload, memory, report\)"),
         (
             Unasked(),
-            r"Unasked\.aggregate uses .* write sums_by_importance: ClassVar\[bool\] = True in Unasked",
+            r"Unasked\.aggregate uses .* write needs: .* = Needs\(importance_sum=True\) in Unasked",
         ),
     ],
 )

@@ -1,12 +1,13 @@
-"""Which arrays and pytrees does an annotation mean?  (Type aliases that the whole package shares.)
+"""Type aliases of arrays and pytrees, and the four roles of a pytree in a round.
 
-A pytree is nested dicts, lists and tuples of arrays. To a type checker all of them are the same; the names
-tell a reader which of them a function takes and returns.
+State, Message, Upload and Memory are distinct types, so that a type checker refuses one in the place of
+another. At run time each is the pytree itself: `State(tree)` returns `tree`.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,40 @@ ClientIds: TypeAlias = NDArray[np.int64]
 """Numbers of clients in their federation."""
 
 PyTree: TypeAlias = Any
-"""Any of the following, or a part of one."""
+"""Any nesting of dicts, lists and tuples of arrays."""
 Params: TypeAlias = Any
 """The parameters of a model."""
-State: TypeAlias = Any
-"""What the server keeps from round to round."""
-Message: TypeAlias = Any
-"""What goes down to a client: `Algorithm.broadcast` of the state."""
-Upload: TypeAlias = Any
-"""What comes up from a client: `Reply.upload`."""
-Memory: TypeAlias = Any
-"""What a client keeps from round to round: `Reply.memory`."""
 Predictor: TypeAlias = Any
 """What a client predicts with: `Algorithm.predictor`."""
+
+if TYPE_CHECKING:
+
+    class _Tree:
+        """A pytree with a role. `Memory({"control": zeros})` gives a pytree a role, for the type checker."""
+
+        def __init__(self, tree: Any, /) -> None: ...
+        def __getitem__(self, key: Any, /) -> Any: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __contains__(self, key: Any, /) -> bool: ...
+        def keys(self) -> Iterable[str]: ...
+        def get(self, key: str, default: Any = None, /) -> Any: ...
+
+    class State(_Tree):
+        """What the server keeps from round to round."""
+
+    class Message(_Tree):
+        """What goes down to a client: `Algorithm.broadcast` of the state."""
+
+    class Upload(_Tree):
+        """What comes up from a client: `Reply.upload`."""
+
+    class Memory(_Tree):
+        """What a client keeps from round to round: `Reply.memory`."""
+
+else:
+
+    def _unchanged(tree: Any, /) -> Any:
+        """The pytree itself: roles exist for type checkers only."""
+        return tree
+
+    State = Message = Upload = Memory = _unchanged

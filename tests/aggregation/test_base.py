@@ -11,6 +11,7 @@ import pytest
 import unalike
 from unalike import FedAvg, LocalWork, Optimizer, Reply
 from unalike.aggregation.base import Aggregator, Combined, NormBound, Received, clip_change
+from unalike.aggregation.needs import AggregatorNeeds
 from unalike.algorithms import ClusteredFL, FedEM, Scaffold
 from unalike.core.pytrees import largest_difference
 from unalike.engine import LocalEngine, Setting
@@ -36,7 +37,7 @@ class Without(Aggregator):
     """Leaves a client out, as a detector would."""
 
     client: int = 0
-    sees_uploads: ClassVar[bool] = True
+    needs: ClassVar[AggregatorNeeds] = AggregatorNeeds(combine=True)
 
     def combine(self, uploads):
         kept = uploads.client != self.client
@@ -47,7 +48,7 @@ class Without(Aggregator):
 class MeanChange(Aggregator):
     """One update in the place of all: here the weighted mean, so that nothing changes."""
 
-    sees_uploads: ClassVar[bool] = True
+    needs: ClassVar[AggregatorNeeds] = AggregatorNeeds(combine=True)
 
     def combine(self, uploads):
         weights = uploads.weight * uploads.accepted

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.algorithms import Algorithm, LocalWork, Reply
+from unalike.algorithms import Algorithm, LocalWork, Needs, Reply
 from unalike.analytics.design import Design
 from unalike.analytics.fitting import fit_rounds, linear_task
 from unalike.analytics.sums import as_summand, check_equal_importance, sum_of
@@ -19,7 +19,7 @@ from unalike.errors import ConfigError
 class CrossProducts(Algorithm):
     """Adds up x'x; counts rounds, and is done after the third."""
 
-    double_precision: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(float64=True)
     converges: ClassVar[bool] = True
 
     def init(self, task, key):

@@ -13,6 +13,7 @@ import unalike
 from unalike.aggregation.base import Uploads
 from unalike.aggregation.server_step import Server
 from unalike.aggregation.tally import Tally
+from unalike.algorithms import Needs
 from unalike.core.pytrees import largest_difference
 from unalike.deploy import client_config as contract_module
 from unalike.deploy import server as serving_module
@@ -122,7 +123,7 @@ def by_hand(weights, rows):
 def test_uploads_are_added_as_by_hand(case):
     weights, accepted = (np.array(values, np.float64) for values in WEIGHTS[case])
     importance = np.array([0.4, 0.3, 0.2, 0.1])
-    server = Server(SimpleNamespace(sums_by_importance=True), None)
+    server = Server(SimpleNamespace(needs=Needs(importance_sum=True)), None)
     sent, begun = uploads(), uploads(1)
     for name in sent:
         sent[name][accepted == 0] = 0

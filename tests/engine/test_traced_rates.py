@@ -10,7 +10,7 @@ import pytest
 
 import unalike
 from unalike import FedAvg, LocalWork, Optimizer
-from unalike.algorithms import L2SGD, Ditto, FedAdam, FedProx, optimizer_names
+from unalike.algorithms import L2SGD, Ditto, FedAdam, FedProx, Needs, optimizer_names
 from unalike.algorithms.shared.optimizers import PLAIN
 from unalike.algorithms.shared.wrapper import AlgorithmWrapper
 from unalike.engine import traced_rates
@@ -49,7 +49,7 @@ class Counted(FedAdam):
 class Written(Counted):
     """The same with its rates written into the program."""
 
-    static_rates: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(static_rates=True)
 
 
 def test_ten_learning_rates_are_compiled_once_and_change_no_result():
@@ -149,7 +149,7 @@ def test_an_error_that_is_not_about_rates_stays():
 @pytest.mark.parametrize("method", [FedAvg, Ditto, FedAdam])
 def test_bits_are_those_of_a_rate_that_is_written_into_the_program(method, monkeypatch):
     told = trained(method(work=WORK))
-    monkeypatch.setattr(method, "static_rates", True)
+    monkeypatch.setattr(method, "needs", method.needs | Needs(static_rates=True))
     written = trained(method(work=WORK))
     for a, b in zip(jax.tree.leaves(told), jax.tree.leaves(written), strict=True):
         np.testing.assert_array_equal(a, b)

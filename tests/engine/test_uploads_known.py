@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.algorithms import Algorithm, LocalWork, Reply
+from unalike.algorithms import Algorithm, LocalWork, Needs, Reply
 from unalike.engine import LocalEngine, Setting
 from unalike.engine.debug import DebugEngine
 
@@ -28,7 +28,7 @@ class Registrar(Algorithm):
     whole_numbers: bool = False
     """Whether the message also counts in whole numbers, as one with cluster numbers does."""
     name: ClassVar[str] = "registrar"
-    keeps_uploads: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True)
 
     def init(self, task, key):
         book = {name: jnp.full(self.clients, -1.0) for name in ("number", "upload", "weight")}

@@ -125,7 +125,7 @@ def test_methods_say_whether_they_predict_from_rows(name):
     task = unalike.Task.classification(model(4, input_shape=(8, 8, 1), outputs=10), classes=10)
     algorithm = algorithm_registry.make(name).prepare(task, federation)
     if not (algorithm.personalized or algorithm.decentralized):
-        assert not algorithm.predicts_from_rows
+        assert not algorithm.needs.rows_to_predict
         return
     setting = Setting(federation, task, algorithm, 0)
     message, data = message_template(setting), client_shapes(federation.train.x, federation.train.y)
@@ -140,7 +140,7 @@ def test_methods_say_whether_they_predict_from_rows(name):
 
     traced = jax.make_jaxpr(predictor)(rows, message, memory, data).jaxpr
     used = dce_jaxpr(traced, [True] * len(traced.outvars))[1]
-    assert any(used[:2]) == algorithm.predicts_from_rows
+    assert any(used[:2]) == algorithm.needs.rows_to_predict
 
 
 def test_a_model_for_all_needs_no_checkpoint(runs, tmp_path):

@@ -179,12 +179,12 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
     schedule, period = repeating_schedule(policy, clients)
     ready, importance = Begun(policy, clients), clients.importance
     often = _frequency(ready.policy, schedule, period)
-    identical = importance if policy.by_cohort else ready.policy.weighing.fixed
+    identical = importance if policy.traits.by_cohort else ready.policy.weighing.fixed
     corrected = np.where(often > 0, importance / np.maximum(often, 1e-300), 0.0)
     seen = _seen(ready.policy, clients, often, period)
     known_window = window(policy, clients) or period
     for words, weights in (("corrected", corrected), ("identical", identical)):
-        if words == "identical" and policy.by_cohort:
+        if words == "identical" and policy.traits.by_cohort:
             return  # nobody reports more often than the others
         weighted = reweighted(schedule, weights)
         curve = curve_of(weighted, period, Surrogate(importance, often * weights))
@@ -211,7 +211,7 @@ def reweighted(schedule: Timeline, weights: Float64s) -> Timeline:
 
 def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float64s:
     """How often each client reports: known, or counted over a period or over all that was planned."""
-    if policy.by_cohort:
+    if policy.traits.by_cohort:
         return np.ones(schedule.clients)
     known = policy.frequency()
     if known is not None:
@@ -222,7 +222,7 @@ def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float6
 def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
     """The same without doubt where it is known or repeats; else by a dry run of its own, because weights
     always suit the schedule that they were made from."""
-    if policy.by_cohort or period or policy.frequency() is not None:
+    if policy.traits.by_cohort or period or policy.frequency() is not None:
         return Reporting(often, np.zeros(len(often)))
     return reporting(policy, clients, again=True)
 

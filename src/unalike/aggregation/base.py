@@ -29,7 +29,8 @@ from ..core.registry import Registry
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
-from ..typing import Array, Message, Upload
+from ..typing import Array, Message, PyTree, Upload
+from .needs import AggregatorNeeds
 from .tally import Tally
 
 aggregator_registry: Registry[Aggregator] = Registry("aggregator", "aggregators")
@@ -46,7 +47,7 @@ class Uploads(NamedTuple):
     accepted: Any
     """1 for an upload that was accepted, 0 for one that was rejected."""
     client: Any = None
-    start: Message = None
+    start: Message | None = None
     """The message that each client started from, for aggregators that see uploads."""
     key: Any = None
     """The step's own randomness, for aggregators that draw."""
@@ -76,7 +77,7 @@ class Combined(NamedTuple):
 
     weights: Any = None
     """One per upload; whoever weighs nothing is left out, and the others take over its weight."""
-    update: Upload = None
+    update: PyTree | None = None
     """In place of the weighted mean of :meth:`Uploads.changes`."""
     usable: Any = True
     """Whether that update may be used; where not, nothing moves in this step."""
@@ -87,28 +88,20 @@ class Combined(NamedTuple):
 class Aggregator:
     """The plain weighted sum of uploads; subclasses override what they do with them."""
 
-    sees_uploads: ClassVar[bool] = False
-    """Whether `combine` is to be asked, which needs all uploads of a step at the same place."""
-    finishes: ClassVar[bool] = False
-    """Whether `finish` is to be asked."""
-    draws: ClassVar[bool] = False
-    """Whether `combine` needs randomness, the `key` of uploads."""
-    measures: ClassVar[bool] = False
-    """Whether `measure` is to be asked, which needs all uploads of a step but leaves their sum as it is."""
-    observes: ClassVar[bool] = False
-    """Whether `observe` is to be called after every step."""
+    needs: ClassVar[AggregatorNeeds] = AggregatorNeeds()
+    """Which of its functions an engine must call."""
     hidden: ClassVar[str | None] = "it looks at single uploads"
     """Why it cannot work where only sums of uploads are seen; None if it can."""
 
     @property
     def stepwise(self) -> bool:
         """Whether the server must take its steps one by one, because it does more than add."""
-        return self.sees_uploads or self.finishes or self.measures
+        return self.needs.combine or self.needs.finish or self.needs.measure
 
     @property
     def needs_key(self) -> bool:
         """Whether it is to be given the server's randomness."""
-        return self.finishes or self.draws
+        return self.needs.finish or self.needs.key
 
     @property
     def clip_at_client(self) -> float | None:

@@ -37,11 +37,11 @@ class Server(NamedTuple):
     def keeps_uploads(self, matrix: bool) -> bool:
         """Whether single uploads are needed; `matrix` tells whether receivers mix them themselves."""
         aggregator = self.aggregator
-        return matrix or self.algorithm.keeps_uploads or aggregator.sees_uploads or aggregator.measures
+        return matrix or self.algorithm.needs.uploads or aggregator.needs.combine or aggregator.needs.measure
 
     def sums_uploads(self, matrix: bool) -> bool:
         """Whether their weighted sum is needed."""
-        return not matrix and not self.aggregator.sees_uploads
+        return not matrix and not self.aggregator.needs.combine
 
 
 class Sent(NamedTuple):
@@ -65,10 +65,10 @@ def server_step(
     Where nothing was accepted, nothing moves: not even momentum.
     """
     algorithm, task, aggregator = server
-    if aggregator.draws and sent.uploads is not None:
+    if aggregator.needs.key and sent.uploads is not None:
         drawn = jax.random.fold_in(jax.random.fold_in(key, round), COMBINING)
         sent = sent._replace(uploads=sent.uploads._replace(key=drawn))
-    if aggregator.finishes:
+    if aggregator.needs.finish:
         tally = aggregator.finish(sent.tally, sent.heaviest, jax.random.fold_in(key, round))
         sent = sent._replace(tally=tally)
     aggregate, report = receive_all(server, sent, message, round)
@@ -86,14 +86,14 @@ def receive_all(server: Server, sent: Sent, message: Message | None, round: Any)
         total = mix_by_matrix(matrix, uploads.upload, uploads.accepted)
         weight = matrix @ uploads.accepted
         return Aggregate(total, None, weight, tally.accepted, tally.share, round, tally.importance_sum), {}
-    if server.aggregator.sees_uploads:
+    if server.aggregator.needs.combine:
         aggregate, report = combine(server, uploads, round)
     else:
         aggregate, report = tally.aggregate(message, round), {}
-    if server.aggregator.measures:
+    if server.aggregator.needs.measure:
         mean = pytrees.scale(1 / jnp.where(aggregate.weight != 0, aggregate.weight, 1.0), aggregate.total)
         report = {**report, **server.aggregator.measure(uploads, mean)}
-    if not server.algorithm.keeps_uploads:
+    if not server.algorithm.needs.uploads:
         return aggregate, report
     weights = uploads.weight * uploads.accepted
     return aggregate._replace(uploads=uploads.upload, clients=uploads.client, weights=weights), report
@@ -112,7 +112,7 @@ def combine(server: Server, uploads: Uploads, round: Any) -> tuple[Aggregate, Re
     base = mean.start if uploads.alike else pytrees.zeros_like(mean.total)
     total = pytrees.add_scaled(base, mean.weight, update)
     share = pytrees.scale(mean.share / jnp.where(mean.weight != 0, mean.weight, 1.0), total)
-    by_importance = share if server.algorithm.sums_by_importance else {}
+    by_importance = share if server.algorithm.needs.importance_sum else {}
     accepted = jnp.where(usable, mean.accepted, 0.0)
     return mean._replace(total=total, importance_sum=by_importance, accepted=accepted), report
 
@@ -120,7 +120,7 @@ def combine(server: Server, uploads: Uploads, round: Any) -> tuple[Aggregate, Re
 def add_all(server: Server, uploads: Uploads) -> Tally:
     """The tally of uploads that are all here, each with its own start, added one after the other."""
     one = pytrees.row(uploads, 0)
-    tally = empty_tally(one.upload, one.start, server.algorithm.sums_by_importance)
+    tally = empty_tally(one.upload, one.start, server.algorithm.needs.importance_sum)
 
     def add(i: Any, tally: Tally) -> Tally:
         each = pytrees.row(uploads, i)

@@ -28,10 +28,10 @@ class Tally(NamedTuple):
     [1.0, 1.0]
     """
 
-    total: Upload
-    start: Message
+    total: PyTree
+    start: PyTree
     """The same sum of the messages that clients started from, where these differ."""
-    importance_sum: Upload
+    importance_sum: PyTree
     """sum_i importance_i upload_i, for algorithms that ask for it."""
     requested_weight: Any = 0.0
     accepted_weight: Any = 0.0
@@ -41,12 +41,14 @@ class Tally(NamedTuple):
     """The sum of their importances."""
 
     @classmethod
-    def of_sum(cls, total: Upload, weights: Any, importance: Any, accepted: Any) -> Tally:
+    def of_sum(cls, total: PyTree, weights: Any, importance: Any, accepted: Any) -> Tally:
         """A sum that was computed elsewhere, over the accepted ones of clients with these weights."""
         given, share = weights * accepted, importance * accepted
         return cls(total, {}, {}, *(values.sum() for values in (weights, given, accepted, share)))
 
-    def add(self, upload: Upload, start: Message, weight: Any, importance: Any, accepted: Any) -> Tally:
+    def add(
+        self, upload: Upload, start: Message | None, weight: Any, importance: Any, accepted: Any
+    ) -> Tally:
         """With one more upload; of one that is not `accepted` (0 instead of 1), all entries must be zero."""
         given, share = accepted * weight, accepted * importance
         return Tally(

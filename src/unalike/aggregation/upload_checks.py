@@ -9,10 +9,10 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..typing import PyTree, Upload
+from ..typing import PyTree
 
 
-def fault(upload: Upload, expected: PyTree) -> str | None:
+def fault(upload: PyTree, expected: PyTree) -> str | None:
     """What is wrong with an upload, or None.
 
     >>> fault({"w": np.ones(2)}, {"w": np.zeros(2)}) is None

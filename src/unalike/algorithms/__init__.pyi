@@ -28,6 +28,7 @@ from .knnper import KNNPer
 from .l2sgd import L2SGD
 from .local import Local
 from .mocha import Mocha
+from .needs import Needs
 from .perfedavg import PerFedAvg
 from .perturbed_gradient import AnchoredGradient, PermutedGradient, PerturbedGradient
 from .pfedme import PFedMe, PFedMeSimple
@@ -90,6 +91,7 @@ __all__ = [
     "LocalWork",
     "Messages",
     "Mocha",
+    "Needs",
     "Optimizer",
     "PFedMe",
     "PFedMeSimple",

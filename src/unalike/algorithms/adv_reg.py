@@ -67,7 +67,7 @@ class AdvReg(FedAvg):
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         if task.kind() != "logits":
             raise ConfigError(f"{self.name} is for classifications, whose predictions are probabilities.")
-        return {"attacker": first_attacker()}
+        return Memory({"attacker": first_attacker()})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
@@ -82,7 +82,7 @@ class AdvReg(FedAvg):
 
         start = (descent.start(message), memory["attacker"])
         end, attacker = data.weighted(factors).fold(step, start)
-        return Reply(end.params, {**memory, "attacker": attacker})
+        return Reply(end.params, Memory({**memory, "attacker": attacker}))
 
     def _loss(self, params: Params, task: Task, attacker: Params, batch: Batch) -> jax.Array:
         """What the client lowers: losses of training rows, and how sure the attacker is of them; with a

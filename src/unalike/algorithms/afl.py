@@ -23,6 +23,7 @@ from ..core.pytrees import add_scaled, subtract
 from ..models import Task
 from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, updated_losses
 from .shared.local_sgd import local_sgd
@@ -42,7 +43,7 @@ class AFL(LossAware):
     """Whether clients predict with the mean of all models; otherwise with the last one."""
 
     name: ClassVar[str] = "afl"
-    sums_by_importance: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(importance_sum=True)
     grid: ClassVar = {"lam_rate": (0.01, 0.1, 0.5)}
 
     def __post_init__(self) -> None:
@@ -54,17 +55,19 @@ class AFL(LossAware):
 
     def init(self, task: Task, key: jax.Array) -> State:
         state = super().init(task, key)
-        return {
-            **state,
-            "lam": jnp.asarray(self.groups.totals, jnp.float32),
-            "average": state["params"],
-            "rounds": jnp.zeros(()),
-        }
+        return State(
+            {
+                **state,
+                "lam": jnp.asarray(self.groups.totals, jnp.float32),
+                "average": state["params"],
+                "rounds": jnp.zeros(()),
+            }
+        )
 
     def broadcast(self, task: Task, state: State) -> Message:
         each = state["lam"] / jnp.asarray(self.groups.totals, jnp.float32)
         weights = each[np.asarray(self.groups.group)]
-        return {"params": state["params"], "weights": weights, "average": state["average"]}
+        return Message({"params": state["params"], "weights": weights, "average": state["average"]})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         # The mean goes down once, when training has ended.
@@ -76,7 +79,7 @@ class AFL(LossAware):
         trained = local_sgd(task, message["params"], data, self.optimizer)
         told = report_loss(loss, data.client, len(message["weights"]), jnp.ones(()))
         report = {"train_loss": trained.loss, "multiplier": weight}
-        return Reply({"params": trained.params, **told}, memory, report, weight)
+        return Reply(Upload({"params": trained.params, **told}), memory, report, weight)
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
@@ -86,13 +89,15 @@ class AFL(LossAware):
         losses = updated_losses(state["losses"], mixed.importance_sum)
         rounds = state["rounds"] + 1
         moved = subtract(stepped["params"], state["average"])
-        return {
-            **stepped,
-            "losses": losses,
-            "lam": project_simplex(state["lam"] + self.lam_rate * self.groups.mean_losses(losses)),
-            "average": add_scaled(state["average"], 1.0 / rounds, moved),
-            "rounds": rounds,
-        }
+        return State(
+            {
+                **stepped,
+                "losses": losses,
+                "lam": project_simplex(state["lam"] + self.lam_rate * self.groups.mean_losses(losses)),
+                "average": add_scaled(state["average"], 1.0 / rounds, moved),
+                "rounds": rounds,
+            }
+        )
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

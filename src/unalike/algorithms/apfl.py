@@ -58,7 +58,7 @@ class APFL(TrainsNewcomers, FedAvg):
         require_fraction(alpha=self.alpha)
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message, "alpha": jnp.asarray(self.alpha, jnp.float32)}
+        return Memory({"params": message, "alpha": jnp.asarray(self.alpha, jnp.float32)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         end = self._train(task, message, memory, data)

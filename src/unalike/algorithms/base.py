@@ -25,6 +25,7 @@ from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State, Upload
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.messages import Messages
 
@@ -36,7 +37,7 @@ class Reply(NamedTuple):
 
     upload: Upload
     """Goes up; uploads are summed with the step's weights."""
-    memory: Memory = {}  # noqa: RUF012
+    memory: Memory = Memory({})
     """Stays with the client until it takes part again."""
     report: Mapping[str, jax.Array] = {}
     """Numbers that are recorded for this client, such as its training loss."""
@@ -60,12 +61,12 @@ class Aggregate(NamedTuple):
     """The accepted clients' part of the federation: the sum of their importances (1 for everyone)."""
     round: jax.Array | int = 0
     importance_sum: PyTree | None = None
-    """sum_i importance_i * upload_i over the accepted clients, for algorithms with `sums_by_importance`."""
+    """sum_i importance_i * upload_i over the accepted clients, for algorithms that need it."""
     uploads: Upload | None = None
-    """All uploads (leading axis: the step's clients), for algorithms with `keeps_uploads`; zeros for rejected
+    """All uploads (leading axis: the step's clients), for algorithms that need `uploads`; zeros for rejected
     ones."""
     clients: jax.Array | None = None
-    """Whose uploads these are, for algorithms with `keeps_uploads`."""
+    """Whose uploads these are, for algorithms that need `uploads`."""
     weights: jax.Array | None = None
     """What each of them weighs, zero for rejected ones."""
 
@@ -133,31 +134,16 @@ class Algorithm:
     """How much clients count where nobody says it: by their rows, or as the method was published."""
     personalized: ClassVar[bool] = False
     """Whether clients predict with something of their own, so that evaluation must visit each of them."""
-    keeps_uploads: ClassVar[bool] = False
-    """Whether `aggregate` needs each upload, not only their weighted sum."""
-    sums_by_importance: ClassVar[bool] = False
-    """Whether `aggregate` also needs the sum of uploads weighted by importance, whatever their weights."""
-    needs_rounds: ClassVar[bool] = False
-    """Whether all clients of a step must start from the same model, because rounds follow each other in
-    phases."""
-    weighs_rounds: ClassVar[bool] = False
-    """Whether rounds of a stream count by the weight of their rows (:meth:`weigh_round`)."""
+    needs: ClassVar[Needs] = Needs()
+    """What it needs of engines, timings, aggregators and deployments."""
     decentralized: ClassVar[bool] = False
     """Whether every client has a model of its own: `broadcast` then has a leading client axis, and step
     weights are a matrix."""
 
-    predicts_from_rows: ClassVar[bool] = False
-    """Whether `predictor` looks at a client's training rows, so that without them it cannot predict."""
     converges: ClassVar[bool] = False
     """Whether the method says by `finished` that it has nothing left to do; it is then asked every round."""
-    noise_from_seed: ClassVar[bool] = False
-    """Whether clients hide rows by noise that follows from the seed, which real clients would know."""
     takes_state: ClassVar[bool] = False
     """Whether it trains models with state, such as running statistics: by `local_sgd` and plain averages."""
-    static_rates: ClassVar[bool] = False
-    """Whether it needs its learning rates as numbers of Python, so that each is compiled for itself."""
-    double_precision: ClassVar[bool] = False
-    """Whether rounds compute with 64-bit floats, as closed forms of statistics need; rows must be, too."""
 
     @property
     def has_server(self) -> bool:
@@ -186,11 +172,11 @@ class Algorithm:
 
     def init(self, task: Task, key: jax.Array) -> State:
         """The server's state before the first round."""
-        return {"params": task.init(key)}
+        return State({"params": task.init(key)})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         """What a client remembers when it first hears from the server."""
-        return {}
+        return Memory({})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         """Bytes that one client receives and sends in a round, where these are such a message and upload."""
@@ -257,8 +243,8 @@ class Algorithm:
         raise NotImplementedError(f"{type(self).__name__} must implement aggregate().")
 
     def weigh_round(self, state: State, weight: float) -> State:
-        """The state before a round of a stream whose rows weigh so much together; for methods with
-        `weighs_rounds`."""
+        """The state before a round of a stream whose rows weigh so much together; for methods that
+        need `round_weights`."""
         return state
 
     def finished(self, task: Task, state: State) -> bool:
@@ -287,7 +273,7 @@ def check_reply(algorithm: Algorithm, reply: Any) -> None:
 
 def as_promised(algorithm: Algorithm, mixed: Aggregate) -> Aggregate:
     """What the server receives, without sums that the method has not asked for."""
-    if algorithm.sums_by_importance:
+    if algorithm.needs.importance_sum:
         return mixed
     limited = _WithoutImportance(*mixed)
     limited.method = type(algorithm).__name__
@@ -302,6 +288,6 @@ class _WithoutImportance(Aggregate):
     @property
     def importance_sum(self) -> PyTree:
         raise ConfigError(
-            f"{self.method}.aggregate uses mixed.by_importance, which is summed only if asked for; write "
-            f"sums_by_importance: ClassVar[bool] = True in {self.method}."
+            f"{self.method}.aggregate uses mixed.importance_sum, which is summed only on request; write "
+            f"needs: ClassVar[Needs] = Needs(importance_sum=True) in {self.method}."
         )

@@ -34,6 +34,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..typing import Memory, Message, Predictor, PyTree, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.linkage import complete_linkage_halves
 from .shared.local_sgd import local_sgd
@@ -62,7 +63,7 @@ class ClusteredFL(Algorithm):
 
     name: ClassVar[str] = "clustered-fl"
     personalized: ClassVar[bool] = True
-    keeps_uploads: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True)
 
     def __post_init__(self) -> None:
         if not (self.tol1 >= 0 and self.tol2 >= 0):
@@ -82,13 +83,13 @@ class ClusteredFL(Algorithm):
     def init(self, task: Task, key: jax.Array) -> State:
         models = pytrees.stack([task.init(key)] * self.most)
         cluster = jnp.asarray(self.first_clusters or (0,) * self.clients, jnp.int32)
-        return {"models": models, "cluster": cluster, "count": jnp.asarray(max(self.groups, 1))}
+        return State({"models": models, "cluster": cluster, "count": jnp.asarray(max(self.groups, 1))})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return state
+        return Message(state)
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"joined": jnp.asarray(-1)}
+        return Memory({"joined": jnp.asarray(-1)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start = pytrees.row(message["models"], message["cluster"][data.client])
@@ -108,13 +109,13 @@ class ClusteredFL(Algorithm):
         member = jax.nn.one_hot(split["cluster"], self.most) * weights[:, None]
         share = member / jnp.maximum(member.sum(0), 1e-30)
         mean = jax.tree.map(lambda leaf: jnp.tensordot(share.T, leaf, axes=1), changes)
-        return {**split, "models": pytrees.add(split["models"], mean)}
+        return State({**split, "models": pytrees.add(split["models"], mean)})
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         models = [pytrees.row(message["models"], j) for j in range(self.most)]
         losses = data.row_weights() @ data.per_row(partial(component_losses, task, models))
         used = jnp.arange(self.most) < message["count"]
-        return {"joined": jnp.argmin(jnp.where(used, losses, jnp.inf))}
+        return Memory({"joined": jnp.argmin(jnp.where(used, losses, jnp.inf))})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

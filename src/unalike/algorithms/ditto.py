@@ -45,16 +45,16 @@ class Ditto(TrainsNewcomers, FedAvg):
         with_rate(self.optimizer, self.personal_learning_rate)
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message}
+        return Memory({"params": message})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
         personal = self._near(task, message, memory["params"], data)
         report = {"train_loss": trained.loss, "personal_loss": personal.loss}
-        return Reply(trained.params, {"params": personal.params}, report)
+        return Reply(trained.params, Memory({"params": personal.params}), report)
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
-        return {"params": self._near(task, message, message, data).params}
+        return Memory({"params": self._near(task, message, message, data).params})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -22,6 +22,7 @@ from ..models import Task
 from ..typing import Int64s, Memory, Message
 from .base import USUAL_NOISE, PrivateRows, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.private_gradient import RowSet, add_penalty, private_gradient
@@ -39,7 +40,7 @@ class DPSGD(FedAvg):
     name: ClassVar[str] = "dp-sgd"
     takes_state: ClassVar[bool] = False
     grid: ClassVar = {"clip_norm": (0.1, 0.3, 1.0, 3.0)}
-    noise_from_seed: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(shared_seed=True)
 
     def __post_init__(self) -> None:
         check_noise(self.clip_norm, self.noise)

@@ -19,6 +19,7 @@ from ..typing import Memory, Message, Predictor
 from .base import algorithm_registry
 from .fedavg_plus import FedAvgPlus
 from .gifair import Gifair
+from .needs import Needs
 from .shared.client_data import ClientData
 
 
@@ -28,7 +29,7 @@ class GifairPlus(Gifair, FedAvgPlus):
     """GIFAIR whose clients fine-tune the common model before predicting."""
 
     name: ClassVar[str] = "gifair+"
-    predicts_from_rows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rows_to_predict=True)
 
     def __post_init__(self) -> None:
         Gifair.__post_init__(self)

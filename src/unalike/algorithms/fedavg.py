@@ -44,7 +44,7 @@ class FedAvg(Algorithm):
 
     def init(self, task: Task, key: jax.Array) -> State:
         params = task.init(key)
-        return {"params": params, "server": self.server_optimizer.build().init(params)}
+        return State({"params": params, "server": self.server_optimizer.build().init(params)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, message, data, self.optimizer)
@@ -64,14 +64,16 @@ class FedAvg(Algorithm):
         """Let the server's optimizer follow the mean change as if it were a negative gradient; the state of
         a model that has one is averaged, whatever the optimizer (`weight` is the sum of all weights)."""
         stepped = self._optimized(state, total, start, round)
-        return {**stepped, "params": mean_state(stepped["params"], state["params"], total, start, weight)}
+        return State(
+            {**stepped, "params": mean_state(stepped["params"], state["params"], total, start, weight)}
+        )
 
     def _optimized(self, state: State, total: PyTree, start: Params, round: jax.Array | int) -> State:
         optimizer = self.server_optimizer
         if is_plain(optimizer):
             # In this order nothing is rounded when a single client's model is taken over as it is.
-            return {**state, "params": add(total, subtract(state["params"], start))}
+            return State({**state, "params": add(total, subtract(state["params"], start))})
         change = without_state(subtract(total, start))
         updates, server = optimizer.build().update(scale(-1.0, change), state["server"], state["params"])
         updates = scale(optimizer.factor(round), updates) if optimizer.schedule != "constant" else updates
-        return {**state, "params": optax.apply_updates(state["params"], updates), "server": server}
+        return State({**state, "params": optax.apply_updates(state["params"], updates), "server": server})

@@ -27,6 +27,7 @@ from ..models import Task
 from ..typing import Memory, Message, Params, Predictor, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 
 
@@ -42,7 +43,7 @@ class FedAvgAveraged(FedAvg):
 
     name: ClassVar[str] = "fedavg-averaged"
     takes_state: ClassVar[bool] = False
-    weighs_rounds: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(round_weights=True)
 
     def __post_init__(self) -> None:
         if not self.radius >= 0:
@@ -55,19 +56,21 @@ class FedAvgAveraged(FedAvg):
     def init(self, task: Task, key: jax.Array) -> State:
         state = super().init(task, key)
         params = project(state["params"], self.radius)
-        return {
-            **state,
-            "params": params,
-            "average": params,
-            "counted": jnp.zeros(()),
-            "rows_weigh": jnp.ones(()),
-        }
+        return State(
+            {
+                **state,
+                "params": params,
+                "average": params,
+                "counted": jnp.zeros(()),
+                "rows_weigh": jnp.ones(()),
+            }
+        )
 
     def weigh_round(self, state: State, weight: float) -> State:
-        return {**state, "rows_weigh": jnp.full_like(state["rows_weigh"], weight)}
+        return State({**state, "rows_weigh": jnp.full_like(state["rows_weigh"], weight)})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "average": state["average"]}
+        return Message({"params": state["params"], "average": state["average"]})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         # The mean goes down once, when training has ended.
@@ -84,7 +87,7 @@ class FedAvgAveraged(FedAvg):
         part = weight / jnp.where(counted > 0, counted, 1.0)
         average = add_scaled(state["average"], part, subtract(state["params"], state["average"]))
         params = project(stepped["params"], self.radius)
-        return {**stepped, "params": params, "average": average, "counted": counted}
+        return State({**stepped, "params": params, "average": average, "counted": counted})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

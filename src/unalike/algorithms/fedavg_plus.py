@@ -16,6 +16,7 @@ from ..models import Task
 from ..typing import Memory, Message, Predictor
 from .base import LocalWork, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.optimizer_steps import with_rate
@@ -33,7 +34,7 @@ class FedAvgPlus(FedAvg):
 
     name: ClassVar[str] = "fedavg+"
     personalized: ClassVar[bool] = True
-    predicts_from_rows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rows_to_predict=True)
 
     def __post_init__(self) -> None:
         if self.tune_epochs < 0:

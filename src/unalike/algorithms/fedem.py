@@ -25,6 +25,7 @@ from ..models import Task
 from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.mixture import (
@@ -91,10 +92,10 @@ class FedEM(FedAvg):
 
     def init(self, task: Task, key: jax.Array) -> State:
         params = unlike_starts(task, self.components, key)
-        return {"params": params, "server": self.server_optimizer.build().init(params)}
+        return State({"params": params, "server": self.server_optimizer.build().init(params)})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"weights": jnp.full(self.components, 1.0 / self.components)}
+        return Memory({"weights": jnp.full(self.components, 1.0 / self.components)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         losses, rows = self._losses(task, message, data), data.row_weights()
@@ -103,7 +104,7 @@ class FedEM(FedAvg):
         trained, told = self._maximized(task, message, data.weighted(chances * rows[:, None]))
         likelihood = weighted_mean(negative_log_likelihood(losses, memory["weights"]), rows)
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
-        return Reply(trained, {"weights": weights}, {"train_loss": likelihood, **shares, **told})
+        return Reply(trained, Memory({"weights": weights}), {"train_loss": likelihood, **shares, **told})
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         used = rows @ memories["weights"]
@@ -114,8 +115,8 @@ class FedEM(FedAvg):
         return self._fitted(task, message, self.init_client(task, message, key), data, self.em_steps)
 
     @property
-    def predicts_from_rows(self) -> bool:  # type: ignore[override]
-        return self.refresh > 0
+    def needs(self) -> Needs:  # type: ignore[override]
+        return Needs(rows_to_predict=self.refresh > 0)
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -25,6 +25,7 @@ from ..models import Task
 from ..typing import Memory, Message, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_fraction
@@ -44,7 +45,7 @@ class FedMGDAPlus(FedAvg):
 
     name: ClassVar[str] = "fedmgda"
     takes_state: ClassVar[bool] = False
-    keeps_uploads: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True)
     grid: ClassVar = {"epsilon": (0.01, 0.05, 0.1, 0.5, 1.0)}
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from ..core.pytrees import add_scaled, scale, subtract
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Message, State
+from ..typing import Memory, Message, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
@@ -43,7 +43,7 @@ class FedNova(FedAvg):
         trained = local_sgd(task, message, data, self.optimizer)
         steps = jnp.asarray(data.steps, jnp.float32)
         change = scale(1.0 / jnp.maximum(steps, 1.0), subtract(trained.params, message))
-        return Reply({"change": change, "steps": steps}, memory, {"train_loss": trained.loss})
+        return Reply(Upload({"change": change, "steps": steps}), memory, {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         # Divided by their sum, weights that do not sum to one give the mean number of steps, too.

@@ -53,7 +53,7 @@ class FedPer(TrainsNewcomers, FedAvg):
 
     def init(self, task: Task, key: jax.Array) -> State:
         body = self.split(task, task.init(key)).shared
-        return {"params": body, "server": self.server_optimizer.build().init(body)}
+        return State({"params": body, "server": self.server_optimizer.build().init(body)})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self.split(task, task.init(jax.random.key(0))).private

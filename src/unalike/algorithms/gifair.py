@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Message, Params, State
+from ..typing import Memory, Message, Params, State, Upload
 from .base import Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.fair_weights import choose_lambda, client_groups, pressure_caveats
@@ -74,7 +74,7 @@ class Gifair(LossAware):
 
     def broadcast(self, task: Task, state: State) -> Message:
         multipliers = self.groups.multipliers(state["losses"], self.lam or 0.0)
-        return {"params": state["params"], "multipliers": multipliers}
+        return Message({"params": state["params"], "multipliers": multipliers})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         factor = message["multipliers"][data.client]
@@ -86,7 +86,7 @@ class Gifair(LossAware):
         loss = seen if self.training_loss else mean_loss(task, trained.params, data)
         told = report_loss(loss, data.client, len(message["multipliers"]), asked.astype(jnp.float32))
         report = {"train_loss": jnp.where(data.steps > 0, seen, loss), "multiplier": factor}
-        return Reply({"params": trained.params, **told}, memory, report)
+        return Reply(Upload({"params": trained.params, **told}), memory, report)
 
     def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> Trained:
         """Local steps whose gradients are multiplied; with lam = 0 there is nothing to multiply."""

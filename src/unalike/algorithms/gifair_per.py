@@ -40,14 +40,14 @@ class GifairPer(TrainsNewcomers, Gifair):
             raise ConfigError("ranks of gifair-per are exact already; leave out exact, or choose gifair.")
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message["params"]}
+        return Memory({"params": message["params"]})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         reply = super().client(task, message, memory, data, key)
-        return reply._replace(memory={"params": reply.upload["params"]})
+        return reply._replace(memory=Memory({"params": reply.upload["params"]}))
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
-        return {"params": local_sgd(task, message["params"], data, self.optimizer).params}
+        return Memory({"params": local_sgd(task, message["params"], data, self.optimizer).params})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -25,6 +25,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.mixture import component_losses, unlike_starts
@@ -41,7 +42,7 @@ class IFCA(Algorithm):
 
     name: ClassVar[str] = "ifca"
     personalized: ClassVar[bool] = True
-    predicts_from_rows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rows_to_predict=True)
     grid: ClassVar = {"clusters": (2, 3, 4)}
 
     def __post_init__(self) -> None:
@@ -58,7 +59,7 @@ class IFCA(Algorithm):
         return nbytes(message), nbytes(message) // self.clusters + 4
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {"params": pytrees.stack(unlike_starts(task, self.clusters, key))}
+        return State({"params": pytrees.stack(unlike_starts(task, self.clusters, key))})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         chosen = self.best(task, message, data)
@@ -67,13 +68,15 @@ class IFCA(Algorithm):
         change, member = pytrees.subtract(trained.params, start), jax.nn.one_hot(chosen, self.clusters)
         spread = jax.tree.map(lambda leaf: jnp.multiply.outer(member, leaf), change)
         counts = {f"cluster_{j + 1}": member[j] for j in range(self.clusters)}
-        return Reply({"change": spread, "member": member}, memory, {"train_loss": trained.loss, **counts})
+        return Reply(
+            Upload({"change": spread, "member": member}), memory, {"train_loss": trained.loss, **counts}
+        )
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         weight = mixed.total["member"]
         share = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight, 1.0), 0.0)
         mean = jax.tree.map(lambda leaf: _along(share, leaf) * leaf, mixed.total["change"])
-        return {"params": pytrees.add(state["params"], mean)}
+        return State({"params": pytrees.add(state["params"], mean)})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -31,6 +31,7 @@ from ..models import Task
 from ..typing import Memory, Message, Params, Predictor, PyTree
 from .base import Algorithm, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 
 
@@ -53,7 +54,7 @@ class KNNPer(FedAvg):
     name: ClassVar[str] = "knnper"
     takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
-    predicts_from_rows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rows_to_predict=True)
     grid: ClassVar = {"k": (5, 10, 20), "sigma": (1.0, 10.0)}
 
     def __post_init__(self) -> None:

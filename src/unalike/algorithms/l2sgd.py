@@ -28,6 +28,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..typing import Memory, Message, Params, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
+from .needs import Needs
 from .pfedme import PFedMeSimple
 from .shared.client_data import ClientData
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
@@ -43,7 +44,7 @@ class L2SGD(PFedMeSimple):
     """The chance of a step towards the mean: 1/p gradient steps in a round, on average."""
 
     name: ClassVar[str] = "l2sgd"
-    static_rates: ClassVar[bool] = True
+    needs: ClassVar[Needs] = PFedMeSimple.needs | Needs(static_rates=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,17 +52,19 @@ class L2SGD(PFedMeSimple):
             raise ConfigError(f"p must be above 0 and below 1, but is {self.p}.")
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {**super().init(task, key), "coin": jax.random.key_data(jax.random.fold_in(key, 1))}
+        return State({**super().init(task, key), "coin": jax.random.key_data(jax.random.fold_in(key, 1))})
 
     def broadcast(self, task: Task, state: State) -> Message:
         """The mean, and how often all clients move towards it and down their own slopes in this round."""
         toward, down = jax.random.split(jax.random.wrap_key_data(state["coin"]))
         moves, steps = jax.random.geometric(toward, 1.0 - self.p), jax.random.geometric(down, self.p)
-        return {
-            "params": state["params"],
-            "moves": moves.astype(jnp.float32),
-            "steps": steps.astype(jnp.float32),
-        }
+        return Message(
+            {
+                "params": state["params"],
+                "moves": moves.astype(jnp.float32),
+                "steps": steps.astype(jnp.float32),
+            }
+        )
 
     @property
     def strength(self) -> float:
@@ -78,7 +81,7 @@ class L2SGD(PFedMeSimple):
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         following = jax.random.fold_in(jax.random.wrap_key_data(state["coin"]), 1)
-        return {**super().aggregate(task, state, mixed), "coin": jax.random.key_data(following)}
+        return State({**super().aggregate(task, state, mixed), "coin": jax.random.key_data(following)})
 
 
 def _steps(

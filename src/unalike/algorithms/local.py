@@ -37,11 +37,11 @@ class Local(Algorithm):
         return 0, 0
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message}
+        return Memory({"params": message})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = local_sgd(task, memory["params"], data, self.optimizer)
-        return Reply({}, {"params": trained.params}, {"train_loss": trained.loss})
+        return Reply(Upload({}), Memory({"params": trained.params}), {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return state

@@ -26,6 +26,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
+from .needs import Needs
 from .shared.client_data import ClientData
 
 
@@ -45,7 +46,7 @@ class Mocha(Algorithm):
 
     name: ClassVar[str] = "mocha"
     personalized: ClassVar[bool] = True
-    keeps_uploads: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True)
     grid: ClassVar = {"lam": (10.0, 1.0, 0.1, 0.01, 0.001)}
 
     def __post_init__(self) -> None:
@@ -69,14 +70,14 @@ class Mocha(Algorithm):
         shape = (self.clients, self.machines, 1 + task.init(key)["w"].shape[1])
         sigma = jnp.tile(jnp.eye(self.clients) / self.clients, (self.machines, 1, 1))
         zeros, rho = jnp.zeros(shape), jnp.ones(self.machines)
-        return {"models": zeros, "dual": zeros, "sigma": sigma, "rho": rho}
+        return State({"models": zeros, "dual": zeros, "sigma": sigma, "rho": rho})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"alpha": jnp.zeros((self.machines, self.rows)), "took_part": jnp.asarray(1.0)}
+        return Memory({"alpha": jnp.zeros((self.machines, self.rows)), "took_part": jnp.asarray(1.0)})
 
     def broadcast(self, task: Task, state: State) -> Message:
         own = jnp.diagonal(state["sigma"], axis1=1, axis2=2).T
-        return {"models": state["models"], "own": own, "rho": state["rho"]}
+        return Message({"models": state["models"], "own": own, "rho": state["rho"]})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         model, own = message["models"][data.client], message["own"][data.client]
@@ -97,22 +98,24 @@ class Mocha(Algorithm):
         alpha, change = lax.fori_loop(0, data.size, ascend, start)
         hinge = jnp.maximum(0.0, 1.0 - signs * (model @ x.T)).mean(0)
         loss = jnp.sum(jnp.where(jnp.arange(self.rows) < data.size, hinge, 0.0)) / data.size
-        return Reply(change, {**memory, "alpha": alpha}, {"train_loss": loss})
+        return Reply(change, Memory({**memory, "alpha": alpha}), {"train_loss": loss})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         dual = state["dual"].at[mixed.clients].add(mixed.uploads)
         due = (jnp.asarray(mixed.round) + 1) % self.inner == 0
         models = self._models(dual, state["sigma"])
         relation = lax.cond(due, _relation, lambda m: (state["sigma"], state["rho"]), models)
-        return {
-            "models": self._models(dual, relation[0]),
-            "dual": dual,
-            "sigma": relation[0],
-            "rho": relation[1],
-        }
+        return State(
+            {
+                "models": self._models(dual, relation[0]),
+                "dual": dual,
+                "sigma": relation[0],
+                "rho": relation[1],
+            }
+        )
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
-        return {**self.init_client(task, message, key), "took_part": jnp.asarray(0.0)}
+        return Memory({**self.init_client(task, message, key), "took_part": jnp.asarray(0.0)})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -29,6 +29,7 @@ from ..models.convolution_layout import canonical
 from ..typing import Memory, Message, Params, Predictor, PyTree
 from .base import LocalWork, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_not_negative
@@ -55,7 +56,7 @@ class PerFedAvg(FedAvg):
     name: ClassVar[str] = "per-fedavg"
     takes_state: ClassVar[bool] = False
     personalized: ClassVar[bool] = True
-    predicts_from_rows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rows_to_predict=True)
     grid: ClassVar = {"alpha": (10**-0.5, 0.1, 10**-1.5, 0.01)}
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ from ..models import Batch, Task
 from ..typing import Float64s, Memory, Message, Params, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
@@ -88,7 +89,7 @@ class PerturbedGradient(AnchoredGradient):
 
     name: ClassVar[str] = "perturbed"
     usual_importance: ClassVar[str] = "similarity"
-    keeps_uploads: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,10 +124,10 @@ class PerturbedGradient(AnchoredGradient):
     def init(self, task: Task, key: jax.Array) -> State:
         state, mixing = super().init(task, key), jnp.asarray(self.mixing(), jnp.float32)
         models = pytrees.stack([state["params"]] * len(mixing))
-        return {**state, "models": models, "mixing": mixing}
+        return State({**state, "models": models, "mixing": mixing})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "similar": neighbor_means(state)}
+        return Message({"params": state["params"], "similar": neighbor_means(state)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         towards = pytrees.row(message["similar"], data.client)
@@ -141,7 +142,7 @@ class PerturbedGradient(AnchoredGradient):
         old = pytrees.row(state["models"], mixed.clients)
         last = jax.tree.map(lambda new, kept: _where(accepted, new, kept), mixed.uploads, old)
         models = jax.tree.map(lambda table, rows: table.at[mixed.clients].set(rows), state["models"], last)
-        return {**stepped, "models": models}
+        return State({**stepped, "models": models})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

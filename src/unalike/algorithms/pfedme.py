@@ -26,9 +26,10 @@ from jax import lax
 from ..core.pytrees import add, add_scaled, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Batch, Task
-from ..typing import Memory, Message, Params, Predictor, PyTree, State
+from ..typing import Memory, Message, Params, Predictor, PyTree, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import Trained, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
@@ -64,7 +65,7 @@ class PFedMe(TrainsNewcomers, FedAvg):
             raise ConfigError(f"beta must be positive, but is {self.beta}.")
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message}
+        return Memory({"params": message})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
@@ -76,12 +77,14 @@ class PFedMe(TrainsNewcomers, FedAvg):
             return copy, personal, total + loss
 
         copy, personal, total = data.fold(follow, (message, message, jnp.zeros(())))
-        return Reply(copy, {"params": personal}, {"train_loss": total / jnp.maximum(data.steps, 1)})
+        return Reply(
+            Upload(copy), Memory({"params": personal}), {"train_loss": total / jnp.maximum(data.steps, 1)}
+        )
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         stepped = super().aggregate(task, state, mixed)
         change = subtract(stepped["params"], state["params"])
-        return {**stepped, "params": add_scaled(state["params"], self.beta, change)}
+        return State({**stepped, "params": add_scaled(state["params"], self.beta, change)})
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return self.client(task, message, self.init_client(task, message, key), data, key).memory
@@ -116,7 +119,7 @@ class PFedMeSimple(TrainsNewcomers):
     """How strongly personal models are pulled to their mean."""
 
     name: ClassVar[str] = "pfedme-simple"
-    sums_by_importance: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(importance_sum=True)
     grid: ClassVar = {"lam": LAM}
 
     def __post_init__(self) -> None:
@@ -125,13 +128,13 @@ class PFedMeSimple(TrainsNewcomers):
 
     def init(self, task: Task, key: jax.Array) -> State:
         params = task.init(key)
-        return {"params": params, "sum": zeros_like(params), "share": jnp.zeros(())}
+        return State({"params": params, "sum": zeros_like(params), "share": jnp.zeros(())})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"params": message["params"], "counted": jnp.zeros(())}
+        return Memory({"params": message["params"], "counted": jnp.zeros(())})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"]}
+        return Message({"params": state["params"]})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         trained = self._near(task, message["params"], memory["params"], data)
@@ -142,11 +145,13 @@ class PFedMeSimple(TrainsNewcomers):
         assert news is not None
         total, share = add(state["sum"], news["change"]), state["share"] + news["joined"]
         mean = scale(1.0 / jnp.where(share > 0, share, 1.0), total)
-        return {**state, "params": where(share > 0, mean, state["params"]), "sum": total, "share": share}
+        return State(
+            {**state, "params": where(share > 0, mean, state["params"]), "sum": total, "share": share}
+        )
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         mean, first = message["params"], self.init_client(task, message, key)
-        return {**first, "params": self._near(task, mean, mean, data).params}
+        return Memory({**first, "params": self._near(task, mean, mean, data).params})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
@@ -166,4 +171,6 @@ class PFedMeSimple(TrainsNewcomers):
         """Keep the new model and send its change: since the last time, or since nothing at first."""
         counted = memory["counted"]
         upload = {"change": add_scaled(params, -counted, memory["params"]), "joined": 1.0 - counted}
-        return Reply(upload, {"params": params, "counted": jnp.ones(())}, {"train_loss": loss})
+        return Reply(
+            Upload(upload), Memory({"params": params, "counted": jnp.ones(())}), {"train_loss": loss}
+        )

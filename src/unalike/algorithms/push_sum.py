@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from ..core.pytrees import add, scale, subtract
 from ..models import Task
-from ..typing import Memory, Message, Predictor, PyTree, State
+from ..typing import Memory, Message, Predictor, PyTree, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .dpasgd import DPASGD
 from .shared.client_data import ClientData
@@ -37,16 +37,18 @@ class PushSum(DPASGD):
     takes_state: ClassVar[bool] = False
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {**super().init(task, key), "mass": jnp.ones(self.clients)}
+        return State({**super().init(task, key), "mass": jnp.ones(self.clients)})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return state
+        return Message(state)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start = self.predictor(task, message, memory, data, key)
         trained = local_sgd(task, start, self.paced(data), self.optimizer)
         pushed = add(message["params"], subtract(trained.params, start))
-        return Reply({"params": pushed, "mass": message["mass"]}, memory, {"train_loss": trained.loss})
+        return Reply(
+            Upload({"params": pushed, "mass": message["mass"]}), memory, {"train_loss": trained.loss}
+        )
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         return keep_own_if_isolated(mixed, mixed.total, state)

@@ -69,10 +69,10 @@ class QFFL(FedAvg):
         return self
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {**super().init(task, key), "level": jnp.ones(())}
+        return State({**super().init(task, key), "level": jnp.ones(())})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "level": state["level"]}
+        return Message({"params": state["params"], "level": state["level"]})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return traffic_with_numbers(message["params"], 1, 2)
@@ -90,7 +90,7 @@ class QFFL(FedAvg):
             "loss": loss / weight,
             "curvature": relative_curvature(self.q, loss, distance, rate),
         }
-        return Reply({"params": trained.params, **told}, memory, {"train_loss": trained.loss}, weight)
+        return Reply(Upload({"params": trained.params, **told}), memory, {"train_loss": trained.loss}, weight)
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
@@ -98,7 +98,7 @@ class QFFL(FedAvg):
         shorter = usual / jnp.maximum(total["curvature"], 1e-30)
         moved, start = (scale(shorter, tree["params"]) for tree in (total, mixed.start))
         stepped = self.server_step(state, moved, start, mixed.round)
-        return {**stepped, "level": jnp.maximum(total["loss"] / usual, SMALLEST)}
+        return State({**stepped, "level": jnp.maximum(total["loss"] / usual, SMALLEST)})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -19,9 +19,10 @@ import jax.numpy as jnp
 from ..core.pytrees import add, scale, subtract, where, zeros_like
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Message, Predictor, State
+from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
+from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.local_sgd import local_sgd
 
@@ -32,7 +33,7 @@ class Scaffold(FedAvg):
     """FedAvg with control variates that remove client drift (Karimireddy et al., 2020)."""
 
     name: ClassVar[str] = "scaffold"
-    sums_by_importance: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(importance_sum=True)
 
     def __post_init__(self) -> None:
         plain = self.optimizer.name == "sgd" and not self.optimizer.options and self.optimizer.clip is None
@@ -43,13 +44,13 @@ class Scaffold(FedAvg):
 
     def init(self, task: Task, key: jax.Array) -> State:
         state = super().init(task, key)
-        return {**state, "control": zeros_like(state["params"])}
+        return State({**state, "control": zeros_like(state["params"])})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"control": zeros_like(message["control"])}
+        return Memory({"control": zeros_like(message["control"])})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "control": state["control"]}
+        return Message({"params": state["params"], "control": state["control"]})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         start, own = message["params"], memory["control"]
@@ -59,7 +60,7 @@ class Scaffold(FedAvg):
         mean_gradient = scale(1.0 / jnp.maximum(traveled, 1e-30), subtract(start, trained.params))
         control = where(traveled > 0, subtract(mean_gradient, drift), own)
         upload = {"params": trained.params, "control": subtract(control, own)}
-        return Reply(upload, {"control": control}, {"train_loss": trained.loss})
+        return Reply(Upload(upload), Memory({"control": control}), {"train_loss": trained.loss})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
@@ -67,7 +68,7 @@ class Scaffold(FedAvg):
             state, mixed.total["params"], mixed.start["params"], mixed.round, mixed.weight
         )
         assert mixed.importance_sum is not None
-        return {**stepped, "control": add(state["control"], mixed.importance_sum["control"])}
+        return State({**stepped, "control": add(state["control"], mixed.importance_sum["control"])})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

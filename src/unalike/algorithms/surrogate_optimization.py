@@ -70,7 +70,7 @@ class SurrogateOptimizer(FedAvg):
 
     def init(self, task: Task, key: jax.Array) -> State:
         params = self.surrogate.init(task, key)
-        return {"params": params, "server": self.server_optimizer.build().init(params)}
+        return State({"params": params, "server": self.server_optimizer.build().init(params)})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         return self.surrogate.first()

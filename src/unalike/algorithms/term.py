@@ -66,10 +66,12 @@ class Term(FedAvg):
         return replace(self, initial_loss=uninformed_loss(task, federation))
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {**super().init(task, key), "level": jnp.asarray(self.initial_loss), "begun": jnp.zeros(())}
+        return State(
+            {**super().init(task, key), "level": jnp.asarray(self.initial_loss), "begun": jnp.zeros(())}
+        )
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "level": state["level"]}
+        return Message({"params": state["params"], "level": state["level"]})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return traffic_with_numbers(message["params"], 1, 1)
@@ -79,7 +81,7 @@ class Term(FedAvg):
         loss = trained.loss if self.training_loss else mean_loss(task, message["params"], data)
         weight = jnp.exp(jnp.clip(self.t * (loss - message["level"]), -STEEPEST, STEEPEST))
         upload = {"params": trained.params, "share": 1.0 / weight}
-        return Reply(upload, memory, {"train_loss": trained.loss}, weight)
+        return Reply(Upload(upload), memory, {"train_loss": trained.loss}, weight)
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
@@ -89,7 +91,7 @@ class Term(FedAvg):
         moved, start = (scale(1.0 / tilt, tree["params"]) for tree in (mixed.total, mixed.start))
         stepped = self.server_step(state, moved, start, mixed.round)
         level = state["level"] + (jnp.log(tilt) / self.t if self.t else 0.0)
-        return {**stepped, "level": level, "begun": jnp.ones(())}
+        return State({**stepped, "level": level, "begun": jnp.ones(())})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..models import Task
-from ..typing import Memory, Message, State
+from ..typing import Memory, Message, State, Upload
 from .base import Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.last_losses import mean_loss, report_loss
@@ -44,7 +44,7 @@ class TermGroup(LossAware):
         require_not_negative(t=self.t)
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {"params": state["params"], "weights": self.weights(state["losses"])}
+        return Message({"params": state["params"], "weights": self.weights(state["losses"])})
 
     def weights(self, losses: jax.Array) -> jax.Array:
         """What every client's weight is multiplied by; by importance, they are one on average."""
@@ -58,4 +58,4 @@ class TermGroup(LossAware):
         loss = trained.loss if self.training_loss else mean_loss(task, message["params"], data)
         told = report_loss(loss, data.client, len(message["weights"]), 1.0 / weight)
         report = {"train_loss": trained.loss, "multiplier": weight}
-        return Reply({"params": trained.params, **told}, memory, report, weight)
+        return Reply(Upload({"params": trained.params, **told}), memory, report, weight)

@@ -47,7 +47,7 @@ def fit_rounds(design: Design, task: Task, algorithm: Algorithm, rounds: int, **
     """
     engine = training.pop("engine", "local")
     if callable(engine):
-        with precision(algorithm.double_precision):
+        with precision(algorithm.needs.float64):
             ready = algorithm.prepare(task, design.federation)
             engine = engine(Setting(design.federation, task, ready, training.get("seed", 0)))
     run = train(design.federation, task, algorithm, rounds=rounds, engine=engine, **training)

@@ -22,7 +22,7 @@ from ..typing import PyTree, Upload
 
 def as_summand(tree: PyTree) -> Upload:
     """What a client uploads so that the server can add it up."""
-    return {"summand": tree, "one": jnp.ones(())}
+    return Upload({"summand": tree, "one": jnp.ones(())})
 
 
 def sum_of(mixed: Aggregate) -> PyTree:

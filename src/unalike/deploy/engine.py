@@ -227,10 +227,10 @@ class FlowerEngine(Distributed):
 
     def _taken_in(self, client: int, answer: Arrived, good: bool, message: Message) -> Received:
         """What the server makes of one client's answer; nothing but zeros of one that is not good."""
-        reply = Reply(zeros(self._expected), {}, zeros(self._said))
+        reply = Reply(zeros(self._expected), Memory({}), zeros(self._said))
         if good:
-            upload = self.setting.algorithm.own_upload(answer.upload, client)
-            reply = Reply(upload, {}, answer.report, answer.weight)
+            upload = self.setting.algorithm.own_upload(Upload(answer.upload), client)
+            reply = Reply(upload, Memory({}), answer.report, answer.weight)
         return receive_reply(self.setting.aggregator, reply, message, jnp.asarray(good))
 
     # Messages of the wire -----------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def check_servable(experiment: Experiment, clients: int | None = None) -> None:
         raise ConfigError(
             f"{experiment.algorithm} has no server; choose a method that has one, such as fedavg."
         )
-    if algorithm.noise_from_seed:
+    if algorithm.needs.shared_seed:
         raise ConfigError(
             f"{experiment.algorithm} draws its noise from the seed, which real clients know; simulate it, or "
             "protect uploads with --central-dp or `unalike join --local-dp`."

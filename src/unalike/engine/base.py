@@ -87,7 +87,7 @@ class Setting(NamedTuple):
 
     def weigh_round(self, state: State, round: int) -> State:
         """The state before a round, for methods whose average of models counts rounds by their rows."""
-        if self.stream is None or not self.algorithm.weighs_rounds:
+        if self.stream is None or not self.algorithm.needs.round_weights:
             return state
         weight = self.stream.round_weight(round)
         return state if weight is None else self.algorithm.weigh_round(state, weight)
@@ -157,7 +157,7 @@ class Engine(ABC):
     def takes_together(self, block: Block, messages: Messages) -> bool:
         """Whether the clients of these steps are one cohort; it depends on the steps, not on the block."""
         step, setting = block.steps[0], self.setting
-        if step.fresh or step.weights.ndim > 1 or setting.algorithm.keeps_uploads:
+        if step.fresh or step.weights.ndim > 1 or setting.algorithm.needs.uploads:
             return False
         large = 4 * len(step.clients) * size(messages.of(0)) > 8 * MOST_BYTES  # then only a sum is kept
         return not large and not setting.aggregator.stepwise
@@ -165,7 +165,7 @@ class Engine(ABC):
     def limits(self, cohort: ClientIds, message: Message) -> BlockLimits:
         """How much goes to this engine at a time, where cohorts and messages are like these."""
         setting = self.setting
-        stepwise = setting.algorithm.keeps_uploads or setting.aggregator.stepwise
+        stepwise = setting.algorithm.needs.uploads or setting.aggregator.stepwise
         if stepwise or setting.stream is not None:
             return BlockLimits()
         return BlockLimits(1, max(1, min(MOST_CLIENTS, MOST_BYTES // (4 * max(size(message), 1)))))

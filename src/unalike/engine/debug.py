@@ -50,7 +50,7 @@ class DebugEngine(Engine):
         self.sizes = setting.federation.train.sizes
         self.capacity = rounded_up(setting.most_rows())
         self.key = root_key(setting.seed, "client")
-        self._expected: Upload = None
+        self._expected: Upload | None = None
 
     def run_step(self, step: Step, state: State, messages: Messages, memories: Memories) -> Outcome:
         """Visit each client of the step in turn, then aggregate."""
@@ -110,7 +110,7 @@ class DebugEngine(Engine):
 
     @property
     def _by_importance(self) -> bool:
-        return self.setting.algorithm.sums_by_importance
+        return self.setting.algorithm.needs.importance_sum
 
     def _received(
         self, step: Step, place: int, message: Message, memories: Memories

@@ -70,7 +70,7 @@ class Distributed(Engine):
     def settle(self, step: Step, state: State, messages: Messages, done: Visited) -> tuple[State, Report]:
         """The server's state after the step, and what is recorded of its clients."""
         server, uploads = self.setting.server, done.uploads
-        if uploads is not None and server.aggregator.sees_uploads:
+        if uploads is not None and server.aggregator.needs.combine:
             uploads = uploads._replace(start=messages.for_each(len(step.clients)).stacked())
         matrix = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         heaviest = np.float32(np.abs(step.weights).max())
@@ -99,7 +99,7 @@ def add_on_host(uploads: Uploads, server: Server, starts: Message | None) -> Tal
     """The tally of uploads that are here, added one after the other as in the compiled walk; `starts` are
     the messages of each, where they differ."""
     start = None if starts is None else pytrees.row(starts, 0)
-    by_importance = server.algorithm.sums_by_importance
+    by_importance = server.algorithm.needs.importance_sum
     tally = empty_tally(pytrees.row(uploads.upload, 0), start, by_importance, np.zeros)
     for i, accepted in enumerate(np.asarray(uploads.accepted, np.float32)):
         if accepted:

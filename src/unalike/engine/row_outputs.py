@@ -59,7 +59,7 @@ def client_predictor(
 def shared_predictor(algorithm: Algorithm, task: Task, message: Message) -> Predictor:
     """What everyone predicts with, for methods with one model for all."""
     nobody: Any = None
-    return algorithm.predictor(task, message, {}, nobody, nobody)
+    return algorithm.predictor(task, message, Memory({}), nobody, nobody)
 
 
 def predictor_outputs(algorithm: Algorithm, task: Task, predictor: Predictor, x: Array) -> Array:

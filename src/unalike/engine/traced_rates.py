@@ -128,7 +128,7 @@ def _mapped(value: Any, change: Callable[[Optimizer], Optimizer], name: str = ""
     has no rate: its step is another one."""
     if isinstance(value, Optimizer):
         return value if name == "server_optimizer" and is_plain(value) else change(value)
-    if isinstance(value, Algorithm) and not value.static_rates:
+    if isinstance(value, Algorithm) and not value.needs.static_rates:
         old = {field.name: getattr(value, field.name) for field in fields(value)}
         new = {key: _mapped(one, change, key) for key, one in old.items()}
         return _with(value, **{key: one for key, one in new.items() if one is not old[key]})

@@ -100,7 +100,7 @@ def deal_again(federation: Federation, rows: AuditRows, inside: Bools) -> Federa
 def run_outputs(run: Run, rows: AuditRows) -> Array:
     """What a run's predictors say of every row, each by that of the row's client."""
     setting = run.setting
-    with precision(setting.algorithm.double_precision):
+    with precision(setting.algorithm.needs.float64):
         return row_outputs(setting, run.messages, run.memories, rows.x, rows.owners, run.rounds)
 
 

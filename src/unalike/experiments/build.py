@@ -221,7 +221,7 @@ def check(experiment: Experiment) -> Method:
         StopRule.of(experiment.stop_at)
     algorithm = with_local_privacy(experiment, make_algorithm(experiment))
     method = Method(algorithm, make_timing(experiment))
-    matrix, has_server = method.timing.mixes_by_matrix, method.algorithm.has_server
+    matrix, has_server = method.timing.traits.mixes_by_matrix, method.algorithm.has_server
     if not has_server and not matrix:
         raise ConfigError(
             f"{experiment.algorithm} has no server; say who hears whom, such as --network ring."

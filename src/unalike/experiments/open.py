@@ -64,9 +64,9 @@ def open_run(
     known = known if prepare is None else with_preparation(known, Path(prepare))
     task = task or make_task(_described(folder, experiment), known)
     method = algorithm or _method(_described(folder, experiment))
-    needed = method.predicts_from_rows if data is None else data
+    needed = method.needs.rows_to_predict if data is None else data
     rows = federation if federation is not None else _rows(folder, experiment) if needed else None
-    with precision(method.double_precision):
+    with precision(method.needs.float64):
         run = _opened(folder, rows or known, task, method, experiment, rows is not None)
         return run if model == "last" else replace(run, kept=load_best(folder.path, run.message))
 

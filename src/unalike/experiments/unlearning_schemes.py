@@ -199,7 +199,7 @@ def forget_in_sequence(
         else:
             state = first.states[0] if scheme == "scratch" else newest.last
         start = {**state, "params": add_noise(state["params"], noise, draw)} if noise else state
-        branch = train_branch(lesson, start, gone, aggregator, updates=scheme == "fedaccum")
+        branch = train_branch(lesson, State(start), gone, aggregator, updates=scheme == "fedaccum")
         kept = {node.branch for node in nodes} if scheme == "sifu" else set(branches)
         branches = {**{s: b for s, b in branches.items() if s in kept}, number: branch}
         found.append(_judge(lesson, branch, requests[0], gone, restart, noise))
@@ -217,7 +217,7 @@ def replay(start: State, updates: Sequence[Update], gone: Sequence[int]) -> Stat
             total = total + weights[kept] @ changes[kept] / weights[kept].sum()
     pieces = np.split(total.astype(np.float32), ends[:-1])
     change = [piece.reshape(leaf.shape) for piece, leaf in zip(pieces, flat, strict=True)]
-    return {**start, "params": add(start["params"], jax.tree.unflatten(structure, change))}
+    return State({**start, "params": add(start["params"], jax.tree.unflatten(structure, change))})
 
 
 def accuracy_on(lesson: Lesson, params: Params, clients: Sequence[int]) -> float:

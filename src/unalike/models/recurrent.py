@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import ConfigError
-from ..typing import Params, PyTree, State
+from ..typing import Params, PyTree
 from .catalog import model_registry
 from .dense import dense, dense_init
 from .layers import Layer as Described
@@ -137,7 +137,7 @@ def _lstm_forward(rows: jax.Array, wh: jax.Array) -> tuple[jax.Array, PyTree]:
     slope = jnp.concatenate([half, half, whole, half])
     shift = 1.0 - slope
 
-    def step(state: State, row: jax.Array) -> tuple[PyTree, PyTree]:
+    def step(state: tuple[jax.Array, jax.Array], row: jax.Array) -> tuple[PyTree, PyTree]:
         h, c = state
         gates = slope * jnp.tanh(slope * (row + h @ wh)) + shift
         i, f, g, o = jnp.split(gates, 4, axis=-1)

@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from ..aggregation.base import Aggregator, Received, aggregator_registry, check_changes, clip_change
+from ..aggregation.needs import AggregatorNeeds
 from ..aggregation.tally import Tally
 from ..algorithms import Algorithm, Reply
 from ..algorithms.shared.private_gradient import add_noise
@@ -38,8 +39,7 @@ class CentralPrivacy(Aggregator):
     noise: float
     ledger: Ledger = field(compare=False)
 
-    finishes: ClassVar[bool] = True
-    observes: ClassVar[bool] = True
+    needs: ClassVar[AggregatorNeeds] = AggregatorNeeds(finish=True, observe=True)
     hidden: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
@@ -111,9 +111,9 @@ def check_private(what: str, name: str, algorithm: Algorithm, participation: Par
     """Raise where something else than one weighted sum of uploads would be used."""
     if not algorithm.has_server:
         raise ConfigError(f"{what} needs a server, but {name} has none.")
-    if algorithm.keeps_uploads:
+    if algorithm.needs.uploads:
         raise ConfigError(f"{what} gives sums only, but {name} looks at every client's upload.")
-    if algorithm.sums_by_importance:
+    if algorithm.needs.importance_sum:
         raise ConfigError(f"{what} gives one weighted sum, but {name} needs a second one, by importance.")
     if participation.watches or participation.learns or participation.asks:
         kind = type(participation).__name__

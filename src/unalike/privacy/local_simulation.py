@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from ..aggregation.base import Aggregator, check_changes, clip_change
+from ..aggregation.needs import AggregatorNeeds
 from ..aggregation.wrapper import AggregatorWrapper
 from ..algorithms import ClientData, Reply
 from ..algorithms.base import UploadNoise
@@ -63,7 +64,7 @@ class LocalAccount(AggregatorWrapper):
     """The noise's deviation over the sensitivity."""
     ledger: Ledger = field(compare=False)
 
-    observes: ClassVar[bool] = True
+    adds: ClassVar[AggregatorNeeds] = AggregatorNeeds(observe=True)
 
     def refusal(self, step: Step) -> str | None:
         """The budget, where the step would bring a client above it."""

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..aggregation.base import Aggregator
+from ..aggregation.needs import AggregatorNeeds
 from ..aggregation.wrapper import AggregatorWrapper
 from ..core.extras import installed_by, is_installed
 from ..timing import Step
@@ -90,7 +91,7 @@ class RowAccount(AggregatorWrapper):
     rule: Aggregator
     ledgers: Mapping[str, RowLedger] = field(compare=False)
 
-    observes: ClassVar[bool] = True
+    adds: ClassVar[AggregatorNeeds] = AggregatorNeeds(observe=True)
 
     def refusal(self, step: Step) -> str | None:
         """The budget, where the step would bring somebody's rows above it."""

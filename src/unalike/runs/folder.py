@@ -19,7 +19,7 @@ from typing import Any
 from ..core.private_files import make_private_folder
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
-from ..typing import Memory, PyTree
+from ..typing import PyTree
 from .atomic import write_bytes
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
@@ -131,7 +131,7 @@ class RunFolder:
         save_tensors(self.path / MODEL, tree, metadata)
         return self.path / MODEL
 
-    def load_model(self, template: Memory) -> PyTree:
+    def load_model(self, template: PyTree) -> PyTree:
         """The trained model, in the template's structure."""
         tensors, _ = load_tensors(self.path / MODEL)
         return restore(template, tensors)

@@ -20,7 +20,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from ..errors import RunError
-from ..typing import Array, Memory, PyTree
+from ..typing import Array, PyTree
 from .atomic import replacing
 
 Tensors = dict[str, Array]
@@ -47,7 +47,7 @@ def flatten(tree: PyTree) -> Tensors:
     return tensors
 
 
-def restore(template: Memory, tensors: Mapping[str, Array]) -> PyTree:
+def restore(template: PyTree, tensors: Mapping[str, Array]) -> PyTree:
     """The template's structure filled with stored tensors; each leaf is of the template's kind.
 
     >>> restore({"w": np.zeros(2), "n": 0}, {"w": np.ones(2), "n": np.asarray(7)})

@@ -84,19 +84,28 @@ class Clients(NamedTuple):
     """The jobs of real clients; simulated on the timing's hardware when not given."""
 
 
+class Traits(NamedTuple):
+    """What is known of a timing's steps before a run."""
+
+    always_fresh: bool = False
+    """Every step starts from the newest model, so that nothing is known before the step before it is done."""
+    mixes_by_matrix: bool = False
+    """The weights of steps are matrices: there is no server, and receivers mix for themselves."""
+    by_cohort: bool = True
+    """A step's clients are those of a drawn cohort, with its weights."""
+    has_clock: bool = True
+    """Steps take different times, so that other things happen by the clock, not by their number."""
+    takes_all: bool = False
+    """Every result that is not lost is taken in some step, so that clients work without end."""
+    changes: bool = False
+    """The server waits in another way, with other weights, as training goes on."""
+
+
 class Timing:
     """Turns cohorts into steps."""
 
-    always_fresh: ClassVar[bool] = False
-    """Whether every step starts from the newest model, so that nothing is known before the step before it is
-    done."""
-    mixes_by_matrix: ClassVar[bool] = False
-    """Whether the weights of steps are matrices: there is no server, and receivers mix for themselves."""
-
-    by_cohort: ClassVar[bool] = True
-    """Whether the weights of steps are those of drawn cohorts."""
-    has_clock: ClassVar[bool] = True
-    """Whether steps take different times, so that other things happen by the clock, not by their number."""
+    traits: ClassVar[Traits] = Traits()
+    """What other parts must know of its steps."""
 
     def begin(self, clients: Clients) -> None:
         """Get ready for a run, and forget earlier ones."""

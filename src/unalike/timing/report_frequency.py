@@ -53,7 +53,7 @@ def reporting(policy: Policy, clients: Clients, again: bool = False) -> Reportin
     seen = _other(clients) if again else clients
     played.begin(seen)
     fixed = played.times.fixed and not played._losses
-    if count <= FEW or (fixed and count <= FEW_FIXED) or not policy.takes_all:
+    if count <= FEW or (fixed and count <= FEW_FIXED) or not policy.traits.takes_all:
         return _counted(played, seen, again)
     return _renewed(played, seen, again)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import Draw, Step, Timing, timing_registry
+from .base import Draw, Step, Timing, Traits, timing_registry
 
 
 @timing_registry.add("synchronous")
@@ -18,8 +18,7 @@ from .base import Draw, Step, Timing, timing_registry
 class Synchronous(Timing):
     """The server waits for the whole cohort; a round takes one unit of time."""
 
-    always_fresh: ClassVar[bool] = True
-    has_clock: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(always_fresh=True, has_clock=False)
 
     def steps(self, draw: Draw, first: int) -> Iterator[Step]:
         for number in count(first):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..core.random import bits, generator
 from ..errors import ConfigError
-from ..timing.base import Clients, Draw, Step, Timing, timing_registry
+from ..timing.base import Clients, Draw, Step, Timing, Traits, timing_registry
 from ..typing import Float64s
 from .graphs import graph_of
 from .mixing import check_mixing, mixing_of, reaches_everyone
@@ -40,7 +40,7 @@ class Gossip(Timing):
            [0.33, 0.33, 0.33]])
     """
 
-    mixes_by_matrix: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(mixes_by_matrix=True)
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ConfigError
-from ..timing.base import Clients, Draw, Step, Timing
+from ..timing.base import Clients, Draw, Step, Timing, Traits
 from ..typing import Float64s
 from .column_stochastic import pushing
 from .overlay import Design, design
@@ -36,7 +36,7 @@ class OnNetwork(Timing):
     among those they send to (columns sum to one), as push-sum needs; else rows sum to one.
     """
 
-    mixes_by_matrix: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(mixes_by_matrix=True)
 
     def __init__(
         self, overlay: str | Design, connectivity: Connectivity, *, push: bool = False, own_size: bool = False

@@ -31,7 +31,7 @@ def choose_limits(
     message, looked_at = now.messages.tree, bool(participation.learns or participation.asks)
     if looked_at or now.history.keeps_all:
         return BlockLimits()
-    if not timing.always_fresh:
+    if not timing.traits.always_fresh:
         return BlockLimits(1, engine.limits(np.zeros(0, np.int64), message).clients)
     if now.memories or participation.remembers or cadence.often <= 1:
         return BlockLimits()
@@ -65,7 +65,7 @@ class Blocks:
         if self._enough():  # a run that goes on may have been good enough when it ended
             return
         steps = self._steps.between(self._now.done, self._cadence.rounds)
-        fresh = self._steps.timing.always_fresh
+        fresh = self._steps.timing.traits.always_fresh
         blocks = self._group.fresh(steps) if fresh else self._group.stale(steps, lambda: self._now.done)
         try:
             for block in blocks:

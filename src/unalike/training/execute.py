@@ -54,7 +54,7 @@ def execute(
     if resume and out is None:
         raise ConfigError("resume=True needs the run folder to resume, as out.")
     forget_programs()
-    with precision(plan.algorithm.double_precision):
+    with precision(plan.algorithm.needs.float64):
         fingerprint: Fingerprint = {} if out is None else plan_fingerprint(plan)
         with prepared(plan, resume, kept=out is not None) as ready:
             # Last, so that a mistake in anything above leaves nothing on the disk.
@@ -114,7 +114,7 @@ def _limits(ready: Prepared) -> BlockLimits:
     """How many steps may go to the engine together: one at a time where every round is looked at."""
     plan, engine, steps = ready.plan, ready.engine, ready.steps
     algorithm = engine.setting.algorithm
-    counted = algorithm.weighs_rounds and engine.setting.stream is not None
+    counted = algorithm.needs.round_weights and engine.setting.stream is not None
     if plan.keeper is not None or algorithm.converges or counted:
         return BlockLimits()
     return choose_limits(engine, plan.participation, steps.timing, ready.cadence, steps.cohorts, ready.now)

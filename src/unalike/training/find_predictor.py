@@ -25,7 +25,7 @@ _SHOWN = 5
 def find_predictor(run: Run, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
     """What predicts for everyone, for one client, or for a newcomer with rows `(x, y)` of its own."""
     setting = run.setting
-    with precision(setting.algorithm.double_precision):
+    with precision(setting.algorithm.needs.float64):
         if newcomer is not None:
             return _for_newcomer(run, newcomer)
         if client is not None:
@@ -70,7 +70,7 @@ def _for_client(run: Run, client: int) -> ClientPredictor:
 def _check_memory(run: Run, client: int, name: str) -> None:
     """Raise where a client would have to learn from rows that are not there."""
     unknown_yet = bool(run.memories) and bool(run.memories.gather(np.array([client]))[1][0])
-    if run.setting.algorithm.predicts_from_rows or unknown_yet:
+    if run.setting.algorithm.needs.rows_to_predict or unknown_yet:
         raise RunError(
             f"client {name!r} predicts from its own rows, and the run was opened without them; open it with "
             "data=True, or give its rows as a newcomer's."

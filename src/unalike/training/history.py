@@ -64,7 +64,7 @@ class History:
         and there is one for all, otherwise one for each. Rounds in a row are sent nothing from here: what
         each starts from follows from the state that the one before it leaves."""
         if block.rounds > 1:
-            return Messages({})
+            return Messages(Message({}))
         if not self._messages:
             self._unpack()
         versions = np.concatenate([step.versions for step in block.steps])

@@ -15,7 +15,7 @@ from ..engine import LocalEngine, Memories, Setting, reply_template
 from ..errors import ConfigError
 from ..models.metrics import finished, judged_metric
 from ..runs import summarize_clients
-from ..typing import Array
+from ..typing import Array, Upload
 from .consensus import mean_for_each
 from .run import Run
 
@@ -50,7 +50,7 @@ def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> 
 
 def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
     """The newcomers' test metrics: means over samples, and their bottom decile."""
-    if not any(run.setting.algorithm.traffic(run.message, run.message)):
+    if not any(run.setting.algorithm.traffic(run.message, Upload(run.message))):
         return {}  # nothing is sent, so there is nothing to join
     columns, metrics = evaluate_newcomers(run, newcomers), run.setting.task.metrics
     samples = columns["samples"]

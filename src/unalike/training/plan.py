@@ -121,4 +121,4 @@ class TrainingPlan:
     @property
     def by_rounds(self) -> bool:
         """Whether rounds follow each other with everyone in step, so that draws are those of the sampler."""
-        return self.stream is None and self.timing.by_cohort
+        return self.stream is None and self.timing.traits.by_cohort

@@ -41,8 +41,8 @@ class ClientPredictor:
     def outputs(self, rows: Any) -> Array:
         """What the model gives for each row: one number per class before they are probabilities, or the
         predicted values."""
-        x = read_features(self.about, rows, self.algorithm.double_precision)
-        with precision(self.algorithm.double_precision):
+        x = read_features(self.about, rows, self.algorithm.needs.float64)
+        with precision(self.algorithm.needs.float64):
             return predictor_outputs(self.algorithm, self.task, self.parameters, x)
 
     def predict(self, rows: Any) -> Array:

@@ -106,7 +106,7 @@ def _warnings(plan: TrainingPlan, resume: bool) -> list[Event]:
     events: list[Event] = []
     if plan.by_rounds and not resume:
         events += warn_of_bias(plan.participation, plan.federation.importance, plan.federation.name)
-    if not (resume or plan.algorithm.double_precision):
+    if not (resume or plan.algorithm.needs.float64):
         events += [*warn_of_scale(plan.federation), *row_events(plan.algorithm, plan.federation)]
     return events
 
@@ -191,7 +191,7 @@ def _start(plan: TrainingPlan, engine: Engine) -> tuple[Steps, Progress, Clients
     setting, who, timing = engine.setting, plan.participation, plan.timing
     task, algorithm = setting.task, setting.algorithm
     first = algorithm.init(task, root_key(setting.seed, "init")) if plan.initial is None else plan.initial
-    if algorithm.needs_rounds and not timing.by_cohort:
+    if algorithm.needs.rounds and not timing.traits.by_cohort:
         raise ConfigError(
             f"{type(algorithm).__name__} goes through phases that all clients share; choose a timing with "
             "rounds, such as synchronous or wait-for-all."

@@ -151,7 +151,7 @@ class Recorder:
             if who.learns and report:
                 reports = {name: np.asarray(values) for name, values in report.items()}
                 who.observe(step.number, Cohort(step.clients, step.weights), reports)
-            columns, events = aggregator.observe(step, report) if aggregator.observes else ({}, [])
+            columns, events = aggregator.observe(step, report) if aggregator.needs.observe else ({}, [])
             arrivals = stream.columns(step.number) if stream else {}
             if stream and not self._dry and stream.is_dry(step.number):
                 self._dry = True

@@ -61,7 +61,7 @@ class Run:
         """What all clients would be sent now."""
         if self.kept is not None and not self.setting.algorithm.decentralized:
             return Messages(self.kept)
-        with precision(self.setting.algorithm.double_precision):
+        with precision(self.setting.algorithm.needs.float64):
             return self.setting.algorithm.messages(self.setting.task, self.state)
 
     @property
@@ -85,7 +85,7 @@ class Run:
         """Loss and metrics of every client on its rows of a split, with the number of `samples`; beside them
         the statistics that metrics are made of, such as `mse` or a table `confusion` of shares of rows."""
         self._check_rows()
-        with precision(self.setting.algorithm.double_precision):
+        with precision(self.setting.algorithm.needs.float64):
             means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
         return finished(means, self.setting.task.metrics)
 
@@ -126,7 +126,7 @@ class Run:
         """The last evaluation's means over all samples."""
         self._check_rows()
         clients = np.arange(len(self.setting.federation))
-        with precision(self.setting.algorithm.double_precision):
+        with precision(self.setting.algorithm.needs.float64):
             return evaluation_columns(self.engine, self.messages, self.memories, self.rounds, clients)[0]
 
     def _check_rows(self) -> None:

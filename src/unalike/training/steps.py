@@ -28,7 +28,7 @@ class Cohorts:
         now: Progress,
     ) -> None:
         self.setting, self._engine, self._participation, self._now = setting, engine, participation, now
-        streamed = timing.by_cohort and setting.stream is not None  # then weights differ from draw to draw
+        streamed = timing.traits.by_cohort and setting.stream is not None
         self.everyone = participation.everyone and not streamed
         """Whether cohorts need not be drawn, for all are alike."""
         self._notes: dict[int, dict[str, ClientIds]] = {}
@@ -76,7 +76,7 @@ class Steps:
 
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
-        self._weighted = StreamedWeights(cohorts.setting, timing.by_cohort)
+        self._weighted = StreamedWeights(cohorts.setting, timing.traits.by_cohort)
         self._aggregator = cohorts.setting.aggregator
         self.refused: str | None = None
         """Why the aggregator lets no further step be taken, once it does not."""

@@ -17,7 +17,7 @@ def follow_clock(
     if isinstance(stream, HeldSteps):
         inner, said = follow_clock(stream.stream, timing, until, engine)
         return HeldSteps(inner, stream.rounds), said
-    if not timing.has_clock and stream.period is None:
+    if not timing.traits.has_clock and stream.period is None:
         return stream, []
     if Spec.parse(engine).name == "ray":
         raise ConfigError(

@@ -187,7 +187,7 @@ def dry_run(plan: TrainingPlan) -> None:
     """Raise whatever :func:`run_plan` would raise before it trains, and train nothing."""
     check_restarts(plan)
     fit_stream(plan)
-    with precision(plan.algorithm.double_precision), prepared(replace(plan, keeper=None)) as ready:
+    with precision(plan.algorithm.needs.float64), prepared(replace(plan, keeper=None)) as ready:
         if isinstance(plan.engine, str):
             ready.engine.close()
 

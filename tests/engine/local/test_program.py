@@ -14,7 +14,7 @@ import pytest
 import unalike
 from unalike import Task
 from unalike.aggregation.tally import mix_by_matrix
-from unalike.algorithms import FedAvg, LocalWork, Optimizer, Reply, Scaffold
+from unalike.algorithms import FedAvg, LocalWork, Needs, Optimizer, Reply, Scaffold
 from unalike.engine import DebugEngine, LocalEngine, Setting
 from unalike.participation import Cohort
 from unalike.timing import Step, Timing
@@ -198,7 +198,7 @@ def test_with_a_mixing_matrix_the_new_models_are_the_matrix_times_the_uploads(en
 class Median(toys.Toy):
     """The server takes the median of the uploads, and shows them all."""
 
-    keeps_uploads = True
+    needs = Needs(uploads=True)
 
     def init(self, task, key):
         return {"params": jnp.arange(2.0), "uploads": jnp.zeros((3, 2))}

@@ -65,9 +65,11 @@ class Decentralized(FedAvg):
     def init(self, task: Task, key: jax.Array) -> State:
         if not self.own_starts:
             start = super().init(task, key)["params"]
-            return {"params": jax.tree.map(lambda leaf: jnp.stack([leaf] * self.clients), start)}
+            return State({"params": jax.tree.map(lambda leaf: jnp.stack([leaf] * self.clients), start)})
         draw = super().init
-        return {"params": jax.vmap(lambda k: draw(task, k)["params"])(jax.random.split(key, self.clients))}
+        return State(
+            {"params": jax.vmap(lambda k: draw(task, k)["params"])(jax.random.split(key, self.clients))}
+        )
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         return super().client(task, message, memory, self.paced(data), key)
@@ -79,7 +81,7 @@ class Decentralized(FedAvg):
         return data.weighted(jnp.asarray(self.paces)[data.client] * data.row_weights())
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        return {"params": keep_own_if_isolated(mixed, mixed.total, state["params"])}
+        return State({"params": keep_own_if_isolated(mixed, mixed.total, state["params"])})
 
 
 def keep_own_if_isolated(mixed: Aggregate, new: PyTree, old: PyTree) -> PyTree:

@@ -47,10 +47,10 @@ class LocalState(AlgorithmWrapper):
     personalized: ClassVar[bool] = True
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"method": self.method.init_client(task, message, key), "state": _state(message)}
+        return Memory({"method": self.method.init_client(task, message, key), "state": _state(message)})
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
-        return {"method": self.method.newcomer(task, message, data, key), "state": _state(message)}
+        return Memory({"method": self.method.newcomer(task, message, data, key), "state": _state(message)})
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         return self.method.notices(memories["method"], rows)
@@ -60,7 +60,7 @@ class LocalState(AlgorithmWrapper):
         reply = self.method.client(task, started, memory["method"], data, key)
         after = _model(reply.upload)
         state = memory["state"] if after is None else after.state
-        return reply._replace(memory={"method": reply.memory, "state": state})
+        return reply._replace(memory=Memory({"method": reply.memory, "state": state}))
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
@@ -85,4 +85,4 @@ def _put(message: Message, state: PyTree) -> Message:
     if found is None:
         return message
     own = with_state(found, state)
-    return {**message, "params": own} if isinstance(message, dict) else own
+    return Message({**message, "params": own} if isinstance(message, dict) else own)

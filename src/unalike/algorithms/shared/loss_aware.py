@@ -41,7 +41,7 @@ class LossAware(FedAvg):
 
     def init(self, task: Task, key: jax.Array) -> State:
         losses = jnp.full(len(self.groups.group), self.initial_loss)
-        return {**super().init(task, key), "losses": losses}
+        return State({**super().init(task, key), "losses": losses})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         return traffic_with_numbers(message["params"], 1, 1)
@@ -55,7 +55,7 @@ class LossAware(FedAvg):
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        return {**stepped, "losses": updated_losses(state["losses"], mixed.total)}
+        return State({**stepped, "losses": updated_losses(state["losses"], mixed.total)})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -11,7 +11,7 @@ so the M-step of all components is one descent on a loss with one weight per sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import jax
@@ -29,7 +29,7 @@ Components = Sequence[PyTree]
 """The parameters of each component."""
 
 
-def component_losses(task: Task, components: Components, x: jax.Array, y: jax.Array) -> jax.Array:
+def component_losses(task: Task, components: Iterable[PyTree], x: jax.Array, y: jax.Array) -> jax.Array:
     """The loss of every row under every component, as (rows, components)."""
     return jnp.stack([task.losses(params, x, y) for params in components], axis=-1)
 

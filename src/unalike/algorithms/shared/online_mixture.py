@@ -36,6 +36,7 @@ from ...errors import ConfigError, unknown
 from ...models import Task
 from ...typing import Memory, Message, Params, Predictor, PyTree, State, Upload
 from ..base import Aggregate, Algorithm, Reply
+from ..needs import Needs
 from .client_data import ClientData
 from .mirror_descent import mirror_rate, mirror_step, mixture_gradient
 from .mixture import (
@@ -85,7 +86,7 @@ class OnlineMixture(Algorithm):
     """both, weights (components stay: the oracle's way) or components (weights stay equal)."""
 
     personalized: ClassVar[bool] = True
-    needs_rounds: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(rounds=True)
 
     def __post_init__(self) -> None:
         if min(self.components, self.em_steps) < 1:
@@ -135,26 +136,30 @@ class OnlineMixture(Algorithm):
     def start(self, components: Sequence[Params]) -> State:
         """The server's state for components that are given."""
         parts = list(components)
-        return {
-            "params": parts,
-            "inner": parts,
-            "counts": jnp.ones(self.components),
-            "updated": jnp.zeros(self.components, bool),
-            "phase": jnp.asarray(0, jnp.int32),
-            "step": jnp.asarray(1, jnp.int32),
-        }
+        return State(
+            {
+                "params": parts,
+                "inner": parts,
+                "counts": jnp.ones(self.components),
+                "updated": jnp.zeros(self.components, bool),
+                "phase": jnp.asarray(0, jnp.int32),
+                "step": jnp.asarray(1, jnp.int32),
+            }
+        )
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         equal = jnp.full(self.components, 1.0 / self.components)
-        return {"weights": equal, "inner": equal}
+        return Memory({"weights": equal, "inner": equal})
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return {
-            "played": state["params"],
-            "inner": state["inner"],
-            "phase": state["phase"],
-            "step": state["step"],
-        }
+        return Message(
+            {
+                "played": state["params"],
+                "inner": state["inner"],
+                "phase": state["phase"],
+                "step": state["step"],
+            }
+        )
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         sent = nbytes(upload["estimates"]) + nbytes(upload["share"])
@@ -211,8 +216,8 @@ class OnlineMixture(Algorithm):
         share = jnp.where(there, weights, 0.0)
         parts = self.estimates(task, inner, chances * rows.weights[:, None], rows)
         estimates = where(there, parts, zeros_like(parts))
-        upload = {"share": share, "mass": rows.weights @ chances, "estimates": estimates}
-        return upload, {"weights": memory["weights"], "inner": weights}
+        upload = Upload({"share": share, "mass": rows.weights @ chances, "estimates": estimates})
+        return upload, Memory({"weights": memory["weights"], "inner": weights})
 
     def _mirrored(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array
@@ -224,7 +229,7 @@ class OnlineMixture(Algorithm):
         rate = mirror_rate(self.components, message["step"], self.horizon, self.weight_rate)
         moved = mirror_step(memory["weights"], gradient, rate, self.floor)
         moves = (jnp.sum(rows) > 0) & (self.learns != "components")
-        return {"weights": jnp.where(moves, moved, memory["weights"]), "inner": memory["inner"]}
+        return Memory({"weights": jnp.where(moves, moved, memory["weights"]), "inner": memory["inner"]})
 
     def _turned(self, state: State, inner: list[PyTree], updated: jax.Array) -> State:
         """The state one round later."""
@@ -236,14 +241,16 @@ class OnlineMixture(Algorithm):
             for j, pair in enumerate(zip(state["params"], inner, strict=True))
         ]
         params = _each_where(done & updated, mixed, state["params"])
-        return {
-            "params": params,
-            "inner": where(done, params, inner),
-            "counts": state["counts"] + (done & updated),
-            "updated": updated & ~done,
-            "phase": jnp.where(over, 0, phase + 1).astype(phase.dtype),
-            "step": state["step"] + over,
-        }
+        return State(
+            {
+                "params": params,
+                "inner": where(done, params, inner),
+                "counts": state["counts"] + (done & updated),
+                "updated": updated & ~done,
+                "phase": jnp.where(over, 0, phase + 1).astype(phase.dtype),
+                "step": state["step"] + over,
+            }
+        )
 
 
 def outer_share(outer: str, counts: jax.Array) -> jax.Array:

@@ -127,7 +127,7 @@ class MixtureBound(Surrogate):
     components: int = 3
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return unlike_starts(task, self.components, key)
+        return State(unlike_starts(task, self.components, key))
 
     def first(self) -> PyTree:
         return {"weights": jnp.full(self.components, 1.0 / self.components)}

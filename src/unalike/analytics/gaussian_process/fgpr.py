@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ import numpy as np
 from jax import lax
 
 from ...algorithms import Aggregate, Algorithm, LocalWork, Reply
+from ...algorithms.needs import Needs
 from ...algorithms.shared.client_data import ClientData
 from ...algorithms.shared.optimizer_steps import OptimizerState, OptimizerSteps
 from ...algorithms.shared.optimizers import Optimizer
@@ -38,7 +39,7 @@ from ...errors import ConfigError, DataError, unknown
 from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics import metrics_for
-from ...typing import Int64s, Memory, Message, Predictor, State
+from ...typing import Int64s, Memory, Message, Predictor, State, Upload
 from ..shareable import shareable
 from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
@@ -96,7 +97,7 @@ class FGPR(Algorithm):
 
     name: ClassVar[str] = "fgpr"
     personalized: ClassVar[bool] = True
-    double_precision: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(float64=True)
 
     def __post_init__(self) -> None:
         if len(self.start) not in (3, self.kernel.size):
@@ -138,7 +139,7 @@ class FGPR(Algorithm):
         return jnp.log(jnp.maximum(vector, self.bounds[0])) if self.natural else vector
 
     def broadcast(self, task: Task, state: State) -> Message:
-        return self._travels(state["params"])
+        return Message(self._travels(state["params"]))
 
     def start_vector(self) -> np.ndarray:
         """Where the walk begins, as a log vector within bounds."""
@@ -154,14 +155,16 @@ class FGPR(Algorithm):
         return self
 
     def init(self, task: Task, key: jax.Array) -> State:
-        return {"params": jnp.asarray(self.start_vector())}
+        return State({"params": jnp.asarray(self.start_vector())})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {
-            "optimizer": OptimizerSteps(self.optimizer, 0).start(message).memory,
-            "noise": self._log(message)[self.kernel.noise],
-            "refused": jnp.zeros((), jnp.int32),
-        }
+        return Memory(
+            {
+                "optimizer": OptimizerSteps(self.optimizer, 0).start(message).memory,
+                "noise": self._log(cast(jax.Array, message))[self.kernel.noise],
+                "refused": jnp.zeros((), jnp.int32),
+            }
+        )
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         descent = OptimizerSteps(self.optimizer, data.round)
@@ -181,7 +184,7 @@ class FGPR(Algorithm):
             return _Walk(point, walk.loss + found.loss / rows, walk.refused + ~found.found)
 
         begin = OptimizerState(self._own(message, memory), memory["optimizer"])
-        zero = jnp.zeros((), message.dtype)
+        zero = jnp.zeros((), cast(jax.Array, message).dtype)
         end = lax.fori_loop(0, self.local_steps, step, _Walk(begin, zero, jnp.zeros((), jnp.int32)))
         kept = {
             "optimizer": end.point.memory,
@@ -189,7 +192,7 @@ class FGPR(Algorithm):
             "refused": memory["refused"] + end.refused,
         }
         report = {"train_loss": end.loss / max(self.local_steps, 1), "refused_steps": end.refused}
-        return Reply(self._shared(end.point.params), kept, report)
+        return Reply(Upload(self._shared(end.point.params)), Memory(kept), report)
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
@@ -199,7 +202,7 @@ class FGPR(Algorithm):
         if self.personal_noise:
             at = self.kernel.noise
             after = jnp.concatenate([after[:at], before[at : at + 1], after[at:]])
-        return {**state, "params": self._log(after)}
+        return State({**state, "params": self._log(after)})
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         refused = np.flatnonzero(np.asarray(memories["refused"]))
@@ -237,8 +240,8 @@ class FGPR(Algorithm):
     def _own(self, message: Message, memory: Memory) -> jax.Array:
         """The vector that a client starts from: the server's, perhaps with its own noise."""
         if not self.personal_noise:
-            return message
-        return message.at[self.kernel.noise].set(self._travels(memory["noise"]))
+            return cast(jax.Array, message)
+        return cast(jax.Array, message).at[self.kernel.noise].set(self._travels(memory["noise"]))
 
     def _shared(self, params: jax.Array) -> jax.Array:
         """What of a vector travels."""

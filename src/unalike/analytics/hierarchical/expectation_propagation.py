@@ -25,6 +25,7 @@ from jax import lax
 
 from ...algorithms import Algorithm, LocalWork, Reply
 from ...algorithms.base import Aggregate
+from ...algorithms.needs import Needs
 from ...algorithms.shared.client_data import ClientData
 from ...core.pytrees import nbytes, where
 from ...data import Federation
@@ -71,8 +72,7 @@ class ExpectationPropagation(Algorithm):
 
     name: ClassVar[str] = "expectation-propagation"
     personalized: ClassVar[bool] = True
-    double_precision: ClassVar[bool] = True
-    needs_rounds: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(float64=True, rounds=True)
     converges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -95,24 +95,28 @@ class ExpectationPropagation(Algorithm):
     def init(self, task: Task, key: jax.Array) -> State:
         nothing = jnp.zeros(())
         told = {"log_noise": nothing, "tellers": nothing}
-        return {
-            "posterior": self.prior,
-            "steps": jnp.ones(self.rounds),
-            "moved": jnp.inf * jnp.ones(()),
-            "still": nothing,
-            **told,
-        }
+        return State(
+            {
+                "posterior": self.prior,
+                "steps": jnp.ones(self.rounds),
+                "moved": jnp.inf * jnp.ones(()),
+                "still": nothing,
+                **told,
+            }
+        )
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
         nothing = Natural.nothing(self.site.size)
-        return {
-            "site": nothing,
-            "pending": nothing,
-            "round": jnp.zeros((), jnp.int32),
-            "damping": jnp.asarray(self.damping),
-            "skipped": jnp.zeros(()),
-            **self.keepsake(),
-        }
+        return Memory(
+            {
+                "site": nothing,
+                "pending": nothing,
+                "round": jnp.zeros((), jnp.int32),
+                "damping": jnp.asarray(self.damping),
+                "skipped": jnp.zeros(()),
+                **self.keepsake(),
+            }
+        )
 
     def keepsake(self) -> dict[str, jax.Array]:
         """What a device remembers beside its site, before it has taken part."""
@@ -124,7 +128,7 @@ class ExpectationPropagation(Algorithm):
         # Nobody knows in the first round; after it, nobody has enough rows to tell.
         unknown_noise = jnp.where(jnp.isinf(state["moved"]), jnp.nan, 1.0)
         typical = jnp.where(known, typical, unknown_noise)
-        return {"posterior": state["posterior"], "steps": state["steps"], "typical_noise": typical}
+        return Message({"posterior": state["posterior"], "steps": state["steps"], "typical_noise": typical})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         """The precision is symmetric and sent as a triangle; of the server's steps only one is news."""
@@ -157,7 +161,9 @@ class ExpectationPropagation(Algorithm):
         }
         tells = ~jnp.isnan(own_noise) & (moments.rows >= self.minimum_rows)
         told = {"log_noise": jnp.where(tells, jnp.log(own_noise), 0.0), "tellers": tells * 1.0}
-        return Reply(as_summand({"change": change, "told": told}), remembered, {"skipped": ~sound * 1.0})
+        return Reply(
+            as_summand({"change": change, "told": told}), Memory(remembered), {"skipped": ~sound * 1.0}
+        )
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         total = sum_of(mixed)
@@ -169,14 +175,16 @@ class ExpectationPropagation(Algorithm):
         moved = jnp.max(jnp.abs(new.mean - old.mean) / spread)
         quiet = (moved < self.tolerance) & (jnp.asarray(mixed.round) > 0)
         still = jnp.where(quiet, state["still"] + 1, 0.0)
-        return {
-            "posterior": new,
-            "steps": state["steps"].at[mixed.round].set(step),
-            "moved": moved,
-            "still": still,
-            "log_noise": state["log_noise"] + told["log_noise"],
-            "tellers": state["tellers"] + told["tellers"],
-        }
+        return State(
+            {
+                "posterior": new,
+                "steps": state["steps"].at[mixed.round].set(step),
+                "moved": moved,
+                "still": still,
+                "log_noise": state["log_noise"] + told["log_noise"],
+                "tellers": state["tellers"] + told["tellers"],
+            }
+        )
 
     def finished(self, task: Task, state: State) -> bool:
         return float(state["still"]) >= self.patience

@@ -27,6 +27,7 @@ import numpy as np
 
 from ...algorithms import Algorithm, LocalWork, Reply
 from ...algorithms.base import Aggregate
+from ...algorithms.needs import Needs
 from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...errors import ConfigError, unknown
@@ -90,9 +91,7 @@ class HM1Rounds(Algorithm):
 
     name: ClassVar[str] = "hm1"
     personalized: ClassVar[bool] = True
-    keeps_uploads: ClassVar[bool] = True
-    double_precision: ClassVar[bool] = True
-    needs_rounds: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(uploads=True, float64=True, rounds=True)
 
     def __post_init__(self) -> None:
         if not 0 < self.damping <= 1:
@@ -111,10 +110,10 @@ class HM1Rounds(Algorithm):
         shape = (self.clients, *task.init(key).shape)
         models = jnp.zeros(shape) if self.start == "zeros" else jax.random.normal(key, shape)
         covariance = identity(self.clients, self.rank) if self.rank else jnp.eye(self.clients)
-        return {"models": models, "covariance": covariance, "noise": jnp.nan * jnp.ones(self.clients)}
+        return State({"models": models, "covariance": covariance, "noise": jnp.nan * jnp.ones(self.clients)})
 
     def init_client(self, task: Task, message: Message, key: jax.Array) -> Memory:
-        return {"capped": jnp.zeros(()), "took_part": jnp.ones(())}
+        return Memory({"capped": jnp.zeros(()), "took_part": jnp.ones(())})
 
     def broadcast(self, task: Task, state: State) -> Message:
         models, covariance = state["models"], state["covariance"]
@@ -124,7 +123,7 @@ class HM1Rounds(Algorithm):
         else:
             pull, own = pull_of(covariance, held, floor_of(self.damping))
         typical = jnp.nan_to_num(jnp.nanmedian(state["noise"]), nan=1.0)
-        return {"models": models, "pull": pull, "own": own, "typical_noise": typical}
+        return Message({"models": models, "pull": pull, "own": own, "typical_noise": typical})
 
     def traffic(self, message: Message, upload: Upload) -> tuple[int, int]:
         """A device is sent its own rows of the tables, with two numbers, and sends one row and one number."""
@@ -135,7 +134,7 @@ class HM1Rounds(Algorithm):
         """A device's rows of the tables, and zeros in place of those of the others."""
         mine = np.arange(self.clients) == (-1 if client is None else client)
         tables = {name: np.where(mine[:, None], message[name], 0.0) for name in ("models", "pull")}
-        return {**message, **tables, "own": np.where(mine, message["own"], 0.0)}
+        return Message({**message, **tables, "own": np.where(mine, message["own"], 0.0)})
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         k, moments = data.client, moments_of(data)
@@ -159,7 +158,7 @@ class HM1Rounds(Algorithm):
         model, capped = jnp.where(always, model, model - change), jnp.where(always, 0.0, capped)
         remembered = {"capped": memory["capped"] + capped, "took_part": jnp.ones(())}
         reported = jnp.asarray(residual_variance(moments), jnp.float64)
-        return Reply({"model": model, "noise": reported}, remembered, {"capped": capped})
+        return Reply(Upload({"model": model, "noise": reported}), Memory(remembered), {"capped": capped})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.uploads is not None and mixed.weights is not None  # noqa: PT018 - this method asks
@@ -175,14 +174,14 @@ class HM1Rounds(Algorithm):
             covariance: Any = updated_low_rank(old, held, self.damping, floor_of(self.damping))
         else:
             covariance = updated(old, held, self.damping)
-        return {"models": models, "covariance": covariance, "noise": noise}
+        return State({"models": models, "covariance": covariance, "noise": noise})
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
         capped = int(np.sum(np.asarray(memories["capped"]) > 0))
         return [{"kind": "shrinkage capped", "clients": capped}] if capped else []
 
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
-        return {**self.init_client(task, message, key), "took_part": jnp.zeros(())}
+        return Memory({**self.init_client(task, message, key), "took_part": jnp.zeros(())})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -13,13 +13,14 @@ halved, which costs a round each; the method ends when a step would change the o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...algorithms.base import Aggregate, Algorithm, LocalWork, Reply
+from ...algorithms.needs import Needs
 from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...models import Batch, Task
@@ -88,7 +89,7 @@ class Newton(Algorithm):
     work: LocalWork = field(default_factory=lambda: LocalWork(steps=0))
 
     name: ClassVar[str] = "newton"
-    double_precision: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(float64=True)
     converges: ClassVar[bool] = True
 
     def prepare(self, task: Task, federation: Federation) -> Newton:
@@ -102,14 +103,16 @@ class Newton(Algorithm):
         state = {"params": begin, "evaluated": begin, "value": far, "decrement": far}
         square, others = jnp.zeros((width, width)), self.objective.no_sums()
         derivatives = {"gradient": jnp.zeros(width), "hessian": square, "first_hessian": square}
-        return {**state, **derivatives, "step": jnp.zeros(width), "rows": jnp.zeros(()), "others": others}
+        return State(
+            {**state, **derivatives, "step": jnp.zeros(width), "rows": jnp.zeros(()), "others": others}
+        )
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
-        rows = data.all_rows()
-        value, gradient = jax.value_and_grad(self.objective.of_client)(message, rows)
-        sums = {"derivatives": (value, gradient, jax.hessian(self.objective.of_client)(message, rows))}
-        others = self.objective.other_sums(message, rows)
-        return Reply(as_summand({**sums, "others": others, "rows": rows.size.astype(message.dtype)}))
+        rows, at = data.all_rows(), cast(jax.Array, message)
+        value, gradient = jax.value_and_grad(self.objective.of_client)(at, rows)
+        sums = {"derivatives": (value, gradient, jax.hessian(self.objective.of_client)(at, rows))}
+        others = self.objective.other_sums(at, rows)
+        return Reply(as_summand({**sums, "others": others, "rows": rows.size.astype(at.dtype)}))
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         sums, at = sum_of(mixed), state["params"]

@@ -194,7 +194,7 @@ class Session:
         )
         setting = Setting(federation, task, algorithm, seed, None, devices, client_config.watch, place)
         self.files = MemoryFiles(folder, client_config.run)
-        with precision(algorithm.double_precision):
+        with precision(algorithm.needs.float64):
             self.setting, self.engine = setting, LocalEngine(setting)
             self.shapes = _shapes(setting)
 
@@ -209,7 +209,7 @@ class Session:
 
     def train(self, round: int, job: int, last: int, arrays: Mapping[str, Array]) -> Reply:
         """What the client hands back, without its memory; it starts as it was after job `last`."""
-        with precision(self.setting.algorithm.double_precision):
+        with precision(self.setting.algorithm.needs.float64):
             return self._train(round, job, last, arrays)
 
     def _train(self, round: int, job: int, last: int, arrays: Mapping[str, Array]) -> Reply:
@@ -222,7 +222,7 @@ class Session:
         upload, weight, report = jax.tree.map(
             lambda leaf: leaf[0], (done.uploads.upload, done.uploads.weight, dict(done.report))
         )
-        return Reply(upload, {}, report, weight if self.shapes.weight else None)
+        return Reply(upload, Memory({}), report, weight if self.shapes.weight else None)
 
     def memory(self, last: int) -> Memory:
         """What the client remembers after job `last`."""
@@ -232,7 +232,7 @@ class Session:
         self, arrays: Mapping[str, Array], round: int, last: int, split: str
     ) -> tuple[dict[str, float], dict[str, Array]]:
         """The statistics of the client's metrics, numbers with that of its rows as `samples`, and arrays."""
-        with precision(self.setting.algorithm.double_precision):
+        with precision(self.setting.algorithm.needs.float64):
             message, memories = Messages(self.message(arrays)), self._memories(last)
             values = self.engine.evaluate(message, memories, split, round, ME)
         numbers = {name: float(value[0]) for name, value in values.items() if value.ndim == 1}

@@ -95,4 +95,4 @@ def least_squares_upload(products: Float64s, order: list[int], point: Float64s) 
     others = {"y": products[0, -1], "yy": yy}
     derivatives = (np.asarray(value), xx @ point - xy, xx)
     summand = {"derivatives": derivatives, "others": others, "rows": products[0, 0]}
-    return {**as_summand(summand), "one": np.ones(())}
+    return Upload({**as_summand(summand), "one": np.ones(())})

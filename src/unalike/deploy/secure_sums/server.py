@@ -24,7 +24,7 @@ from ...engine.distributed import Visited
 from ...errors import ConfigError, RunError
 from ...privacy.masked_sums import FEWEST, WORDS, MaskError, add_masked
 from ...timing import Step
-from ...typing import Array, Float64s
+from ...typing import Array, Float64s, Upload
 from ..analysis import RemoteNodes
 from ..engine import ROOM, Arrived, FlowerEngine, UnreadableUpload
 from ..transport.messages import MessageError, WireMessage, vector_to_tree
@@ -119,7 +119,7 @@ class SecureSumEngine(FlowerEngine):
         masked: Array = message.arrays.get("masked", np.zeros(0))
         if masked.shape != (size(self._expected), WORDS) or masked.dtype != np.uint64:
             raise MessageError("the masked upload has an unexpected shape.")
-        return Arrived(masked)
+        return Arrived(Upload(masked))
 
     def _about(self, client: int) -> dict[str, Any]:
         return {**super()._about(client), PEERS: self.group}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...errors import RunError, UnalikeError
 from ...runs.tensors import flatten, restore
-from ...typing import Memory, PyTree
+from ...typing import PyTree
 
 if TYPE_CHECKING:
     from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -72,7 +72,7 @@ def tree_to_arrays(tree: PyTree) -> dict[str, NDArray[Any]]:
         raise MessageError(str(error)) from error
 
 
-def arrays_to_tree(template: Memory, arrays: Mapping[str, NDArray[Any]]) -> PyTree:
+def arrays_to_tree(template: PyTree, arrays: Mapping[str, NDArray[Any]]) -> PyTree:
     """The template's structure with these arrays; names, shapes and types must be the template's."""
     try:
         return restore(template, arrays)

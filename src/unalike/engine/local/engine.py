@@ -105,7 +105,7 @@ class LocalEngine(Engine):
         """
         stale, setting = super().limits(cohort, message).clients, self.setting
         work = setting.algorithm.work
-        stepwise = setting.algorithm.keeps_uploads or setting.aggregator.stepwise
+        stepwise = setting.algorithm.needs.uploads or setting.aggregator.stepwise
         if stepwise or self.rows.gathered or setting.watch or not len(cohort):
             return BlockLimits(1, stale)
         most = np.minimum(self.sizes[cohort], setting.most_rows())
@@ -134,7 +134,7 @@ class LocalEngine(Engine):
     def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, Placed]]:
         """The plans of several rounds with as many slots each: slots are cut into equal parts for the
         cores."""
-        work, nothing = self.setting.algorithm.work, Memories({}, 0)
+        work, nothing = self.setting.algorithm.work, Memories(Memory({}), 0)
         plans = [self.plan(work, step.number, step.clients, nothing, step) for step in steps]
         slots = max(plan.slots for plan, _, _ in plans)
         room = slots // self.mesh.size

@@ -21,7 +21,7 @@ from ...aggregation.server_step import Sent, Server, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
-from ...typing import Memory, Message, PyTree, State
+from ...typing import Memory, Message, PyTree, State, Upload
 from ..reply_shapes import reply_shapes
 from ..traced_rates import Rates, fill_rates, placed, rated_program
 from .devices import AXIS, everywhere
@@ -135,10 +135,10 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
         go = partial(visit.work, sent, rows, plan, key)
         message, reply = visit.shapes(sent, rows)
         start = message if visit.per_client and summed else None
-        tally = empty_tally(reply.upload, start, algorithm.sums_by_importance)
+        tally = empty_tally(reply.upload, start, algorithm.needs.importance_sum)
         report = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
         begun = Walk(
-            tally if summed else tally._replace(total={}),
+            tally if summed else tally._replace(total=Upload({})),
             memory,
             Kept(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
             zeros(report, plan.slots),
@@ -202,7 +202,7 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
     here = (kept, done.report["accepted"])
     (upload, weight, importance), accepted = in_cohort_order(here, slots)
     start = None
-    if visit.server.aggregator.sees_uploads:
+    if visit.server.aggregator.needs.combine:
         many = accepted.shape[0]
         start = (
             in_cohort_order(sent, slots)

@@ -86,7 +86,7 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
 
         def nothing() -> Tally:
             kept, start, _ = pytrees.row(results, 0)
-            return empty_tally(kept.upload, start, algorithm.sums_by_importance)
+            return empty_tally(kept.upload, start, algorithm.needs.importance_sum)
 
         shapes = jax.eval_shape(lambda s: algorithm.broadcast(task, s), state)
         first = Progress(state, nothing(), jnp.zeros((), jnp.int32), zeros(shapes, len(order.slot)))

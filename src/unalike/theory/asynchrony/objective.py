@@ -123,9 +123,9 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
 
 def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
     """Whether a client's results always weigh the same."""
-    if not isinstance(timing, Policy) or timing.by_cohort:
+    if not isinstance(timing, Policy) or timing.traits.by_cohort:
         return False
-    return timing.weights != "online" and timing.staleness == "constant" and not timing.changes
+    return timing.weights != "online" and timing.staleness == "constant" and not timing.traits.changes
 
 
 def _counted(timing: Timing, clients: Clients) -> Surrogate:
@@ -273,10 +273,10 @@ class Begun:
         """Whether jobs get lost, or weights depend on what was seen before or on how long one trains."""
         if not isinstance(self.timing, Policy):
             return not isinstance(self.timing, Synchronous)
-        by_cohort, learns = self.timing.by_cohort, self.timing.weights == "online"
+        by_cohort, learns = self.timing.traits.by_cohort, self.timing.weights == "online"
         learns = not isinstance(self.timing, WaitForAll) if by_cohort else learns
         lossy = self.timing.dropout > 0 or self.timing.timeout is not None
-        return learns or lossy or self.timing.changes
+        return learns or lossy or self.timing.traits.changes
 
     @property
     def repeats(self) -> bool:
@@ -299,7 +299,7 @@ class Begun:
 def unweighted(timing: Timing) -> Timing:
     """The same timing with weights that are not corrected, so that it needs no dry run."""
     plain = copy.copy(timing)
-    if isinstance(plain, Policy) and not plain.by_cohort:
+    if isinstance(plain, Policy) and not plain.traits.by_cohort:
         plain.weights = "identical"
     return plain
 

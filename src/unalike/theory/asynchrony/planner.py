@@ -201,7 +201,7 @@ def aggregations(timing: Timing, clients: Clients, time: Any) -> int:
     """
     if isinstance(timing, Synchronous):
         return math.floor(exact_time(time))
-    if isinstance(timing, FedFix) and not timing.changes:
+    if isinstance(timing, FedFix) and not timing.traits.changes:
         return math.floor(exact_time(time) / exact_time(timing.window))
     ready = Begun(timing, clients)
     if ready.repeats and isinstance(timing, WaitForAll | Asynchronous):

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...typing import Float64s
-from ..base import timing_registry
+from ..base import Traits, timing_registry
 from .base import Policy
 
 
@@ -22,7 +22,7 @@ from .base import Policy
 class Asynchronous(Policy):
     """Every result is taken as soon as it is there."""
 
-    takes_all: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Policy.traits._replace(takes_all=True)
 
     def wait(self) -> tuple[int, list[int]]:
         return self.taken(self.arrivals(count=1))

@@ -21,7 +21,7 @@ from ...core.random import bits
 from ...core.spec import Spec
 from ...errors import ConfigError, unknown
 from ...typing import Array, ClientIds, Float64s
-from ..base import NONE, Clients, Draw, Step, Timing
+from ..base import NONE, Clients, Draw, Step, Timing, Traits
 from ..clock.hardware import Hardware, exact_time, hardware_registry
 from ..clock.jobs import Jobs
 from ..clock.network_time import NetworkTime, with_network
@@ -53,12 +53,7 @@ class Policy(Timing):
     timeout: float | None = field(default=None, kw_only=True)
     """Jobs that take longer are given up, and their clients start again."""
 
-    by_cohort: ClassVar[bool] = False
-    """Whether a step's clients are those of a drawn cohort, with its weights."""
-    takes_all: ClassVar[bool] = False
-    """Whether every result that is not lost is taken in some step, so that clients work without end."""
-    changes: ClassVar[bool] = False
-    """Whether the server waits in another way, with other weights, as training goes on."""
+    traits: ClassVar[Traits] = Traits(by_cohort=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:
@@ -133,7 +128,7 @@ class Policy(Timing):
         self.weighing = self._weighing(self.clients.importance)
 
     def _weighing(self, importance: Float64s) -> ResultWeights:
-        if self.by_cohort:
+        if self.traits.by_cohort:
             return ResultWeights("identical", importance, np.ones(len(importance)), None, self.staleness)
         if self._real and self.weights == "corrected":
             return ResultWeights(
@@ -178,7 +173,7 @@ class Policy(Timing):
         """Idle clients begin on version `number`: everyone, or those of the round's cohort."""
         idle = self.jobs.idle()
         if getattr(draw, "everyone", False):
-            if self.by_cohort:
+            if self.traits.by_cohort:
                 self.chosen(np.arange(len(self.drawn)), self.clients.importance)
                 self.drawn[idle] = self.clients.importance[idle]
         else:
@@ -196,7 +191,7 @@ class Policy(Timing):
     def _step(self, number: int, tick: int, clients: ClientIds) -> Step:
         versions, unused = self.jobs.finish(clients)
         weights = self.weighing.of(clients, number - versions)
-        if self.by_cohort:
+        if self.traits.by_cohort:
             weights = weights * self.drawn[clients] * self.correction(clients)
         if len(clients) or not self._real:  # an outage says nothing of how often clients report
             self.weighing.saw(clients)

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...typing import Array, ClientIds, Float64s
-from ..base import Clients
+from ..base import Clients, Traits
 from .base import Policy
 
 _COUNTED = ("sent", "came", "first")
@@ -26,7 +26,7 @@ _COUNTED = ("sent", "came", "first")
 class CohortPolicy(Policy):
     """A cohort of which some arrive; how often drawn clients do is counted."""
 
-    by_cohort: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Policy.traits._replace(by_cohort=True)
 
     def begin(self, clients: Clients) -> None:
         super().begin(clients)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...typing import Float64s
-from ..base import Clients, timing_registry
+from ..base import Clients, Traits, timing_registry
 from .base import Policy
 
 
@@ -23,7 +23,7 @@ from .base import Policy
 class FedBuff(Policy):
     """The first results together; `fedbuff:10` waits for ten."""
 
-    takes_all: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Policy.traits._replace(takes_all=True)
 
     buffer: int = 10
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...typing import Float64s, Int64s
-from ..base import timing_registry
+from ..base import Traits, timing_registry
 from ..clock.hardware import ExponentialTimes, exact_time
 from .base import Policy
 
@@ -29,7 +29,7 @@ from .base import Policy
 class FedFix(Policy):
     """The results that are there, at fixed intervals; `fedfix:0.5` aggregates twice per unit of time."""
 
-    takes_all: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Policy.traits._replace(takes_all=True)
 
     window: float | Fraction = 0.5
 

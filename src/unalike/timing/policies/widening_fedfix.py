@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...typing import Array
-from ..base import Clients, timing_registry
+from ..base import Clients, Traits, timing_registry
 from ..clock.jobs import Jobs
 from .fedfix import FedFix
 
@@ -62,7 +62,7 @@ class WideningFedFix(FedFix):
     """FedFix whose window grows with every period until all are waited for; `fedfix-widening:0.2,1.5,10` has
     windows 1.5 times as wide after every ten periods."""
 
-    changes: ClassVar[bool] = True
+    traits: ClassVar[Traits] = FedFix.traits._replace(changes=True)
 
     factor: float | Fraction = 2.0
     periods: int = 1

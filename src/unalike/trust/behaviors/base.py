@@ -57,7 +57,7 @@ class Behavior:
 
     def first_memory(self, message: Message) -> Memory:
         """What a dishonest client remembers when it is first sent a message."""
-        return {}
+        return Memory({})
 
     def change_upload(self, upload: Upload, now: Situation) -> tuple[Upload, Memory]:
         """What a dishonest client sends in place of an upload, and what it remembers."""

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ...aggregation.base import Aggregator, Combined, Uploads, check_changes
+from ...aggregation.needs import AggregatorNeeds
 from ...aggregation.wrapper import AggregatorWrapper
 from ...algorithms import Algorithm, Reply
 from ...core import pytrees
@@ -34,10 +35,10 @@ class ColludingClients(AggregatorWrapper):
     behavior: Behavior
     who: tuple[int, ...]
 
-    sees_uploads: ClassVar[bool] = True
+    adds: ClassVar[AggregatorNeeds] = AggregatorNeeds(combine=True)
 
     def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
-        if self.rule.finishes:
+        if self.rule.needs.finish:
             raise ConfigError(
                 f"{type(self.rule).__name__} works on the sum of uploads, but colluding clients are "
                 "simulated on single ones; choose another aggregator, or a behavior such as sign-flip."
@@ -63,6 +64,7 @@ class ColludingClients(AggregatorWrapper):
         changes = self.behavior.change_uploads(
             uploads.changes(), honest.astype(jnp.float32), lying.astype(jnp.float32)
         )
+        assert uploads.start is not None
         lies = pytrees.add(uploads.start, changes)
         sent = jax.tree.map(lambda a, b: _pick(lying, a, b), lies, uploads.upload)
         received = jax.vmap(self.receive)(sent, uploads.start)

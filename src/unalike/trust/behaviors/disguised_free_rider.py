@@ -49,11 +49,13 @@ class DisguisedFreeRider(FreeRider):
 
     def first_memory(self, message: Message) -> Memory:
         """How often it was sent a model, the last one, and sigma."""
-        return {
-            "received": jnp.zeros((), jnp.int32),
-            "previous": pytrees.zeros_like(message),
-            "sigma": jnp.zeros(()),
-        }
+        return Memory(
+            {
+                "received": jnp.zeros((), jnp.int32),
+                "previous": pytrees.zeros_like(message),
+                "sigma": jnp.zeros(()),
+            }
+        )
 
     def change_upload(self, upload: Upload, now: Situation) -> tuple[Upload, Memory]:
         memory = now.memory
@@ -63,5 +65,5 @@ class DisguisedFreeRider(FreeRider):
             memory["received"] == 0, self.first, sigma * _FADES[self.kind](now.round, self.gamma)
         )
         noise = standard_normal(now.key, now.message)
-        kept = {"received": memory["received"] + 1, "previous": now.message, "sigma": sigma}
+        kept = Memory({"received": memory["received"] + 1, "previous": now.message, "sigma": sigma})
         return pytrees.add_scaled(now.message, self.m * size, noise), kept

@@ -60,7 +60,7 @@ class DishonestClients(AlgorithmWrapper):
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         if not self.who:
             reply = self.method.client(task, message, _inner(memory), data, key)
-            return reply._replace(memory=_joined(reply.memory, {}))
+            return reply._replace(memory=_joined(reply.memory, Memory({})))
         lying = jnp.any(jnp.asarray(data.client) == jnp.asarray(self.who))
         worked = replace(data, steps=jnp.where(lying, self.behavior.change_work(data).steps, data.steps))
         reply = self.method.client(task, message, _inner(memory), worked, key)
@@ -76,7 +76,7 @@ class DishonestClients(AlgorithmWrapper):
         )
 
     def _remember(self, inner: Memory, message: Message) -> Memory:
-        return _joined(inner, self.behavior.first_memory(message) if self.who else {})
+        return _joined(inner, Memory(self.behavior.first_memory(message) if self.who else {}))
 
 
 def misbehave(algorithm: Algorithm, behavior: Behavior, who: Any) -> DishonestClients:
@@ -87,7 +87,7 @@ def misbehave(algorithm: Algorithm, behavior: Behavior, who: Any) -> DishonestCl
 
 def _joined(inner: Memory, own: Memory) -> Memory:
     """What the method and the behavior remember; {} where neither does, for then engines keep nothing."""
-    return {"inner": inner, "own": own} if jax.tree.leaves((inner, own)) else {}
+    return Memory({"inner": inner, "own": own} if jax.tree.leaves((inner, own)) else {})
 
 
 def _inner(memory: Memory) -> Memory:

@@ -43,7 +43,7 @@ class FreeRider(Behavior):
         return replace(data, steps=jnp.zeros_like(data.steps))
 
     def change_upload(self, upload: Upload, now: Situation) -> tuple[Upload, Memory]:
-        return now.message, now.memory
+        return Upload(now.message), now.memory
 
 
 @behavior_registry.add("free-rider")

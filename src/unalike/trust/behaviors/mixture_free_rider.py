@@ -41,12 +41,14 @@ class MixtureFreeRider(FreeRider):
     def first_memory(self, message: Message) -> Memory:
         """How often it was sent a model, the last one, all coordinates' deviations, and when they were
         fitted."""
-        return {
-            "received": jnp.zeros((), jnp.int32),
-            "previous": pytrees.zeros_like(message),
-            "deviations": pytrees.zeros_like(message),
-            "fitted": jnp.zeros((), jnp.int32),
-        }
+        return Memory(
+            {
+                "received": jnp.zeros((), jnp.int32),
+                "previous": pytrees.zeros_like(message),
+                "deviations": pytrees.zeros_like(message),
+                "fitted": jnp.zeros((), jnp.int32),
+            }
+        )
 
     def change_upload(self, upload: Upload, now: Situation) -> tuple[Upload, Memory]:
         memory, round = now.memory, jnp.asarray(now.round, jnp.int32)
@@ -66,7 +68,7 @@ class MixtureFreeRider(FreeRider):
             "deviations": deviations,
             "fitted": jnp.where(due, round, memory["fitted"]),
         }
-        return pytrees.add(now.message, drawn), kept
+        return pytrees.add(now.message, drawn), Memory(kept)
 
 
 def coordinate_deviations(difference: PyTree) -> PyTree:

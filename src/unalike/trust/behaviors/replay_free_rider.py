@@ -29,11 +29,11 @@ class ReplayFreeRider(FreeRider):
 
     def first_memory(self, message: Message) -> Memory:
         """How often it was sent a model, and the last one."""
-        return {"received": jnp.zeros((), jnp.int32), "previous": pytrees.zeros_like(message)}
+        return Memory({"received": jnp.zeros((), jnp.int32), "previous": pytrees.zeros_like(message)})
 
     def change_upload(self, upload: Upload, now: Situation) -> tuple[Upload, Memory]:
         change = pytrees.subtract(now.message, now.memory["previous"])
         noise = pytrees.scale(self.first, standard_normal(now.key, now.message))
         repeated = pytrees.where(now.memory["received"] > 0, change, noise)
-        kept = {"received": now.memory["received"] + 1, "previous": now.message}
+        kept = Memory({"received": now.memory["received"] + 1, "previous": now.message})
         return pytrees.add_scaled(now.message, self.m, repeated), kept

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...aggregation.base import Aggregator, Received, WeightedSum
+from ...aggregation.needs import AggregatorNeeds
 from ...aggregation.wrapper import AggregatorWrapper
 from ...algorithms import Algorithm, Reply
 from ...core.pytrees import shapes, size
@@ -53,8 +54,10 @@ class Monitor(AggregatorWrapper):
     holdout: Callable[[PyTree], Any] | None = field(default=None, compare=False)
     """The loss of a model on rows of the server's own, where it has some."""
 
-    observes = True
-    hidden = "it looks at single uploads; where these are hidden, clients must be challenged in groups"
+    adds: ClassVar[AggregatorNeeds] = AggregatorNeeds(observe=True)
+    hidden: ClassVar[str | None] = (
+        "it looks at single uploads; where these are hidden, clients must be challenged in groups"
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, int) or self.window < 2:

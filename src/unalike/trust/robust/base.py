@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...aggregation.base import Aggregator, Combined, Uploads, aggregator_registry
+from ...aggregation.needs import AggregatorNeeds
 from ...algorithms import Algorithm, Reply
 from ...core.spec import Argument
 from ...errors import ConfigError
@@ -59,8 +60,7 @@ class Votes(NamedTuple):
 class RobustRule(Aggregator):
     """One update in the place of the weighted mean; a subclass says which."""
 
-    sees_uploads: ClassVar[bool] = True
-    observes: ClassVar[bool] = True
+    needs: ClassVar[AggregatorNeeds] = AggregatorNeeds(combine=True, observe=True)
     name: ClassVar[str] = ""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class RobustRule(Aggregator):
         return f"it needs at least {self.least}"
 
     def check(self, method: Algorithm, who: Participation, message: Message, reply: Reply) -> None:
-        if method.keeps_uploads:
+        if method.needs.uploads:
             raise ConfigError(
                 f"{self.name} gives the server one update in the place of all uploads, but "
                 f"{method.name or type(method).__name__} looks at every upload by itself; choose a method "

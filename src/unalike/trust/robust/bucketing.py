@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ...aggregation.base import aggregator_registry
+from ...aggregation.needs import AggregatorNeeds
 from ...core.spec import Argument
 from .base import RobustRule, Votes, check_whole, rule_of
 
@@ -28,7 +29,7 @@ class Bucketing(RobustRule):
 
     size: int
     rule: RobustRule
-    draws: ClassVar[bool] = True
+    needs: ClassVar[AggregatorNeeds] = RobustRule.needs | AggregatorNeeds(key=True)
     name: ClassVar[str] = "bucketing"
 
     def __post_init__(self) -> None:

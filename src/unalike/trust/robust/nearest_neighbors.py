@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ...aggregation.base import aggregator_registry
+from ...aggregation.needs import AggregatorNeeds
 from ...core.spec import Argument
 from .base import RobustRule, Votes, check_whole, rule_of
 from .krum import squared_distances
@@ -35,9 +36,9 @@ class NearestNeighborMixing(RobustRule):
         check_whole("the number of dishonest clients", self.dishonest)
 
     @property
-    def draws(self) -> bool:  # type: ignore[override]
-        """Whether the rule behind it does."""
-        return self.rule.draws
+    def needs(self) -> AggregatorNeeds:  # type: ignore[override]
+        """Those of the rule behind it."""
+        return self.rule.needs
 
     @property
     def least(self) -> int:

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from ...aggregation.base import Aggregator, Uploads, WeightedSum, check_changes
+from ...aggregation.needs import AggregatorNeeds
 from ...aggregation.wrapper import AggregatorWrapper
 from ...algorithms import Algorithm, FedAvg, FedProx, Reply
 from ...errors import ConfigError
@@ -32,8 +33,7 @@ class MeasuredUploads(AggregatorWrapper):
 
     rule: Aggregator = field(default_factory=WeightedSum)
 
-    measures: ClassVar[bool] = True
-    observes: ClassVar[bool] = True
+    adds: ClassVar[AggregatorNeeds] = AggregatorNeeds(measure=True, observe=True)
     hidden: ClassVar[str | None] = "unlearning measures single uploads"
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ from unalike.trust.behaviors import SimulatedAttack
 from unalike.trust.monitor import Book, Monitor, Verdict
 from unalike.trust.monitor.challenge import challenge
 from unalike.trust.monitor.decisions import raise_flags
-from unalike.typing import Float64s
+from unalike.typing import Float64s, State
 
 from ..study import Claim, at_least, at_most
 from .data import HONEST, Shards, shards, with_free_riders
@@ -116,7 +116,7 @@ def challenge_claims(race: Race) -> Iterator[Claim]:
 def trained(race: Race, model: Any) -> Any:
     """What the first client sends when it starts from a model."""
     alone = race.honest.subset(np.array([0]))
-    state = {**race.method.init(race.data.task, jax.random.key(0)), "params": model}
+    state = State({**race.method.init(race.data.task, jax.random.key(0)), "params": model})
     return train(
         alone, race.data.task, race.method, rounds=1, initial=state, seed=1, evaluate_every=0
     ).message

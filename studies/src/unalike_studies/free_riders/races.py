@@ -89,7 +89,7 @@ class Race:
             jax.random.uniform(k, leaf.shape, leaf.dtype, -reach, reach)
             for k, leaf in zip(keys, leaves, strict=True)
         ]
-        return {**state, "params": jax.tree.unflatten(structure, drawn)}
+        return State({**state, "params": jax.tree.unflatten(structure, drawn)})
 
     def learn(self, federation: Federation, method: Algorithm, rounds: int, start: State) -> Run:
         """Train, and judge every model on the way."""

@@ -62,7 +62,7 @@ def identity_claims(race: Race) -> Iterator[Claim]:
 def identity_gap(race: Race, count: int, rounds: int, start: State) -> float:
     """The largest difference of the two ways, over the largest entry."""
     slower = replace(race.method, server_optimizer=Optimizer("sgd", HONEST / (HONEST + count)))
-    told = {**slower.init(race.data.task, jax.random.key(0)), "params": start["params"]}
+    told = State({**slower.init(race.data.task, jax.random.key(0)), "params": start["params"]})
     ours = race.ridden(count, "plain", rounds, start).state["params"]
     theirs = race.learn(race.honest, slower, rounds, told).state["params"]
     largest = max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(theirs))

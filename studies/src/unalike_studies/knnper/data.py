@@ -289,7 +289,7 @@ def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
 def _judged(
     lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Params
 ) -> Measured:
-    state = {"params": params, "server": algorithm.server_optimizer.build().init(params)}
+    state = State({"params": params, "server": algorithm.server_optimizer.build().init(params)})
     run = train(federation, task, algorithm, rounds=0, seed=lesson.seed, initial=state, evaluate_every=0)
     return run.evaluate()
 

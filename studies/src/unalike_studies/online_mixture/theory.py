@@ -22,7 +22,7 @@ from unalike.algorithms import GaussianFemOMD
 from unalike.algorithms.shared.gaussian_mixture import draw_mixture_rows, gaussian_task
 from unalike.algorithms.shared.mirror_descent import mirror_rate, mirror_step, mixture_gradient
 from unalike.core.random import generator
-from unalike.typing import Float64s
+from unalike.typing import Float64s, Memory, State
 from unalike_studies.theory.mixtures.em_oracle import Custom, MixtureProblem
 from unalike_studies.theory.mixtures.online_regret import (
     best_fixed_weights,
@@ -88,9 +88,10 @@ def _exchanged(rows: Float64s, start: Float64s) -> tuple[Float64s, Float64s]:
     )
     with jax.enable_x64(True):
         task, state = gaussian_task(DIMENSION), algorithm.start([jnp.asarray(mean) for mean in start])
-        state = {**state, "counts": jnp.ones(COMPONENTS), "phase": jnp.asarray(0), "step": jnp.asarray(1)}
+        counters = {"counts": jnp.ones(COMPONENTS), "phase": jnp.asarray(0), "step": jnp.asarray(1)}
+        state = State({**state, **counters})
         equal = jnp.full((len(rows), COMPONENTS), 1 / COMPONENTS)
-        memories = {"weights": equal, "inner": equal}
+        memories = Memory({"weights": equal, "inner": equal})
         state, memories = time_step(task, algorithm, state, memories, jnp.asarray(rows), jax.random.key(0))
         return np.stack([np.asarray(mean) for mean in state["params"]]), np.asarray(memories["inner"])
 
@@ -255,7 +256,7 @@ def loop_claims() -> Iterator[Claim]:
     run = looped(rows, algorithm, start)
     state = algorithm.start([jnp.asarray(mean, jnp.float32) for mean in start])
     equal = jnp.full((world.clients, 3), 1 / 3)
-    memories = {"weights": equal, "inner": equal}
+    memories = Memory({"weights": equal, "inner": equal})
     for lot in rows:
         state, memories = time_step(
             gaussian_task(4), algorithm, state, memories, jnp.asarray(lot, jnp.float32), jax.random.key(0)

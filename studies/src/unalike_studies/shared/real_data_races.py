@@ -218,7 +218,7 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
 def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
-    state: State = None
+    state: State | None = None
     for name in ("fedavg", *(name for name in methods if name != "fedavg")):
         best = -np.inf
         for setting in trials(name, settings.get("fedavg", {}).get("rate", 0.0), rates):
