@@ -44,7 +44,8 @@ class Tally(NamedTuple):
     def of_sum(cls, total: PyTree, weights: Any, importance: Any, accepted: Any) -> Tally:
         """A sum that was computed elsewhere, over the accepted ones of clients with these weights."""
         given, share = weights * accepted, importance * accepted
-        return cls(total, {}, {}, *(values.sum() for values in (weights, given, accepted, share)))
+        number = jnp.result_type(float)
+        return cls(total, {}, {}, *(values.sum(dtype=number) for values in (weights, given, accepted, share)))
 
     def add(
         self, upload: Upload, start: Message | None, weight: Any, importance: Any, accepted: Any
@@ -90,7 +91,7 @@ def empty_tally(
 ) -> Tally:
     """No uploads yet. `upload` and, where clients start from different messages, `start` give the shapes;
     `zeros` makes arrays: JAX's, or NumPy's for sums on the host."""
-    number = zeros((), jnp.float32)
+    number = zeros((), jnp.result_type(float))  # 64 bits where rounds compute with 64 bits
     return Tally(
         _sum_of(upload, zeros),
         _sum_of({} if start is None else start, zeros),

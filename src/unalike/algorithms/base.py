@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from ..core.pytrees import nbytes
+from ..core.pytrees import nbytes, scale
 from ..core.registry import Registry
 from ..data.federation import Federation
 from ..errors import ConfigError
@@ -69,6 +69,12 @@ class Aggregate(NamedTuple):
     """Whose uploads these are, for algorithms that need `uploads`."""
     weights: jax.Array | None = None
     """What each of them weighs, zero for rejected ones."""
+
+    @property
+    def plain_sum(self) -> PyTree:
+        """sum_i upload_i over the accepted clients, where all weigh the same; with 64-bit floats, to 64 bits:
+        every upload was multiplied by the same number, and so was the weight that it is divided by."""
+        return scale(self.accepted / self.weight, self.total)
 
 
 class PrivateRows(NamedTuple):

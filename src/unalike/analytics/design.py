@@ -91,3 +91,9 @@ def _as_design(split: Split, intercept: bool) -> Split:
     if y.ndim > 1 and y.shape[1:] != (1,):
         raise DataError(f"an analysis explains one number per row, but targets have shape {y.shape[1:]}.")
     return Split(x, y.reshape(len(x)), split.offsets)
+
+
+def check_equal_importance(federation: Federation) -> None:
+    """Raise where clients do not count equally, so that sums would be wrong."""
+    if np.ptp(federation.importance) > 0:
+        raise ConfigError("sums over clients need clients that count equally; use with_importance('equal').")

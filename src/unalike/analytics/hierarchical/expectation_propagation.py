@@ -32,8 +32,8 @@ from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
+from ..design import check_equal_importance
 from ..shareable import shareable
-from ..sums import as_summand, check_equal_importance, sum_of
 from .moments import Moments, moments_of, residual_variance
 from .natural_parameters import Natural
 from .sites import SiteModel
@@ -134,7 +134,7 @@ class ExpectationPropagation(Algorithm):
         """The precision is symmetric and sent as a triangle; of the server's steps only one is news."""
         triangle = self.site.size * (self.site.size + 1) // 2
         posterior = 8 * (self.site.size + triangle)
-        return posterior + 16, posterior + nbytes(upload["summand"]["told"])
+        return posterior + 16, posterior + nbytes(upload["told"])
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         moments = moments_of(data)
@@ -161,12 +161,10 @@ class ExpectationPropagation(Algorithm):
         }
         tells = ~jnp.isnan(own_noise) & (moments.rows >= self.minimum_rows)
         told = {"log_noise": jnp.where(tells, jnp.log(own_noise), 0.0), "tellers": tells * 1.0}
-        return Reply(
-            as_summand({"change": change, "told": told}), Memory(remembered), {"skipped": ~sound * 1.0}
-        )
+        return Reply(Upload({"change": change, "told": told}), Memory(remembered), {"skipped": ~sound * 1.0})
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        total = sum_of(mixed)
+        total = mixed.plain_sum
         change, told = total["change"], total["told"]
         old = state["posterior"]
         step = longest_step(old, change, self.farthest)

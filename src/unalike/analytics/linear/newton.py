@@ -24,9 +24,8 @@ from ...algorithms.needs import Needs
 from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...models import Batch, Task
-from ...typing import Float64s, Memory, Message, PyTree, State
+from ...typing import Float64s, Memory, Message, PyTree, State, Upload
 from ..shareable import shareable
-from ..sums import as_summand, sum_of
 
 FLAT = 1e-11
 """Directions whose curvature, on columns scaled to one, is below this are not determined by the data."""
@@ -112,10 +111,10 @@ class Newton(Algorithm):
         value, gradient = jax.value_and_grad(self.objective.of_client)(at, rows)
         sums = {"derivatives": (value, gradient, jax.hessian(self.objective.of_client)(at, rows))}
         others = self.objective.other_sums(at, rows)
-        return Reply(as_summand({**sums, "others": others, "rows": rows.size.astype(at.dtype)}))
+        return Reply(Upload({**sums, "others": others, "rows": rows.size.astype(at.dtype)}))
 
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
-        sums, at = sum_of(mixed), state["params"]
+        sums, at = mixed.plain_sum, state["params"]
         value, gradient, hessian = self._total(at, sums)
         step = -_solve(hessian, gradient)
         after = {

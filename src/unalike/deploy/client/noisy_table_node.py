@@ -18,7 +18,6 @@ from ...analytics.disclosure.noisy_answers import NoisePolicy, NoisyAnswers
 from ...analytics.linear.newton import Newton
 from ...analytics.linear.objectives import LeastSquares
 from ...analytics.model_matrix import Matrix, Plan, as_design
-from ...analytics.sums import as_summand
 from ...data import Federation
 from ...data.tables import Table
 from ...typing import Float64s, Upload
@@ -95,4 +94,4 @@ def least_squares_upload(products: Float64s, order: list[int], point: Float64s) 
     others = {"y": products[0, -1], "yy": yy}
     derivatives = (np.asarray(value), xx @ point - xy, xx)
     summand = {"derivatives": derivatives, "others": others, "rows": products[0, 0]}
-    return Upload({**as_summand(summand), "one": np.ones(())})
+    return Upload(summand)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flwr.app import Array, RecordDict
 
@@ -81,7 +82,7 @@ class SecureEngine(FlowerEngine):
         memories.last[step.clients[accepted]] = jobs[accepted]
         vector = np.zeros(1 + size(self._expected)) if found is None else found.vector
         total = vector_to_tree(self._expected, vector[1:] * float(step.weights[accepted].sum()))
-        weights = step.weights.astype(np.float32)
+        weights = step.weights.astype(jnp.result_type(float))
         share = self.setting.federation.importance[step.clients].astype(np.float32)
         tally = Tally.of_sum(total, weights, share, accepted.astype(np.float32))
         return Visited(tally, None, {"accepted": accepted.astype(np.float32)})

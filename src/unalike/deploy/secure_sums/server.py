@@ -99,12 +99,10 @@ class SecureSumEngine(FlowerEngine):
             total = add_masked(parts)
         except MaskError as error:
             raise RunError(f"the sum of the nodes' answers cannot be read: {error}") from None
-        weights = step.weights.astype(np.float32)
         share = self.setting.federation.importance[step.clients].astype(np.float32)
         everyone = np.ones(len(step.clients), np.float32)
         self._memories.last[step.clients] = step.versions if step.jobs is None else step.jobs
-        # Clients count equally, and sums are divided by the mixed one beside them: any common factor will do.
-        tally = Tally.of_sum(vector_to_tree(self._expected, total), weights, share, everyone)
+        tally = Tally.of_sum(vector_to_tree(self._expected, total), everyone, share, everyone)
         return Visited(tally, None, {"accepted": everyone})
 
     def _read_masked(self, client: int) -> Array:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from unalike.algorithms import Algorithm, LocalWork, Needs, Reply
-from unalike.analytics.design import Design
+from unalike.analytics.design import Design, check_equal_importance
 from unalike.analytics.fitting import fit_rounds, linear_task
-from unalike.analytics.sums import as_summand, check_equal_importance, sum_of
 from unalike.data import Federation
 from unalike.errors import ConfigError
 
@@ -28,10 +27,10 @@ class CrossProducts(Algorithm):
     def client(self, task, message, memory, data, key):
         rows = data.all_rows()
         x = rows.x * rows.weight[:, None]
-        return Reply(as_summand(x.T @ x))
+        return Reply(x.T @ x)
 
     def aggregate(self, task, state, mixed):
-        return {**state, "sum": sum_of(mixed), "round": state["round"] + 1}
+        return {**state, "sum": mixed.plain_sum, "round": state["round"] + 1}
 
     def finished(self, task, state):
         return int(state["round"]) >= 3
