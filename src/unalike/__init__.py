@@ -1,4 +1,4 @@
-"""Federated learning for clients that are not alike.
+"""Federated learning for heterogeneous clients.
 
 Public names are listed in `__init__.pyi` and imported when they are first used: asking for help or a version
 does not wait for JAX.

@@ -1,4 +1,4 @@
-"""Does an algorithm keep its promises?  (The algorithm contract.)
+"""The algorithm contract: checks for built-in algorithms and for yours.
 
 :func:`check_algorithm` is to Unalike what `check_estimator` is to scikit-learn: it runs any algorithm, ours
 or a user's, through the invariants that the training loop, the engines and the run folder rely on.

@@ -1,4 +1,4 @@
-"""How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
+"""Advice with its reasons: which method, sampling, timing or topology suits these clients?"""
 
 from .availability import AvailabilityAdvice, Population, StrategyBound, advise_availability
 from .client_losses import Look

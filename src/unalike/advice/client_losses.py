@@ -1,4 +1,4 @@
-"""What are a client's loss and its gradients at some model?  (Functions of flat parameters, to measure with.)
+"""Losses and gradients of clients as functions of flat parameters, to measure constants with.
 
 Losses are those of clients' training rows with the task's penalty; the loss of all is their mean by
 importance. Gradients are looked at where training passes: :func:`visited_models`.

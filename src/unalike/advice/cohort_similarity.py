@@ -1,4 +1,4 @@
-"""How alike are those who take part in a round, beside everyone?  (Homogeneity of cohorts.)
+"""Cohort similarity: how homogeneous are a round's clients, compared with all clients?
 
 Samplers and availability choose clients; if those who are chosen are more alike than all are, rounds see only
 a part of what there is (biased participation). For every round, with C_t its clients,

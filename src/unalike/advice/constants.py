@@ -1,4 +1,4 @@
-"""What do the bounds say for these clients?  (Constants of a federation, and what follows from them.)
+"""Constants of a federation (smoothness, convexity, noise, dissimilarity) and what the bounds say for them.
 
 Bounds of FedAvg, FedProx, perturbed gradients, client sampling and stale results all depend on a few numbers:
 L, mu, the variance s2 of mini-batch gradients, their largest squared norm G^2, and how unlike clients are,

@@ -1,4 +1,4 @@
-"""What do clients lose when some of them count for more?  (Losses that bounds of availability depend on.)
+"""Client losses under unequal weights: the measured constants of availability bounds.
 
 Training with clients that come and go minimizes F_B = sum_k p_k F_k instead of F = sum_k alpha_k F_k. Here
 both are minimized (L-BFGS), and so is every client's F_k, so that the bias F(w_B*) - F(w*) and the gaps

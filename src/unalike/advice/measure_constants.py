@@ -1,4 +1,4 @@
-"""How curved, noisy and unlike are the losses of these clients?  (Estimators of L, mu, s2, G^2 and Gamma.)
+"""Estimators of L, mu, s2, G^2 and Gamma: curvature, gradient noise and dissimilarity of client losses.
 
 Gradients are looked at where training passes: at the first model and after some rounds of FedAvg.
 

@@ -1,4 +1,4 @@
-"""When should the server aggregate, with clients of these speeds?  (Asynchronous aggregation.)
+"""Advice on asynchronous aggregation: when should the server aggregate, with clients of these speeds?
 
 Every policy's schedule is known before training, so that what it costs and what it does to weights can be
 counted; what it does to training is computed on quadratic losses. A policy that aggregates more often wins

@@ -1,4 +1,5 @@
-"""How far does each timing get in a given time?  (The bounds of asynchronous training, measured constants.)
+"""Bounds of asynchronous training with measured constants: how far does each timing policy get in a given
+time?
 
 The order of the mean optimality gap of N steps (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for
 Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023), with N the steps that a

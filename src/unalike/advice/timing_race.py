@@ -1,4 +1,4 @@
-"""How long does a policy take to come close enough?  (A race on quadratic losses.)
+"""Timing policies raced on quadratic losses: simulated time to a target accuracy.
 
 Losses have curvatures up to a factor `conditioning` apart, and clients' optima differ by `unlike` times the
 distance to go. With steps that shrink errors at some rate, and leave something because results are old, or

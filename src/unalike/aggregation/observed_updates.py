@@ -1,4 +1,4 @@
-"""What can be seen of an upload without the algorithm's help?  (The change it makes, and its length.)"""
+"""Observed updates: the change an upload makes, and its norm, for any algorithm."""
 
 from __future__ import annotations
 

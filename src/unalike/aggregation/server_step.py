@@ -1,4 +1,4 @@
-"""How does the server step on what clients sent?  (Aggregator, weighted sum, the method's aggregate.)
+"""The server's step: aggregator, weighted sum, the method's `aggregate`.
 
 One function for every engine: on one machine it is the end of the compiled round, elsewhere a small program
 of its own.

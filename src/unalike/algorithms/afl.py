@@ -1,5 +1,5 @@
-"""AFL: the model that is best for the worst mixture of clients or groups (Mohri, Sivek, Suresh, Agnostic
-Federated Learning, 2019).
+"""AFL: minimize the loss of the worst mixture of clients or groups (Mohri, Sivek, Suresh, Agnostic Federated
+Learning, 2019).
 
     min_w  max_{lam on the simplex}  sum_i lam_i L_i(w)
     client:   w_k <- descend from w;     sends  w_k  and  F_k(w), with weight  lam_i / (importance of group i)

@@ -1,5 +1,5 @@
-"""Ditto: beside the global model, every client trains one of its own that stays near it (Li, Hu, Beirami,
-Smith, Ditto: Fair and Robust Federated Learning Through Personalization, 2021).
+"""Ditto: every client also trains a personal model that is kept near the global one (Li, Hu, Beirami, Smith,
+Ditto: Fair and Robust Federated Learning Through Personalization, 2021).
 
     client:   w_i <- descend from w;                                                    sends  w_i
               v_i <- descend from v_i on   f_i(v) + lam/2 |v - w|^2                     stays with the client

@@ -1,4 +1,4 @@
-"""GIFAIR+: every client tunes GIFAIR's common model on its own rows before it predicts.
+"""GIFAIR+: every client fine-tunes GIFAIR's common model on its rows before it predicts.
 
     train:    w    by GIFAIR (Yue, Nouiehed, Al Kontar, GIFAIR-FL: A Framework for Group and Individual
               Fairness in Federated Learning, 2022)

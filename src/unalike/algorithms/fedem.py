@@ -1,4 +1,4 @@
-"""FedEM: every client's data are a mixture of a few populations, the same for all clients (Marfoq, Neglia,
+"""FedEM: every client's data are a mixture of a few distributions, the same for all clients (Marfoq, Neglia,
 Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
 
     client t:   q[i, m]   <-  weight_tm exp(-loss(theta_m; i)) / sum_m' ...           for all its rows i

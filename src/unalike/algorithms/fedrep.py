@@ -1,5 +1,5 @@
-"""FedRep: a shared representation under heads of the clients' own, trained in turn (Collins, Hassani,
-Mokhtari, Shakkottai, Exploiting Shared Representations for Personalized Federated Learning, 2021).
+"""FedRep: a shared representation under personalized heads, trained in turn (Collins, Hassani, Mokhtari,
+Shakkottai, Exploiting Shared Representations for Personalized Federated Learning, 2021).
 
     client:   head_i <- descend on the head with the body fixed,    `head_epochs` times over the rows
               body_i <- descend from body with head_i fixed;                            sends  body_i

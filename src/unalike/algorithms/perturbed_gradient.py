@@ -1,4 +1,4 @@
-"""The perturbed gradient method: gradients are taken between a client's model and where those like it ended
+"""The perturbed gradient method: gradients are taken between a client's model and where similar clients ended
 (Buttaci, Does Perturbation Aid Convergence?, MSc thesis, Politecnico di Torino).
 
     client:   w_i <- w_i - rate * gradient_i( beta w_i + (1 - beta) u_i ),    from w;     sends  w_i

@@ -1,5 +1,5 @@
-"""pFedMe: personal models are near a global one, which is where they are best reached from (Dinh, Tran,
-Nguyen, Personalized Federated Learning with Moreau Envelopes, 2020).
+"""pFedMe: personal models in the Moreau envelope of a global one (Dinh, Tran, Nguyen, Personalized Federated
+Learning with Moreau Envelopes, 2020).
 
     client, for each batch:   theta_i <- `steps` of descent on   f_i(theta) + lam/2 |theta - w_i|^2
                               w_i     <- w_i - eta lam (w_i - theta_i)                       sends  w_i

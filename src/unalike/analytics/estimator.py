@@ -1,4 +1,4 @@
-"""What do all estimators have in common?  (One contract: the same methods with the same parameters.)
+"""The estimator contract: the same methods with the same parameters for all estimators.
 
     fit(data, formula)                              params      bse      cov_params()      conf_int(level)
     predict(new, client, return_std, interval)      score(new, y, client)      summary()      figures()

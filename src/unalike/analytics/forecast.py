@@ -1,4 +1,4 @@
-"""What is said of new rows, and how good is it?  (Predictions with their uncertainty, and scores.)"""
+"""Predictions for new rows with their uncertainty, and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does `y ~ age + C(sex) + (1 | client)` mean?  (Formulas, read but never run.)
+"""Formulas such as `y ~ age + C(sex) + (1 | client)`: parsed, never executed.
 
 Formulas are those of Wilkinson and Rogers ("Symbolic Description of Factorial Models", 1973), parsed by
 `formulaic`; the part in bars, which coefficients differ between clients, is ours. A node may be sent a

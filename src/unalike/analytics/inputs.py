@@ -1,4 +1,4 @@
-"""What can an estimator be fitted to?  (A design, a federation, or tables with a formula.)"""
+"""Inputs of an estimator: a design, a federation, or tables with a formula."""
 
 from __future__ import annotations
 

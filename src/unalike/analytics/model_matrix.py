@@ -1,4 +1,4 @@
-"""Which columns of numbers does a formula make of a table, the same at every client?  (Model matrices.)
+"""Model matrices: the columns of numbers that a formula makes of a table, the same at every client.
 
 Words become indicator columns, and which words there are must be agreed before: nodes tell the words that
 they hold often enough, and everyone codes by the union. `center` and `scale` use the mean and deviation of

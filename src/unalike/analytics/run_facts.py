@@ -1,4 +1,4 @@
-"""What did an analysis cost?  (Rounds, bytes and rows, for the head of a summary.)"""
+"""Cost of an analysis (rounds, bytes and rows), for the head of a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a node learn which method it is to run, without being sent code?  (Methods as plain words.)
+"""Serialized methods as plain data: a node learns which method to run without receiving code.
 
 A method is a frozen dataclass of numbers, words and other such dataclasses. Those that nodes may be asked to
 run are registered here by name; what is sent is a name and plain values, and what cannot be made of them by

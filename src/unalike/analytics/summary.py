@@ -1,4 +1,4 @@
-"""How is a result printed?  (Tables of estimates as text, HTML and LaTeX.)
+"""Summary tables of estimates as text, HTML and LaTeX.
 
 A :class:`Summary` is a title, facts (pairs of words), tables and notes. Estimators build one; whoever reads
 it chooses the form.

@@ -1,4 +1,4 @@
-"""How are sums over clients computed exactly?  (Uploads that are added, not averaged.)
+"""Exact sums over clients: uploads that are added, not averaged.
 
 Statistics of all rows are often sums over clients: of rows, of x'x, of gradients. The loop mixes uploads with
 weights that add up to one, single precision, whatever they are. So a client sends a one beside its sums, and

@@ -1,4 +1,4 @@
-"""Does an estimator keep the contract of all estimators?  (For ours, and for those of users.)
+"""Checks of the estimator contract, for built-in estimators and for yours.
 
     unalike.analytics.testing.check_estimator(LinearRegression, tables, "y ~ age + sex")
 

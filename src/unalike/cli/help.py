@@ -1,4 +1,4 @@
-"""What does `--help` say, and what does a misspelt command?
+"""Help texts of the command line, and suggestions for misspelt commands.
 
 Typer and the Click below it differ between versions in how they write defaults and arguments; so the words
 come from the command's own signature, and options are in groups. Only the left column is Click's.

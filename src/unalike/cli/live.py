@@ -1,4 +1,4 @@
-"""What does a person see while rounds go on?  (One line, which keeps what matters in a narrow window.)"""
+"""Live progress line while a run trains, short enough for a narrow window."""
 
 from __future__ import annotations
 

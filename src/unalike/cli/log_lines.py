@@ -1,4 +1,4 @@
-"""How does a process that runs for long say what happens?  (Dated lines on the screen.)"""
+"""Dated log lines of long-running processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does every field of an experiment become an option?
+"""Command-line options, made of the fields of an experiment.
 
 The signature of a command is made from :class:`unalike.experiments.config.Experiment`, so options, TOML keys,
 defaults and help cannot differ.

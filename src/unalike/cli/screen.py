@@ -1,4 +1,4 @@
-"""What does a person see when a run ends, and on which console?"""
+"""Final screen of a run, and the console it is written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should a person know before sealing a run folder?  (Changed files, another key, paths outside.)"""
+"""Warnings before a run folder is sealed: changed files, another key, paths outside."""
 
 from __future__ import annotations
 

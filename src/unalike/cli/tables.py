@@ -1,4 +1,4 @@
-"""How does a table fit a narrow window without breaking a number?
+"""Tables for the terminal that fit a narrow window without breaking numbers.
 
 Names may go on in the next line, heads between their words, numbers never. A table that is too wide first
 loses the space beside its lines, then columns that may be left out, which is said below it; what is still too

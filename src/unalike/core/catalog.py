@@ -1,4 +1,4 @@
-"""Which names can be typed, and what is each for?
+"""The catalog of names that can be typed, and what each is for.
 
 Names come from a generated table (:mod:`.names`), without importing what they stand for. What a user's own
 module has registered is added.

@@ -1,4 +1,4 @@
-"""What happens to a public name that goes away?  (It works for one more version, and says what to use.)"""
+"""Deprecation of public names: they work for one more version, with a warning."""
 
 from __future__ import annotations
 

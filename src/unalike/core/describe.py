@@ -1,4 +1,4 @@
-"""What is an object, in plain terms that can be compared later?  (Descriptions of settings.)
+"""Plain descriptions of objects, to compare settings later.
 
 A description is made of JSON's own types. Two objects that were made in the same way have the same
 description, in another process and on another day: nothing in it is an address, and numbers are compared with

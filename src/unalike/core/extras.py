@@ -1,4 +1,4 @@
-"""Is an optional dependency installed, and what does a person read when it is not?
+"""Optional dependencies: is one installed, and what should the user install?
 
 Libraries that only some need are extras of the package. Each is imported here, at the moment it is needed,
 so that a missing one is one sentence that says what needs it and how to install it.

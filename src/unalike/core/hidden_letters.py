@@ -1,4 +1,4 @@
-"""Does a name hold letters that are obeyed instead of shown?  (Control characters and marks of direction.)
+"""Control characters and bidirectional marks in names.
 
 A line break in a name makes two lines of one, an escape moves the cursor of a terminal, and U+202E turns
 around what follows: a name that looks like another. Joiners, which many scripts need, are harmless.

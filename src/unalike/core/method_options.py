@@ -1,4 +1,4 @@
-"""What does `--set` take for each method?  (Read from the table of names, without importing methods.)"""
+"""Options of each method (`--set`), read from the table of names without importing methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names are there?  (The generated table of everything that can be named, and where it is.)
+"""The generated table of everything that can be named, and where it is defined.
 
 Most makers need JAX, which takes most of a second to import; a list of names or a refusal of a misspelt one
 need not wait for it. So names, their objects and explanations are in a table, `names.json`, which

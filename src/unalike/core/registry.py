@@ -1,4 +1,4 @@
-"""Which named things are there, and what is each for?  (Registries of names.)
+"""Registries of named objects.
 
 A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
 explanation that `unalike list` prints. What is typed is a :class:`~unalike.core.spec.Spec`. A registry that

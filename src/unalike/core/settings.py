@@ -1,4 +1,4 @@
-"""What is a setting of an experiment?  (A field that knows what help, servers and nodes must know of it.)
+"""Settings of an experiment: a field with what help, servers and nodes need to know of it.
 
 Every room has the settings of its own subject in `settings.py`; `experiments/config.py` composes them. What
 used to be lists elsewhere is said where a setting is defined.

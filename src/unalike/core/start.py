@@ -1,4 +1,4 @@
-"""How many processors will JAX compute on, and where do programs stay once compiled?
+"""JAX start-up: number of devices, and the persistent compilation cache.
 
 On a CPU, every core becomes one XLA device, and each walks over its own clients. This must be decided
 before JAX starts, so importing Unalike does it. JAX takes most of a second to import, so it is told by

@@ -1,4 +1,4 @@
-"""Where are the studies of published claims?  (A package of its own, found by its entry point.)
+"""The package of studies, found by its entry point.
 
 Studies are installed beside this package, as `unalike-studies`. Its entry point, or in a checkout that is
 only on the path its name, says where it is; its names are read from a table in it, without importing it.

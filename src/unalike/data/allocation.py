@@ -1,4 +1,4 @@
-"""How are rows handed out, once it is known who should have how many?  (Dealing rows to clients.)
+"""Row allocation: random assignment of rows to clients of given sizes.
 
 The moves that partitions share: proportions that survive a tiny alpha, pools that clients take from in
 turn, classes spread over clients, and a row for everyone who would have none.

@@ -1,4 +1,4 @@
-"""Which types do we compute with?  (Array types, alignment.)
+"""Array types and alignment.
 
 Features are 32-bit floats, or 32-bit integers where they are symbols (characters, tokens); images may stay
 bytes, a quarter of the memory, and models see them as floats in [0, 1]. Labels are 32-bit integers, and

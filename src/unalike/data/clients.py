@@ -1,4 +1,4 @@
-"""How do arrays that clients give one by one become a federation?  (`Federation.from_clients`.)
+"""`Federation.from_clients`: a federation from arrays of each client.
 
 Each client is checked on its own, then against the first one; only then are their rows laid one after the
 other.

@@ -1,4 +1,4 @@
-"""Who has what data?  (The federation: all clients' rows.)
+"""The federation: all clients' rows.
 
 A :class:`Federation` holds all clients' samples in flat arrays, one client after the other, with a table of
 offsets. Nothing is padded, so a federation of a million clients is two arrays and a table, and may be a

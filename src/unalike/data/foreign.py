@@ -1,4 +1,4 @@
-"""What is this object from another library, and how does it become clients?
+"""Converting data of other libraries (data frames, torch and Hugging Face data sets) to clients.
 
 Nothing is imported to find out: an object's class says which library it is from.
 """

@@ -1,4 +1,4 @@
-"""Which clients belong together?  (Groups of clients, such as regions or kinds of hospitals.)
+"""Groups of clients, such as regions or kinds of hospitals.
 
 Every client has one group. It is said by one of
 

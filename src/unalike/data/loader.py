@@ -1,4 +1,4 @@
-"""How does a name become a federation?  (`unalike.load`.)
+"""`unalike.load`: from a name to a federation.
 
 :func:`load` finds the data, deals them to clients, cuts each client into train, validation and test rows,
 and skews the features if asked to. A data set's original test rows are pooled with the others before they

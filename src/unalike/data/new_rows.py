@@ -1,4 +1,4 @@
-"""How are new rows read as those of training were?  (Features and labels for a trained model.)"""
+"""Reading new rows as training rows were read: features and labels for a trained model."""
 
 from __future__ import annotations
 

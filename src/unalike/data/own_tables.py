@@ -1,4 +1,4 @@
-"""Which tables do people bring, and whose rows are they?  (Folders, files, data frames, data sets.)
+"""Your own tables as federations: folders, files, data frames and data sets.
 
 Objects of other libraries are known by what they can do (`to_pandas`, `load_partition`), so that none of
 these libraries is needed here.

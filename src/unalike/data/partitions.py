@@ -1,4 +1,4 @@
-"""How are the rows of one data set dealt to clients who are not alike?  (Non-iid partitions.)
+"""Non-IID partitions of one data set.
 
 Every partition takes the labels of all rows and returns the row numbers of each client. A row is used at
 most once, every client gets at least one, and all of them end after a bounded amount of work: none draws

@@ -1,4 +1,4 @@
-"""How does a federation look in a terminal?"""
+"""Preview of a federation in the terminal."""
 
 from __future__ import annotations
 

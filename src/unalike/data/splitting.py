@@ -1,4 +1,4 @@
-"""Which of a client's rows are for training, which for validation and which for testing?
+"""Train, validation and test split of each client's rows.
 
 Each client is cut by the same fractions, rounded to the nearest row, and always keeps at least one row to
 train on. The cut of client i depends on (seed, i) and on its number of rows only, never on who the other

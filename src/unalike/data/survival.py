@@ -1,4 +1,4 @@
-"""How does one number say how long somebody was followed, and whether the event came?  (Signed times.)
+"""Survival times as signed numbers: follow-up time, and whether the event was observed.
 
     y = +t    the event came after t            y = -t    followed for t without it (censored)
 

@@ -1,4 +1,4 @@
-"""How do clients' tables become a federation?  (Target, cut, preparation fitted on training rows.)
+"""A federation from clients' tables: target, split, preprocessing fitted on training rows.
 
 Each client's rows are cut first; what columns become is then decided from facts of training rows alone, which
 clients tell without showing rows, and all rows are prepared in that one way.

@@ -1,4 +1,4 @@
-"""Which classes would there be if some clients had never been there?  (Labels coded again.)"""
+"""Labels and classes recomputed without some clients."""
 
 from __future__ import annotations
 

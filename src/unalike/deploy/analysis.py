@@ -1,4 +1,4 @@
-"""How is an analysis run between organizations that keep their tables?  (The server's side.)
+"""Federated analysis between organizations: the server's side.
 
 ask             what columns there are, and which words they hold: everyone codes by the union
 agree           each node says how many rows the plan uses, or that it does not take part

@@ -1,4 +1,4 @@
-"""What must a node know to do its part of an analysis?  (The plan, the method, and its place.)
+"""Configuration of an analysis that nodes receive: the plan, the method and the node's place.
 
 Like :class:`.client_config.ClientConfig`, these words go with every request. The method is plain words
 (:mod:`..analytics.shareable`), the plan says how a table becomes rows (:mod:`..analytics.model_matrix`);

@@ -1,4 +1,4 @@
-"""What must a node know to do its part, and nothing else?  (The configuration that clients are sent.)
+"""The client configuration that nodes receive: what they need, and nothing else.
 
 A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
 its number (its random draws depend on it), how many there are, what it counts for, and the rows of the

@@ -1,4 +1,4 @@
-"""How does the server train clients who keep their rows?  (The Flower engine.)
+"""The Flower engine: clients train on their own machines.
 
 The loop, the algorithm and the timing are those of a simulation. Here a step's results have arrived already
 (the timing waited for them), and what clients remember stays with them: the server only knows after which

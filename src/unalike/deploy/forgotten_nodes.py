@@ -1,4 +1,4 @@
-"""How do real clients retrain without those that were forgotten?  (The others keep their places.)
+"""Retraining with real clients after unlearning: the remaining nodes keep their places.
 
 A forgotten node need not come any more, and if it does, nothing is sent to it. Its place is kept, without
 rows, because the others' draws depend on their numbers.

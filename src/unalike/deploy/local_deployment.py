@@ -1,4 +1,4 @@
-"""How does one try a deployment on one machine, without terminals?  (A local deployment.)
+"""A local deployment: server and nodes on one machine, without terminals.
 
 A link and a node for every client of a federation, over loopback with TLS and keys. The SuperLink and the
 SuperNodes are processes as between real machines; what computes at the nodes are threads of this process.

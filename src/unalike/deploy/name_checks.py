@@ -1,4 +1,4 @@
-"""Which names may somebody else send: of labels, of columns, of a target?
+"""Checks of names received from others: labels, columns, targets.
 
 Names are shown to people and sent on with every request, so there is a limit to their number and length, and
 none may hold what a terminal would obey or a file could not keep.

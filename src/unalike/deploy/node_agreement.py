@@ -1,4 +1,4 @@
-"""Do the nodes that have introduced themselves mean the same, and which rows do they train on?
+"""Agreement between nodes on labels, columns and target, and on the rows they train on.
 
 Labels and columns are matched by name, as those of files in a folder are, and what cannot be matched is
 refused with the node's name. Nodes that left the cut to the server are cut as the same files would be in a

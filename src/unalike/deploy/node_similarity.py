@@ -1,4 +1,4 @@
-"""How unlike are nodes that keep their rows?  (Similarity of real clients, from one message of each.)
+"""Similarity of real clients, from one message of each node.
 
 The server asks every node for its direction and compares what comes; nodes whose owners do not agree are left
 out. There is no reference of shuffled rows, for rows do not meet. See `data/similarity/measure.py` for

@@ -1,4 +1,4 @@
-"""How does one train with clients who keep their data?  (The server's side, from an experiment to a run.)
+"""The server of a deployment: from an experiment to a run.
 
 meet the nodes        who is there, with how many rows of what shape, and what their labels mean
 train                 the same loop, algorithm and timing as in a simulation

@@ -1,4 +1,4 @@
-"""Where is the bug?  (The debug engine: one client at a time, not compiled; errors name round and client.)
+"""The debug engine: one client at a time, not compiled; errors name round and client.
 
 The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated
 here and stepped through with an ordinary debugger.

@@ -1,4 +1,4 @@
-"""How does a server take a step on work that was done elsewhere?  (Distributed engines: Ray, Flower.)
+"""Distributed engines (Ray, Flower): the server's step on work done elsewhere.
 
     visited = what some clients' work comes to               computed by whoever holds their rows
     state   = server_step(state, the visited parts merged)   computed here

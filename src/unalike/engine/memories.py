@@ -1,4 +1,4 @@
-"""What do clients remember between rounds?  (Client state.)
+"""Client state between rounds (memories).
 
 One slot per client that has ever taken part, in arrays that grow as needed: the cost follows the clients
 seen, not the population.

@@ -1,4 +1,4 @@
-"""How many compiled programs are kept?  (The compilation cache.)
+"""The compilation cache in memory: how many compiled programs are kept?
 
 A program is compiled once for each method, model and shape, and takes some ten megabytes with all that JAX
 remembers of how it was traced. JAX keeps them for as long as the process lives, so a series of trainings that

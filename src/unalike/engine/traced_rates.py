@@ -1,4 +1,4 @@
-"""Which numbers of a method is its program told, so that they are not compiled?  (Traced learning rates.)
+"""Traced learning rates: arguments of the compiled program instead of constants in it.
 
 Ten learning rates are one program that is told ten numbers: a method is split into a template, equal for all
 rates, and the rates of its optimizers, which are arguments of what is compiled.

@@ -1,4 +1,4 @@
-"""What was a comparison asked to compare?  (Its `comparison.toml`, by which it is known again.)
+"""`comparison.toml`: what a comparison was asked to compare.
 
 With it the same command finds the comparison that it began, and a finished one can be looked at again. A
 search for settings has a `tuning.toml`.

@@ -1,4 +1,4 @@
-"""Which assumptions of the unlearning bound hold for a training?
+"""Checks of the assumptions of the unlearning bound for a training.
 
 A model's distance from the one without a client never grows in local work if every gradient step is
 non-expansive: losses are convex and L-smooth, steps are plain ones and not longer than

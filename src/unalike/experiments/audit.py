@@ -1,4 +1,4 @@
-"""What does a finished run tell about the rows it was trained on?  (`unalike audit`.)
+"""Membership-inference audit of a finished run (`unalike audit`).
 
     collect    distinct training, test and reference rows, at most so many
     train      reference models on random halves of them

@@ -1,4 +1,4 @@
-"""What does a defense trade for what?  (One experiment, trained for every value of knobs, and audited.)
+"""Sweeps of a defense's parameters: one experiment trained and audited for every value.
 
     werm.weight=0,0.5,1      the experiment with the method werm, for each weight
     lam=0,3                  an option of the experiment's own method

@@ -1,4 +1,4 @@
-"""How are several methods trained so that their comparison is fair?  (Comparison of methods.)
+"""Fair comparison of methods.
 
 Every method sees the same clients, rows and start for each seed. What is kept of a run is what decides
 between methods: metrics over all samples and over clients, who is left behind, who would have been better off

@@ -1,4 +1,4 @@
-"""What is an experiment, in words that fit a file and a command line?
+"""The configuration of an experiment, for files and the command line.
 
 An :class:`Experiment` is checked by Pydantic; every field is an option of `unalike run` and a key of a TOML
 file, with the same name, default and explanation. The fields are those of the rooms' `settings.py`.

@@ -1,4 +1,4 @@
-"""Which settings are tried?  (Points of a method's ranges.)
+"""Hyper-parameter candidates: points of a method's ranges.
 
     quasi-random    points that fill the ranges evenly: u_k = frac(u_0 + k a), a_j = g^-j, g^(d+1) = g + 1
     random          points drawn independently

@@ -1,4 +1,4 @@
-"""How fair was a run, and who pays for it?  (Measures of fairness of runs and comparisons.)
+"""Fairness measures of runs and comparisons.
 
 spread         of the judged metric over clients, on test rows
 with groups    worst group, discrepancy, and the spread of training losses between groups

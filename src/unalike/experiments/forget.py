@@ -1,4 +1,4 @@
-"""How is a client forgotten?  (Informed federated unlearning, for one request or a sequence of them.)
+"""Unlearning (`unalike forget`): informed federated unlearning of one request or a sequence of them.
 
     plan      the last model that holds no more of the client than the noise can hide; a new one where columns
               or labels were coded with the client's rows, which are then coded again without them

@@ -1,4 +1,4 @@
-"""How is a run folder used again?  (Opening a run, without its data where that is possible.)
+"""Opening a run folder, without its data where that is possible.
 
 The words of the experiment say which model and method it was; `clients.json` what rows look like, how columns
 became features and what classes are called; the newest checkpoint what the server and the clients remember.

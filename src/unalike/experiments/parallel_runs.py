@@ -1,4 +1,4 @@
-"""How are several runs trained at a time?  (Processes, each with one device.)
+"""Parallel runs: several processes, each with one device.
 
 Every process trains one run after the other into its folder; nothing but progress comes back. The process
 that started them hears Ctrl-C alone and tells the others once, so that each ends after its round, with a

@@ -1,4 +1,4 @@
-"""Which runs does a comparison consist of, and which of them are there already?
+"""Runs of a comparison: which are planned, and which exist already?
 
     nothing is there    it is trained
     interrupted         it goes on from its newest checkpoint

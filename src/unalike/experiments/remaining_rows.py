@@ -1,4 +1,4 @@
-"""How are rows coded once clients are forgotten?  (As if these had never been there.)
+"""Encoding of rows once clients are forgotten, as if these had never taken part.
 
 Means and spreads of columns, words and labels follow from the rows of every client. Where tables are prepared
 here, they are read again and prepared without the clients that were forgotten; the others keep their numbers

@@ -1,4 +1,4 @@
-"""How is a finished run looked at again, with its data, without changing its folder?  (Reopened runs.)
+"""Reopened runs: a finished run with its data, without changing its folder.
 
 The folder's files are copied and the copy is resumed, which takes no step because the run is finished: server
 state and clients' memories come from the last checkpoint, rows from the experiment's words. That these are

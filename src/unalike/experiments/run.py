@@ -1,4 +1,4 @@
-"""How is a described experiment trained?  (Its settings become a plan, and the plan is run.)"""
+"""Running an experiment: its settings become a plan, and the plan is run."""
 
 from __future__ import annotations
 

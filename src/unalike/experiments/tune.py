@@ -1,4 +1,4 @@
-"""Which settings suit each method, without a look at the test rows?  (Hyper-parameter search.)
+"""Hyper-parameter search on validation rows.
 
 Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
 does worse on validation rows than not tuning. A trial trains on the training rows and is judged by the

@@ -1,4 +1,4 @@
-"""How else could clients be taken out of a model, and at what cost?  (Schemes of unlearning, compared.)
+"""Unlearning schemes, compared by quality and cost.
 
     scratch       train again from the first model                              perfect, and dearest
     fine-tuning   train on without the clients                                  no guarantee

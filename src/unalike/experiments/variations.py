@@ -1,4 +1,4 @@
-"""What may differ between the runs of a comparison?  (Methods, and settings that are varied.)
+"""Variations of a comparison: methods, and settings that are varied.
 
     --vary sampling=md,uniform --vary timing=synchronous,fedfix:0.5
 

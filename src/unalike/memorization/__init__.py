@@ -1,4 +1,4 @@
-"""What clients remember: private stores of representations, and predictions from the nearest of them."""
+"""Memorization: private datastores of representations, and nearest-neighbor predictions."""
 
 from .compression import Projection, projection_registry
 from .embedding import Embedded, embed, embed_split

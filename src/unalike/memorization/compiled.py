@@ -1,4 +1,4 @@
-"""How is a memory asked inside a compiled program?  (kNN in JAX.)
+"""Compiled kNN queries of a datastore, in JAX.
 
 The same search, vote and choice as in `search.py`, `vote.py` and `choosing.py`, as ordinary JAX for stores of
 a fixed number of places, of which some are taken (`kept`). The search is exact, too: a matrix product names

@@ -1,4 +1,4 @@
-"""How small can a memory be?  (Shorter keys, the same for all clients.)
+"""Compression of datastores: shorter keys, the same for all clients.
 
 A projection to p' < p numbers that everyone shares costs p p' numbers once, and makes every key shorter:
 

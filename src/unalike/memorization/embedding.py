@@ -1,4 +1,4 @@
-"""What does a trained model say of all clients' rows?  (Features of a global model.)
+"""Embeddings of all clients' rows: features of a global model.
 
 One flat pass over the rows of all clients, in blocks, gives both what the model predicts and the
 representation it predicts from (`Model.features`).

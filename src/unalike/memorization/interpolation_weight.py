@@ -1,4 +1,4 @@
-"""How much should a client trust its own memory?  (Lambda of kNN-Per.)
+"""Lambda of kNN-Per: how much weight should a client give its datastore?
 
 The share lambda_t of the neighbors is chosen by each client alone, on rows that are not in the store they
 are looked up in:

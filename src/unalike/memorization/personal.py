@@ -1,4 +1,4 @@
-"""How does a trained model become personal without further training?  (kNN-Per.)
+"""kNN-Per: personalization of a trained model without further training.
 
 kNN-Per (Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization", 2022).
 Every client sends its rows once through the global model, remembers their representations, and mixes

@@ -1,4 +1,4 @@
-"""Which rows does a full memory keep when new ones arrive?  (Replacement policies.)
+"""Replacement policies of a full datastore when new rows arrive.
 
 A policy is a pure function `(store, keys, labels, time) -> store`. The three of Marfoq, Neglia, Kameni,
 Vidal, "Personalized Federated Learning through Local Memorization" (2022):

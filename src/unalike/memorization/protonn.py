@@ -1,4 +1,4 @@
-"""Can a few learned prototypes stand for all remembered rows?  (ProtoNN compression.)
+"""ProtoNN compression: a few learned prototypes stand for all remembered rows.
 
 ProtoNN (Gupta, Suggala, Goyal, Simhadri, Paranjape, Kumar, Goyal, Udupa, Varma, Jain, "ProtoNN: Compressed
 and Accurate kNN for Resource-scarce Devices", 2017): a projection W, prototypes B_j and their label vectors

@@ -1,4 +1,4 @@
-"""What can a client remember instead of learn?  (The datastore.)
+"""The datastore of a client: representations and labels of its rows.
 
 A :class:`Datastore` is a client's private memory: for each remembered row the representation that a trained
 model gives it (its key) and its label. It is made by one forward pass and never leaves the client.

@@ -1,4 +1,4 @@
-"""What do the neighbors say beside the global model?  (kNN voting, interpolation.)
+"""kNN voting, and its interpolation with the global model.
 
     h_knn(x)[y] = sum_i weight_i 1[y_i = y]             classification: a vote
     h_knn(x)    = sum_i weight_i y_i                    regression: a mean

@@ -1,4 +1,4 @@
-"""How are a client's neighbors found and counted?  (k, the kernel and its scale: free for every client.)"""
+"""Voting rule of kNN-Per: k, the kernel and its scale, free for every client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does whatever a person has become a model?
+"""Adapting your model: modules of Flax, Equinox and others become a `Model`.
 
 A name such as "mlp:64", one of :mod:`unalike.models`, a pair of functions `init(key)` and `apply(parameters,
 x)`, or a module of Flax or Equinox. None of those libraries is needed unless used.

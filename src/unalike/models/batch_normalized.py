@@ -1,4 +1,4 @@
-"""Which models normalize over the mini-batch?  (Batch normalization, with running statistics.)
+"""Batch-normalized models, with running statistics.
 
 `mlp-bn` and `cnn-bn` are the networks of :mod:`.normalized` with the means and variances of each unit (or
 channel) over the rows of a mini-batch (Ioffe, Szegedy, Batch Normalization: Accelerating Deep Network

@@ -1,4 +1,4 @@
-"""What are the simplest models?  (Linear and logistic regression, multi-layer perceptrons.)"""
+"""Linear and logistic regression, multi-layer perceptrons."""
 
 from __future__ import annotations
 

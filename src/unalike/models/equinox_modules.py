@@ -1,4 +1,4 @@
-"""How does a module of Equinox become a model?
+"""Equinox modules as models.
 
 A module holds its arrays, so a module is a start of its own: every run begins where it is. To begin elsewhere
 with every seed, give a function of a key that builds it. A module that keeps state is called with it

@@ -1,4 +1,4 @@
-"""What does an Equinox module remember, and how is it told which rows are padding?
+"""State of Equinox modules, and the mask of padded rows.
 
 A module with `eqx.nn.StateIndex` in it is called as `module(x, state)` for one sample and gives back what it
 remembers, too. The state's arrays are floats here, so that they have an average; counters and flags are

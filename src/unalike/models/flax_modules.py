@@ -1,4 +1,4 @@
-"""How does a module of Flax (linen) become a model?
+"""Flax (linen) modules as models.
 
 Parameters in, predictions out. A module that behaves differently during training has a flag for it in its
 `__call__`, such as `train`; then dropout draws from the mini-batch's key, and state changes as the choice of

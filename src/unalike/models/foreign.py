@@ -1,4 +1,4 @@
-"""Whose model is this?  (A module of another library is answered by what to do, without importing it.)"""
+"""Modules of unsupported libraries: an error that says what to do, without importing them."""
 
 from __future__ import annotations
 

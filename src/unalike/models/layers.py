@@ -1,4 +1,4 @@
-"""Of which layers is a built-in model made, and in which order?
+"""Layers of built-in models, in order.
 
 A model computes by a function, which other libraries cannot read. Built-in models also say what they compute
 as a list of layers, from which their weights get PyTorch's names and their graph is written for ONNX.

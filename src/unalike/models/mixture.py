@@ -1,4 +1,4 @@
-"""What do several models predict together?  (Ensembles of models.)
+"""Ensembles of models, weighted as mixtures.
 
 The best predictor of a mixture of populations mixes what its components *predict*, not their parameters and
 not their logits:

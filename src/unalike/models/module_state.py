@@ -1,4 +1,4 @@
-"""What of a model is not trained by gradients?  (State of modules, such as running statistics.)
+"""State of modules that gradients do not train, such as running statistics.
 
 Batch normalization (Ioffe, Szegedy, 2015) predicts with running means and variances that the forward pass of
 training changes. Clients have different ones, so somebody must choose what becomes of them:

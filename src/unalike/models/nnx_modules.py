@@ -1,4 +1,4 @@
-"""How does a module of Flax NNX become a model?
+"""Flax NNX modules as models.
 
 A module of NNX holds its parameters, so a module is a start of its own: every run begins where it is. To
 begin elsewhere with every seed, give a function of `rngs` that builds it. In training it is in its training

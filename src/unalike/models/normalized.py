@@ -1,4 +1,4 @@
-"""Which models have normalization layers?  (Layer and group normalization.)
+"""Models with layer and group normalization.
 
 `mlp-norm` and `cnn-norm` are a perceptron and a small convolutional network whose hidden layers are
 normalized sample by sample: over all units of a layer (Ba, Kiros, Hinton, Layer Normalization, 2016), or over

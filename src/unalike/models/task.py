@@ -1,4 +1,4 @@
-"""What is learned?  (Task: model, loss, metrics.)
+"""The task: model, loss, metrics.
 
 A :class:`Task` is a model (`init`, `apply`, and `features` where a representation is asked for), a loss per
 sample and metrics. Models are plain pytrees; nothing here knows of clients.

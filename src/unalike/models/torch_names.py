@@ -1,4 +1,4 @@
-"""How do weights go to PyTorch and come back?  (Names and layouts of `state_dict`, without PyTorch.)
+"""PyTorch's names and layouts (`state_dict`) of weights, both ways, without PyTorch.
 
 Every tensor of a built-in model has one of PyTorch's names and, in other layouts, the same numbers:
 

@@ -1,4 +1,4 @@
-"""How much privacy has been spent?  (Privacy accounting.)
+"""Privacy accounting: how much of the budget has been spent?
 
 Every release charges each client that took part: a client whose weight is a share s of the largest adds
 (s / z)^2, where z is the noise multiplier. Gaussian releases add up in exactly these charges: together they

@@ -1,4 +1,4 @@
-"""How far may one client move the model, and what hides how far it did?  (Central differential privacy.)
+"""Central differential privacy: clipping and noise at the server.
 
     change_i  ->  change_i * min(1, C / |change_i|)                   every client's change is clipped
     sum_i w_i change_i  +  Gaussian noise of deviation z C max_i w_i   the server uses this sum

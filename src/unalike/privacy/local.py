@@ -1,4 +1,4 @@
-"""What if a node does not trust the server?  (Local differential privacy, a node's own decision.)
+"""Local differential privacy, chosen by a node.
 
     upload  =  message + clipped change + Gaussian noise of deviation S sqrt(2 log(1.25 / delta)) / epsilon
 

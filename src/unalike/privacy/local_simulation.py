@@ -1,4 +1,4 @@
-"""What does it cost to learn if no client trusts the server?  (Local differential privacy in simulations.)
+"""Local differential privacy in simulations.
 
     upload_i  =  message + clipped change_i + Gaussian noise of deviation S z         on every client i
 

@@ -1,4 +1,4 @@
-"""Can predictions be changed a little so that they do not give members away?  (MemGuard.)
+"""MemGuard: predictions with noise that hides membership.
 
     r = argmin |r|   with   h(s + r) = 1/2,   the same largest entry,   s + r probabilities
     s  ->  s + r  with probability  min(1, budget / |r|),   s otherwise       (|r|: sum of absolute values)

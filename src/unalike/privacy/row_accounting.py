@@ -1,4 +1,4 @@
-"""What has every client spent of the privacy of its rows?  (The account of DP-SGD.)
+"""Row-level privacy accounting of DP-SGD, per client.
 
 A step of a client with n rows and batches of b is a Gaussian release, with noise multiplier z, of a batch in
 which every row is with probability q = b / n (Poisson sampling). T steps cost

@@ -1,4 +1,4 @@
-"""How is a weighted mean computed of which nobody sees the parts?  (SecAgg+, as Flower implements it.)
+"""Secure aggregation (SecAgg+, as Flower implements it): the protocol, its arithmetic and its limits.
 
 Every client adds masks to its vector that cancel in the sum: one for each pair of clients, which only the two
 know, and one of its own, which enough of the others can reveal together. Bonawitz et al., "Practical Secure

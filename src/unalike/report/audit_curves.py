@@ -1,4 +1,4 @@
-"""What do defenses trade for what?  (Figures and the page of report cards over knobs.)
+"""Figures and page of defense trade-offs: report cards over parameters.
 
 A figure for each defense: utility and both leakages by the knob's value, with their intervals. One for all:
 utility against training leakage and against reference leakage, side by side, for neither says enough alone.

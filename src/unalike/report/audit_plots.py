@@ -1,4 +1,4 @@
-"""What do attacks on a model reach, and whose rows leak?  (Figures of an audit.)
+"""Figures of a membership-inference audit.
 
 Curves are drawn on logarithmic axes, because what counts is whom an attack recognizes with hardly any false
 alarm, which ordinary axes hide in a corner.

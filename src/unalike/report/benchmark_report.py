@@ -1,4 +1,4 @@
-"""Which strategy suits these centers, and where does it fail?  (A benchmark as one page.)"""
+"""Report of a benchmark on one page."""
 
 from __future__ import annotations
 

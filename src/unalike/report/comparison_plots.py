@@ -1,4 +1,4 @@
-"""What do several methods look like side by side?"""
+"""Figures of a comparison of methods."""
 
 from __future__ import annotations
 

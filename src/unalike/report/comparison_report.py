@@ -1,4 +1,4 @@
-"""Which method won, and who paid for it?  (A comparison as one page.)"""
+"""Report of a comparison on one page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much accuracy does fairness cost?  (The frontier of mean and spread.)"""
+"""Fairness frontier: mean against spread of accuracy."""
 
 from __future__ import annotations
 

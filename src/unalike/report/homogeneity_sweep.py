@@ -1,4 +1,4 @@
-"""How does homogeneity fall as labels and sizes become unlike?  (Homogeneity over the two knobs.)"""
+"""Figure of the homogeneity sweep over class and size imbalance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a report become one page that opens anywhere, without a network?
+"""One HTML page per report, which opens anywhere, without a network.
 
 Everything is inside the file: style, figures, tables. Every word that comes from data is escaped, and the
 page's own policy forbids scripts and loading, so a client with a hostile name is only a client with an odd

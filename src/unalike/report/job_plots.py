@@ -1,4 +1,4 @@
-"""Who computed when, and from how old a model?"""
+"""Job timeline and staleness figures: who computed when, from which version?"""
 
 from __future__ import annotations
 

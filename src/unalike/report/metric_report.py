@@ -1,4 +1,4 @@
-"""Which classes are taken for which?  (Metrics that are tables, drawn: the confusion matrix.)"""
+"""Confusion matrix and other metrics that are tables."""
 
 from __future__ import annotations
 

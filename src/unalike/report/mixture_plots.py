@@ -1,4 +1,4 @@
-"""What does a mixture of models look like?  (Who is made of what, and who resembles whom.)"""
+"""Figures of a mixture of models: mixture weights and similarity of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who looked as if it had not trained, and when was that noticed?  (What a run's record says of uploads.)"""
+"""Free-rider monitor report: signals of uploads, and when clients were flagged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where are the silos, who sends to whom, and what holds everyone up?"""
+"""Figures of networks: silos, overlays and the critical circuit."""
 
 from __future__ import annotations
 

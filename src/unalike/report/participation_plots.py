@@ -1,4 +1,4 @@
-"""Who takes part, how steadily, and what do rounds see of the classes?"""
+"""Figures of participation: frequencies, gaps and class representation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did clients make their own?  (Figures that need what clients remember, beside the record.)"""
+"""Personalization report: figures that need client state beside the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does one run look like?  (Matplotlib figures: learning curves, clients, traffic.)"""
+"""Figures of one run: learning curves, clients, traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of this run?  (Its record as figures and one page.)"""
+"""The report of a run: its record as figures and one page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the similarity graph of clients look like?  (Violins, spectrum, heat map, layout, weights.)
+"""Figures of the similarity graph: violins, spectrum, heat map, layout, weights.
 
 Panels are functions of axes, so that a page shows them one by one and a picture all together. Clients stand
 in the order of the Fiedler vector wherever they stand in a row: those that are alike are neighbors.

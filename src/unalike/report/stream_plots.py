@@ -1,4 +1,4 @@
-"""What does it cost to trust historical data more, or less?  (The bound of a data stream as a curve.)
+"""Figures of a data stream's error bound over the weight of historical data.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): psi over its least value against
 what historical clients count together,

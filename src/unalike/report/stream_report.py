@@ -1,4 +1,4 @@
-"""What came in, what was kept, and what did a drift do?  (What a run's record says of a data stream.)"""
+"""Data stream report: arrivals, memory and drift of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a run reach in time rather than in rounds, and which objective does it really minimize?"""
+"""Figures of asynchronous training: progress over time, and the objective really minimized."""
 
 from __future__ import annotations
 

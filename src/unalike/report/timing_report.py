@@ -1,4 +1,4 @@
-"""What did waiting, or not waiting, do to this run?  (What a run's record says of time.)
+"""Timing report: waiting, staleness and idle time of a run.
 
 Clients' losses L_i are weighed in two ways: by importance, sum_i p_i L_i, which is the target; and by what
 their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended.

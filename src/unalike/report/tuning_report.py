@@ -1,4 +1,4 @@
-"""What did the trials show, and how do the chosen settings compare?"""
+"""Report of a hyper-parameter search."""
 
 from __future__ import annotations
 

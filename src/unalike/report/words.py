@@ -1,4 +1,4 @@
-"""How are names and numbers written for a person?"""
+"""Text formatting of names and numbers."""
 
 from __future__ import annotations
 

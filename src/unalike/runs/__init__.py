@@ -1,4 +1,4 @@
-"""What happened?  A run is a folder that survives `kill -9`: record, checkpoints, model, and comparisons."""
+"""Run folders that survive `kill -9`: record, checkpoints, model, and comparisons."""
 
 from .checkpoints import Checkpoints
 from .comparison import Comparison, compare

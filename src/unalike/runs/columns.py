@@ -1,4 +1,4 @@
-"""How do columns of measurements become rows of a table, and rows columns again?"""
+"""Columnar storage of measurements, to and from rows of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method is better, and could it be luck?  (Paired tests.)
+"""Paired tests between methods.
 
 Methods are compared over the same seeds: a mean with its confidence interval for every metric, and for the
 metric that matters a paired test of each method against a baseline.

@@ -1,4 +1,4 @@
-"""How is the record's SQLite file opened, and what is said when it is not one?
+"""Opening the record's SQLite file, and errors when it is not one.
 
 Write-ahead logging lets others read while a run writes. With `synchronous=NORMAL` a commit survives the end
 of the process, however sudden, and a power cut can only lose the newest commits, never damage the file.

@@ -1,4 +1,4 @@
-"""Was the record changed since it was written?  (Record integrity.)
+"""Record integrity: a digest per round.
 
 Every round has a digest of all that is written of it (BLAKE2b, 16 bytes), kept beside it in the same
 transaction. SQLite finds a torn page, but not a flipped bit inside a number; the digest does.

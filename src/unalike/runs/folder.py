@@ -1,4 +1,4 @@
-"""Where does a run live?  (The run folder.)
+"""The run folder.
 
 A run is a folder: `config.toml` (what was asked), `metrics.sqlite` (what happened), `checkpoints/` (where
 to go on from), `model.safetensors` (the result), `report.html` and `plots/` (what a person looks at).

@@ -1,4 +1,4 @@
-"""Is another process writing to this run folder? A file lock.
+"""The lock of a run folder: is another process writing to it?
 
 The answer is the operating system's own file lock, which ends with the process that holds it, however that
 process ends: a run killed with `kill -9` never leaves its folder locked. The file also says who holds it.

@@ -1,4 +1,4 @@
-"""Which runs are there, what came of them, and what can go?
+"""Overview of run folders: list, compare, delete.
 
 A run is finished, running (a process holds its lock), forgetting clients, interrupted, unsealed, or damaged,
 when its record cannot be read or a file is not as it was sealed. Looking at a run changes nothing of it.

@@ -1,4 +1,4 @@
-"""Is this file of a run folder the one that was written?  (A chained, authenticated log of digests.)
+"""The seal of a run folder: a chained, authenticated log of digests.
 
 `seal.jsonl` has a line for every sealed file that was written or removed, with the file's SHA-256 digest.
 Each line ends with an HMAC of itself and of the line before it under the user's key, so that no line can be

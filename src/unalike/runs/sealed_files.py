@@ -1,4 +1,4 @@
-"""Which files of a run folder are not as they were sealed?  (Verification, and sealing again.)"""
+"""Verifying and renewing the seal of a run folder."""
 
 from __future__ import annotations
 

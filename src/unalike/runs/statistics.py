@@ -1,4 +1,4 @@
-"""How sure are we, and who is left behind?  (Confidence intervals, fairness.)
+"""Confidence intervals, and fairness statistics over clients.
 
 Seeds are averaged with Student's interval and compared in pairs, for two methods that share a seed share
 their luck. A NaN among seeds is a run that failed, and makes the answer NaN: failures must not vanish from

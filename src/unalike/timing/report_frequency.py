@@ -1,4 +1,4 @@
-"""How often does each client report, where no formula says?  (Renewal simulation.)
+"""Report frequencies of clients by renewal simulation, where there is no closed form.
 
 The policy is run dry, without training. With few clients, reports are counted. With many, each would report
 too rarely to be counted, but its jobs follow each other without end: a share a_i of them arrives, each lasts

@@ -1,4 +1,4 @@
-"""When is each round over where silos exchange models on a network?  (Training on an overlay.)
+"""Training on an overlay: rounds with the network's simulated clock.
 
 A design (an overlay, or random ones) says who averages with whom in every round; the network says how long
 the transfers take. A silo starts its next round when it has heard all its neighbors:

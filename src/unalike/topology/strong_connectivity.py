@@ -1,4 +1,4 @@
-"""Does every silo's model reach every other silo?  (Strong connectivity.)
+"""Strong connectivity: does every silo's model reach every other silo?
 
 It does if the digraph of messages is strongly connected: from the first silo every other one can be reached,
 and from every other one the first.

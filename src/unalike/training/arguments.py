@@ -1,4 +1,4 @@
-"""What did the caller of `train` mean?  (Arguments by type, or by the strings of the command line.)"""
+"""Arguments of `train`: by type, or by the strings of the command line."""
 
 from __future__ import annotations
 

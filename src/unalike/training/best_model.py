@@ -1,4 +1,4 @@
-"""Which round had the best model, and where is it?  (The best model, kept beside the last.)
+"""The best model of a run, kept beside the last.
 
 The best is judged by the metric that judges clients, over all rows of validation, or, where there are none,
 of testing: then those rows have chosen the model, and what they say of it is too good.

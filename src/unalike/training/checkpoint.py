@@ -1,4 +1,4 @@
-"""What must be saved so that a run can go on as if nothing had happened?  (Checkpoints.)
+"""Checkpoints: what is saved so that a run resumes bit for bit.
 
 The server's state, the clients' memories, the participation's, the timing's, the aggregator's and the
 stream's own states, and the messages of older versions that a later step may start from. Everything else is a

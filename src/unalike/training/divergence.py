@@ -1,4 +1,4 @@
-"""Has training diverged, and which model was the last that had not?
+"""Divergence detection, and the last sound model.
 
 A loss that is not a number, infinite, or a thousand times that of the untrained model (plus one) is said
 once, as an event of the run. The model of the last evaluation before it is kept, for that is the one that a

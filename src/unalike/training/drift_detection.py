@@ -1,4 +1,4 @@
-"""When does a federation notice that its world has changed?  (Drift detection, and its delay.)
+"""Drift detection during training, and its delay.
 
 After every evaluation the detector is given, client after client, the prequential error of the rows that
 arrive next: 1 - accuracy, or the loss where nothing else is measured. With D the round in which the newest

@@ -1,4 +1,4 @@
-"""How good is the model now, and is anything unusual?  (Evaluation during training.)"""
+"""Evaluation during training, and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a plan become a run?  (Prepare, open the folder, go through the loop, save.)"""
+"""Executing a plan: prepare, open the folder, go through the loop, save."""
 
 from __future__ import annotations
 

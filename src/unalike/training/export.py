@@ -1,4 +1,4 @@
-"""How does a trained model leave for other tools?  (safetensors with PyTorch's names, ONNX.)
+"""Model export: safetensors with PyTorch's names, ONNX.
 
 What leaves is one model of the task: the one that all share, or what one client predicts with.
 """

@@ -1,4 +1,4 @@
-"""Is this the training that a folder was begun with?  (The fingerprint of a run.)
+"""Fingerprint of a training: does a folder belong to it?
 
 A run folder keeps digests of its clients' rows, names and classes, the seed, a description of task, method,
 participation, timing, stream and aggregation, and digests of the user's own code among them. Whoever resumes

@@ -1,4 +1,4 @@
-"""What does a model no longer know of earlier times?  (Forgetting after a drift.)
+"""Forgetting after a concept drift: accuracy lost on earlier concepts.
 
 Segments are the times between drifts. With a_k(t) the score after t rounds on the test rows of segment k's
 concept,

@@ -1,4 +1,4 @@
-"""What else is to be kept of every round?  (Round keepers, such as the history that unlearning needs.)"""
+"""Round keepers, such as the history that unlearning needs."""
 
 from __future__ import annotations
 

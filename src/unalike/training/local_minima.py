@@ -1,4 +1,4 @@
-"""How small could each client's loss be, alone?  (Local minima: each fits the model to its own rows.)"""
+"""Local minima: each client's smallest loss, fitted to its own rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do names and numbers become a plan?  (The one place where the parts of a training are put together.)"""
+"""Making a plan from names and numbers: the one place where the parts of a training are put together."""
 
 from __future__ import annotations
 

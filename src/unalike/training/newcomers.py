@@ -1,4 +1,4 @@
-"""How well do clients do that join after training?  (Unseen clients.)
+"""Newcomers: clients that were unseen in training.
 
 Some clients are set apart before training. Afterwards each is sent what the server would send, makes itself a
 memory from its own training rows (:meth:`Algorithm.newcomer`), and predicts its test rows.

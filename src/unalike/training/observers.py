@@ -1,4 +1,4 @@
-"""Who watches a training?  (Observers: progress bars, logs, trackers of experiments.)
+"""Observers of a training: progress bars, logs, experiment trackers.
 
 An observer is called after every round with what happened and how many rounds are expected; that is all that
 a progress bar or a log needs. One that opens and closes something may also have

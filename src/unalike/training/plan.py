@@ -1,4 +1,4 @@
-"""What decides a training?  (A :class:`TrainingPlan`: every part as an object, before anything runs.)
+"""The :class:`TrainingPlan`: every part of a training as an object, before anything runs.
 
     plan = plan_training(federation, task, "fedavg", rounds=50, per_round=10)      names to objects
     run  = run_plan(plan, out="runs/mine")                                         fit, prepare, train

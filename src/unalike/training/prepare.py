@@ -1,4 +1,4 @@
-"""What must be there before the first step?  (From a plan to an engine, a start and steps; or a refusal.)
+"""Preparing a plan: engine, initial state and steps, or a refusal.
 
 Whatever is impossible is refused here, before anything is written.
 """

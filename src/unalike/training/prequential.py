@@ -1,4 +1,4 @@
-"""How well is a row predicted before it is learned?  (Prequential evaluation: predict, then learn.)
+"""Prequential evaluation: predict each row, then learn from it.
 
 After t rounds, the rows B_m(t) that client m receives in the next round, which no round has used, are
 predicted with the model theta(t) of that moment (Dawid, "Present position and potential developments: the

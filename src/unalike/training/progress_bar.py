@@ -1,4 +1,4 @@
-"""How far is a training, for people who watch from Python?  (A progress bar, also in notebooks.)"""
+"""A progress bar for Python users, also in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can a participation ask clients before it chooses among them?  (Client queries.)
+"""Client queries: what a participation asks clients before it samples.
 
 Their loss with the current model (or with what they would make of it to predict), over all rows or over the
 first mini-batch of the work that they would do, or the length of the update they would send. Each answer is

@@ -1,4 +1,4 @@
-"""What is written down of a training, and when?  (The record is written while the next rounds compute.)"""
+"""The recorder: writes a training's record while the next rounds compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is worth knowing of a round?  (The numbers that are recorded, and how they are computed.)"""
+"""The report of a round: the numbers that are recorded, and how they are computed."""
 
 from __future__ import annotations
 

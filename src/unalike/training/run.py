@@ -1,4 +1,4 @@
-"""What is there after training?  (A finished run: model, memories, metrics, events.)"""
+"""A finished run: model, memories, metrics, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps does a run take?  (Cohorts that a participation draws, as the timing orders them.)"""
+"""Steps of a run: cohorts that a participation draws, in the order of the timing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much do the first local steps move a model?  (Measuring the constants of a stream's error bound.)
+"""Measuring the constants of a stream's error bound by first local steps.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): every client with historical data
 takes a part of its rows and makes a few steps from the first model,

@@ -1,4 +1,4 @@
-"""How is a federation trained?  (`unalike.train`: one plan, made and run.)"""
+"""`unalike.train`: one plan, made and run."""
 
 from __future__ import annotations
 

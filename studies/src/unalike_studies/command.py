@@ -1,4 +1,4 @@
-"""What does `unalike reproduce` do, once its options are read?"""
+"""The command `unalike reproduce`, once its options are read."""
 
 from __future__ import annotations
 

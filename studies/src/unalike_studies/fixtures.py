@@ -1,4 +1,4 @@
-"""Which rows do several studies learn from?  (Data sets by name, before anybody deals them to clients.)"""
+"""Shared data sets of the studies, by name, before they are partitioned."""
 
 from __future__ import annotations
 

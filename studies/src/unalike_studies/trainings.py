@@ -1,4 +1,4 @@
-"""Which trainings of a long study are finished?  (What each came to, in a file, so that a study goes on.)
+"""Finished trainings of a long study, stored in files so that it can resume.
 
 A training is known by all that decides what it comes to: the words of its study, the clients' rows and the
 version of this package. Every finished one is a line of JSON; a line that a crash cut short is no line, and

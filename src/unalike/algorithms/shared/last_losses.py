@@ -1,4 +1,4 @@
-"""What loss did each client report last?  (A number per client at the server.)
+"""Last reported losses: a number per client at the server.
 
 A client sends its loss in its own place of a vector of zeros, and a one there; sums of such uploads, with
 whatever weights, tell the server every loss that was sent:

@@ -1,4 +1,4 @@
-"""Which parameters are shared, and which stay with the client?  (Shared and private layers.)
+"""Layer split: which parameters are shared, and which stay with the client?
 
 A model's parameters are told apart by their paths ("dense/1/w"). The shared part and the private part are
 trees of the model's own structure in which the other part's leaves are missing (None), so each of them adds,

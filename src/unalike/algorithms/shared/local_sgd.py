@@ -1,4 +1,4 @@
-"""What is the inner loop that most algorithms share?  (Local SGD.)
+"""Local SGD: the inner loop that most algorithms share.
 
 Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
 of weight mu) and a correction added to every gradient (control variates); and with an optional factor of the

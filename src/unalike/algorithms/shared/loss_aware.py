@@ -1,4 +1,4 @@
-"""How does a server know whose loss is large?  (FedAvg whose clients report their losses.)
+"""FedAvg whose clients report their losses, for fair methods.
 
 The state holds the last loss that each client has reported, and for those that have not the loss of the best
 constant guess; the message holds the model and what follows from the losses, a number per client. Fair

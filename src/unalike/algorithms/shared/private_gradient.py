@@ -1,4 +1,4 @@
-"""How is a gradient computed that no single row moves by much?  (Clipped gradients per row, and noise.)
+"""Per-row gradients, clipped and noised.
 
     ( sum_{i in batch} g_i min(1, C / |g_i|)  +  Gaussian noise of deviation z C ) / b
 

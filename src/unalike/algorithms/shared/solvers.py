@@ -1,4 +1,4 @@
-"""Which solver does a client's local work?
+"""Solvers of local work.
 
 The weighted problem of one component, Phi(theta) = mean_i weight_i loss(theta; i), may be given to any
 solver, client by client, as long as its answer is better than its start by a fixed part (Marfoq, Neglia,

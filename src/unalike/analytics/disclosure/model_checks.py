@@ -1,4 +1,4 @@
-"""Which models does a node fit for somebody else?  (Rules for design matrices.)
+"""Disclosure rules for design matrices: which models does a node fit for others?
 
 The design must single out no row (leverage), no category and no pair of categories, the response included,
 may have few rows, and a plan cannot choose rows by leaving out categories. Where nonlinear models are

@@ -1,4 +1,4 @@
-"""What does a node answer that hides every row by noise?  (Differentially private answers about a table.)
+"""Differentially private answers about a table.
 
 The owner gives the range of every number column and the categories of every text column; values outside are
 moved to the nearest bound or are missing. So no answer depends on what the data happen to hold, and the

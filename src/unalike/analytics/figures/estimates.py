@@ -1,4 +1,4 @@
-"""How sure are estimates, and does the model fit?  (Forest plots and residuals.)"""
+"""Forest plots of estimates, and residual plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do clients' Gaussian processes predict, and are they as sure as they should be?  (Bands.)"""
+"""Figures of Gaussian processes: predictions with uncertainty bands, and calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is common to devices and what is each one's own?  (Figures of hierarchical linear models.)"""
+"""Figures of hierarchical linear models: common and device-specific coefficients."""
 
 from __future__ import annotations
 

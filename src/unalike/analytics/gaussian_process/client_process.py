@@ -1,4 +1,4 @@
-"""What does one client predict, in its own units?  (A posterior with the scalings around it.)"""
+"""One client's Gaussian process posterior, in the units of its data."""
 
 from __future__ import annotations
 

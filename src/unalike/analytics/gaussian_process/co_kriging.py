@@ -1,4 +1,4 @@
-"""What does an expensive simulation say, if a cheap one may be pooled with it?  (Co-kriging.)
+"""Co-kriging: an expensive simulation predicted with the help of a cheap one, from pooled rows.
 
 Kennedy and O'Hagan, Predicting the Output from a Complex Computer Code When Fast Approximations Are
 Available (2000), in the recursive form: level t is fitted on what the level below predicts,

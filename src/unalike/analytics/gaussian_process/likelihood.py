@@ -1,4 +1,4 @@
-"""How well does a prior explain one client's rows?  (Negative log marginal likelihood and its gradient.)
+"""Negative log marginal likelihood of one client's rows, and its gradient.
 
     L(u) = 1/2 (y' C^-1 y + log|C| + n log 2 pi),   dL/du = 1/2 tr[(C^-1 - a a') dC/du],   a = C^-1 y
 

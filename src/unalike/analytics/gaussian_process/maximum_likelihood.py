@@ -1,4 +1,4 @@
-"""Which hyper-parameters explain rows best, if one may look at all of them?  (L-BFGS from several starts.)
+"""Maximum likelihood of hyper-parameters on pooled rows: L-BFGS from several starts.
 
     min_u  sum_k L_k(u)        over one client (a process of its own) or several (experts that share a prior)
 

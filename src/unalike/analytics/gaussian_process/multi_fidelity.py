@@ -1,4 +1,4 @@
-"""Can cheap simulations help an expensive one without pooling their rows?  (Levels of fidelity as clients.)
+"""Multi-fidelity modeling without pooling rows: levels of fidelity as clients.
 
 Yue and Kontar, Federated Gaussian Process (2024), section on multi-fidelity modelling: every level is a
 client, FGPR learns the prior that they share, and the expensive level predicts with that prior and its own

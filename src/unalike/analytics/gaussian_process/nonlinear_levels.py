@@ -1,4 +1,4 @@
-"""What if an expensive level is a nonlinear function of a cheap one?  (NARGP.)
+"""NARGP: nonlinear autoregressive multi-fidelity modeling.
 
 Perdikaris, Raissi, Damianou, Lawrence, Karniadakis, Nonlinear Information Fusion Algorithms for
 Data-Efficient Multi-Fidelity Modelling (2017). A level is a process over the inputs and what the level below

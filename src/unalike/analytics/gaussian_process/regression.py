@@ -1,4 +1,4 @@
-"""What will a client measure at new inputs, and how sure is it?  (Gaussian process regression.)
+"""Federated Gaussian process regression: predictions with their uncertainty.
 
 The prior's hyper-parameters are learned by :class:`.FGPR` (Yue and Kontar, Federated Gaussian Process, 2024);
 a client predicts with that prior after it has seen its own rows:

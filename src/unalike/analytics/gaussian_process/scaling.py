@@ -1,4 +1,4 @@
-"""In which units does a Gaussian process compute?  (Inputs scaled by agreement, outputs by each client.)
+"""Scaling for Gaussian processes: inputs by agreed ranges, outputs per client.
 
     inputs:    (x - low) / (high - low)         low and high are the same for all: a length must mean the same
     outputs:   (y - mean_k) / sd_k              mean and sd stay with client k

@@ -1,4 +1,4 @@
-"""How are devices related?  (A damped covariance of devices, and the pull it exerts on each of them.)
+"""Between-device covariance, damped, and the shrinkage it causes at each device.
 
 With one row of coefficients per device, Theta (devices x coefficients),
 

@@ -1,4 +1,4 @@
-"""How does a posterior of all data arise when nobody sees them all?  (Expectation propagation in rounds.)
+"""Expectation propagation in rounds: the posterior of all data, which no one has in one place.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 algorithms 3.2 and 3.3; see also Vehtari et al., Expectation Propagation as a Way of Life, 2020.

@@ -1,4 +1,4 @@
-"""Which coefficients does each of related devices have?  (HM1: point estimates that borrow strength.)
+"""HM1: point estimates of related devices' coefficients that borrow strength.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.3. For a fixed set of devices, to predict; devices may be positively or negatively related. The

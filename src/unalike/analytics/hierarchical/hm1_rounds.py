@@ -1,4 +1,4 @@
-"""How do devices with related linear models learn from each other?  (HM1: rounds of a joint prior.)
+"""HM1: rounds that learn a joint prior of devices with related linear models.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 algorithm 3.1: coefficients of all devices have a matrix normal prior with a covariance between devices. Minus

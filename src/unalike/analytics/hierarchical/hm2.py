@@ -1,4 +1,4 @@
-"""What is common to all devices, and what is each one's own, with intervals?  (HM2: a common distribution.)
+"""HM2: a common distribution of devices' coefficients, with intervals.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.4:

@@ -1,4 +1,4 @@
-"""Which predictors matter at each device?  (Penalized regression with a common penalty and common noise.)
+"""Penalized regression (variable selection) with a common penalty and common noise.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.5: coefficients have a lasso, ridge or elastic net prior with strength lam, and (log lam, log

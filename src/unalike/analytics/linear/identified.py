@@ -1,4 +1,4 @@
-"""Which coefficients do the data determine?  (Columns that others explain are left out, and named.)
+"""Identifiable coefficients: collinear columns are left out, and named.
 
 In the order of the columns, one that the ones before it explain is aliased: its coefficient is set to zero,
 and those before it take over, as statistics programs do. That is a property of the columns, so that it is

@@ -1,4 +1,4 @@
-"""Which coefficients are everyone's, and which differ from client to client?  (Linear mixed models.)
+"""Linear mixed models: fixed effects, and random effects per client.
 
     y_k = X_k b + Z_k u_k + e,      u_kj ~ N(0, t_j),   e ~ N(0, s)         Z_k: the columns that vary
 

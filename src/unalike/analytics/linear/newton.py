@@ -1,4 +1,4 @@
-"""How do clients find a minimum together, exactly?  (Newton's method on sums of derivatives.)
+"""Newton's method on sums of clients' derivatives.
 
 Every client sends the value, gradient and Hessian of its part of an objective at the parameters it received;
 the server adds them up and takes the step that would be taken on the pooled rows:

@@ -1,4 +1,4 @@
-"""What do estimators by Newton's method share?  (Coefficients, their errors and tests, from the last round.)
+"""What estimators by Newton's method share: coefficients, standard errors and tests from the last round.
 
 The Hessian of minus the log-likelihood, summed over clients, is the information; its inverse is the
 covariance of the coefficients. Of a ridge fit the covariance is that of its sampling, not of a prior:

@@ -1,4 +1,4 @@
-"""What do least squares and logistic regression minimize?
+"""Objectives of least squares and logistic regression.
 
 least squares   sum (y - x'b)^2 / 2
 logistic        sum log(1 + exp(x'b)) - y x'b

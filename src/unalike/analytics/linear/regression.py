@@ -1,4 +1,4 @@
-"""Which coefficients fit all rows?  (Least squares, ridge and logistic regression: those of the pooled rows.)
+"""Least squares, ridge and logistic regression: the coefficients of the pooled rows.
 
 Clients send sums over their rows: nothing is approximated, and the answer does not depend on how rows are
 dealt to clients. A ridge penalty `ridge/2 |b|^2` leaves the intercept alone.

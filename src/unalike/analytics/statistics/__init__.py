@@ -1,4 +1,4 @@
-"""What is in the tables of all clients?  (Counts, means, quantiles; rows stay where they are.)"""
+"""Descriptive statistics over all clients' tables: counts, means, quantiles. Rows never leave the clients."""
 
 from .cross_tables import CrossTable, cross_table
 from .description import Agreed, Description, agree_on_columns, describe

@@ -1,4 +1,4 @@
-"""What is in these columns?  (The first look at tables that stay where they are.)
+"""Description of tables that stay at their clients: a first look at the columns.
 
 Counts, gaps, means, standard deviations and quartiles of number columns, words and their counts of word
 columns, over all nodes, and the means of every node beside each other.

@@ -1,4 +1,4 @@
-"""Who has the event earlier, and by how much?  (Cox regression: hazard ratios over all clients' rows.)
+"""Cox regression: hazard ratios over all clients' rows.
 
     h(t | x) = h_0(t) exp(x'b)
 

@@ -1,4 +1,4 @@
-"""What does Cox regression minimize, and which sums do clients send for it?  (Partial likelihood.)
+"""Cox's partial likelihood, and the sums that clients send for it.
 
 D. Cox, "Regression Models and Life-Tables", 1972. With the distinct event times t_m, the d_m events at each,
 and R_m, all who are still followed at t_m, minus the log-likelihood is (N. Breslow, 1974)

@@ -1,4 +1,4 @@
-"""`unalike advise availability`: what strategies cost, with clients that come and go like these."""
+"""`unalike advise availability`: weighting strategies under intermittent availability, and their bounds."""
 
 from __future__ import annotations
 

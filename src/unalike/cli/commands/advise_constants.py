@@ -1,4 +1,4 @@
-"""`unalike advise constants`: how curved, noisy and unlike the clients' losses are, and what follows."""
+"""`unalike advise constants`: smoothness, convexity, noise and dissimilarity of the clients' losses."""
 
 from __future__ import annotations
 

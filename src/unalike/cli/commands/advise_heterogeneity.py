@@ -1,4 +1,4 @@
-"""`unalike advise heterogeneity`: how unlike these clients are, by several measures, and what suits them."""
+"""`unalike advise heterogeneity`: measures of non-IID data, and the methods that suit them."""
 
 from __future__ import annotations
 

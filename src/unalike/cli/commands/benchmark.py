@@ -1,4 +1,4 @@
-"""`unalike benchmark`: strategies on centers with natural differences, by one protocol, in one table."""
+"""`unalike benchmark`: a cross-silo benchmark of strategies, by one protocol, in one table."""
 
 from __future__ import annotations
 

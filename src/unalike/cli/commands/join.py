@@ -1,4 +1,4 @@
-"""`unalike join`: take part in a training with rows that stay here."""
+"""`unalike join`: take part in a deployment as a node; the rows stay on this machine."""
 
 from __future__ import annotations
 

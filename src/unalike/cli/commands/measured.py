@@ -1,4 +1,4 @@
-"""Which constants do the losses of these clients have?  (Measured for the commands that advise with them.)"""
+"""Measured constants of clients' losses, for the commands that advise with them."""
 
 from __future__ import annotations
 

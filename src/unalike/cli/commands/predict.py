@@ -1,4 +1,4 @@
-"""`unalike predict`: what does a trained model say of new rows?"""
+"""`unalike predict`: predictions of a trained model for new rows."""
 
 from __future__ import annotations
 

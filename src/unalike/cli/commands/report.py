@@ -1,4 +1,4 @@
-"""`unalike report`: write the page of a run or of a comparison again, from what is in its folder."""
+"""`unalike report`: write the HTML report of a run or a comparison again."""
 
 from __future__ import annotations
 

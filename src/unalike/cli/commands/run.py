@@ -1,4 +1,4 @@
-"""`unalike run` and `unalike resume`: train, and go on after an interruption."""
+"""`unalike run` and `unalike resume`: train, and resume after an interruption."""
 
 from __future__ import annotations
 

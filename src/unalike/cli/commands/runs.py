@@ -1,4 +1,4 @@
-"""`unalike runs`: list past runs, say how they differ, and delete what is not needed any more."""
+"""`unalike runs`: list past runs, compare their settings, and delete runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike serve`: train with clients who keep their data, or ask about their tables."""
+"""`unalike serve`: the server of a deployment: train with nodes, or analyze their tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike list` and `unalike inspect`: what is there, and who has what."""
+"""`unalike list` and `unalike inspect`: show what can be named, and what a federation looks like."""
 
 from __future__ import annotations
 

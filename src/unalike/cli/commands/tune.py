@@ -1,4 +1,4 @@
-"""`unalike tune`: find each method's settings on validation rows, then compare the methods on test rows."""
+"""`unalike tune`: tune each method on validation rows, then compare the methods on test rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do clients mean the same by a label, a column and a target?  (Label and column agreement.)
+"""Agreement of client files on labels, columns and target.
 
 Organizations write their tables apart: one has columns in another order, one has only ill patients, one
 writes `Ill ` with a blank. What can be brought to one form is, by name; what cannot be decided is refused

@@ -1,4 +1,4 @@
-"""Does an array file hold what it declares?  (NumPy and safetensors files.)
+"""NumPy and safetensors files, checked against their headers.
 
 A `.npy` header may declare any shape, and a `.npz` is a zip whose members may be encrypted, packed in an
 unusual way, or unfold without end. Type, shape and size are compared with the file before memory is asked

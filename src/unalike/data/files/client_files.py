@@ -1,4 +1,4 @@
-"""What do the files of a folder hold, one per client?  (A folder of client files.)
+"""A folder of client files, one per client.
 
 A client is an `.npz`, `.csv` or `.parquet` file, in the folder itself or, where it holds none, in one of its
 sub-folders, which are then groups of clients. Tables are matched by the names of their columns, so that their

@@ -1,4 +1,4 @@
-"""How is a CSV file read that may be of any size and shape?
+"""Reading CSV files of any size and shape, with limits.
 
 A few thousand rows at a time: memory stays at eight bytes per number, however long the text of one field is.
 """

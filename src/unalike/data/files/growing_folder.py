@@ -1,4 +1,4 @@
-"""Which files of a folder are new, and written to their end?  (Watching a growing folder.)
+"""Watching a growing folder: which files are new and completely written?
 
 Nobody tells when a file is complete. One is ready when its size and the time of its last change were the same
 at two looks that are some seconds apart; whoever writes elsewhere and renames the file into the folder is

@@ -1,4 +1,4 @@
-"""How is a Parquet file read that may claim anything?
+"""Reading Parquet files, checked before they are opened.
 
 It tells its rows and types before it is read. Runs of equal values take no room in such a file, so that the
 rows it declares are counted, not its bytes; words stay coded, so that a long one that comes often is kept

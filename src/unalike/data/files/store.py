@@ -1,4 +1,4 @@
-"""How is a federation kept on disk?  (A federation as a folder of arrays.)
+"""A federation stored as a folder of arrays.
 
 One `.npy` file per array and a `federation.json`. Files are never pickled, so reading one runs no code, and
 they can be mapped: a federation larger than memory opens at once. The JSON is written last, so a folder

@@ -1,4 +1,4 @@
-"""What does a column of text stand for, and whose fault is it if it stands for nothing?"""
+"""Text columns of a table: categories, numbers or dates, and errors that name file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do words, dates and gaps become numbers, in the same way at every client and for every new row?"""
+"""Preprocessing of tables: encode categories and dates, impute missing values, the same at every client."""
 
 from .column_facts import ColumnFacts, facts_of
 from .fit import fit_preparation, needs_preparation

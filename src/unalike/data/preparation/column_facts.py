@@ -1,4 +1,4 @@
-"""What must be known of a column before it can become numbers?  (Facts that clients tell, and that add up.)
+"""Column facts: counts, means and categories that clients report and that merge.
 
 A client tells how many rows and gaps a column has, and of its training rows either the mean and the sum of
 squared deviations, or which words it uses how often. Facts of several clients merge to those of all their

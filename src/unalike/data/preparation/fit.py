@@ -1,4 +1,4 @@
-"""Which preparation fits all clients?  (From the facts that they tell of their columns.)"""
+"""Fitting one preprocessing of tables to the column facts of all clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a table become the numbers that a model was trained on?  (Preparation, kept with the model.)
+"""Preprocessing of tables, kept with the model: encoding, imputation and scaling.
 
     numbers, dates   (value - mean) / spread, a gap is 0; beside it 1 where the value is missing
     words            one column per word, 1 where it is that word; one more for a gap

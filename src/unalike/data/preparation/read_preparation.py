@@ -1,4 +1,4 @@
-"""Which preparation does a file hold?  (One that nodes share, of statistics that they told, or of a run.)
+"""Reading a preprocessing from a file: of nodes, of statistics, or of a run.
 
 Nodes of a deployment prepare their rows alike if each is given the same file: what `unalike serve
 --statistics --json` printed of their columns, or the `clients.json` of a run.

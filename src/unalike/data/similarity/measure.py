@@ -1,4 +1,4 @@
-"""How unlike are the clients of this federation, by their features?  (Similarity of a federation.)
+"""Measuring the similarity of a federation's clients by their features.
 
 One message per client, as E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di
 Torino), chapter 3, has it, their graph, and the same of shuffled rows to compare with. All pairs are compared

@@ -1,4 +1,4 @@
-"""Which real data sets need no download?  (scikit-learn's digits, cancer, diabetes.)
+"""Embedded data sets that need no download: scikit-learn's digits, cancer, diabetes.
 
 The three that scikit-learn carries: small enough for a first experiment on any machine.
 """

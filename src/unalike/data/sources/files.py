@@ -1,4 +1,4 @@
-"""Where do the files of a data set come from?
+"""Files of a data set: where they are, and how they are downloaded.
 
 From the folder that the environment variable UNALIKE_DATA names, or else from a download that is checked
 against its SHA-256 sum and kept in the user's cache, or else from nowhere, and then the error says what to

@@ -1,4 +1,4 @@
-"""How do models and inputs that differ by a dialled amount look?  (LEAF's Synthetic(alpha, beta).)
+"""LEAF's Synthetic(alpha, beta): models and inputs that differ by an adjustable amount.
 
 Synthetic(alpha, beta) of Li et al., "Federated Optimization in Heterogeneous Networks", 2020, and LEAF
 (Caldas et al., 2018): alpha says how much the clients' models differ, beta how much their inputs do. With

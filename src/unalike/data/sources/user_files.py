@@ -1,4 +1,4 @@
-"""How do other suites write the rows of many users?  (LEAF's JSON and TensorFlow Federated's HDF5.)
+"""Files with users: LEAF's JSON (FEMNIST, Shakespeare, ...) and TensorFlow Federated's HDF5.
 
     LEAF   S. Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018: files
            {"users": [...], "user_data": {user: {"x": [...], "y": [...]}}}, several for one data set

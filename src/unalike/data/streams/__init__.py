@@ -1,4 +1,4 @@
-"""Which rows does a client hold now?  (Data streams: arrivals x memory x weights.)"""
+"""Data streams: arrivals x memory x weights."""
 
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart

@@ -1,4 +1,4 @@
-"""How many rows arrive where that is random?  (Poisson arrivals, bursts.)
+"""Random arrivals: Poisson processes and bursts.
 
     b_m(t) ~ Poisson(rate),      or a burst of B rows with probability 1 / E, else none.
 

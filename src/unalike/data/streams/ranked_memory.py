@@ -1,4 +1,4 @@
-"""Which rows does a client keep if that is drawn?  (Reservoir sampling, class-balanced memory.)
+"""Ranked memory: reservoir sampling and class-balanced memory.
 
 Every row has a random number of its own, and a row gives way to rows with smaller ones (Vitter, "Random
 Sampling with a Reservoir", 1985): the C smallest of N are a uniform sample, whenever one looks. Balanced over

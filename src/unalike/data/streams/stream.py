@@ -1,4 +1,4 @@
-"""What do clients hold, and how much do they count?  (A data stream: arrivals x memory x weights.)
+"""A data stream of clients: arrivals x memory x weights.
 
     arrived rows  ->  memory I_m(t)  ->  W_m(t) = sum_{j in I_m(t)} lambda_m(t, j)  ->  p_m(t) = W_m(t) / W(t)
 

@@ -1,4 +1,4 @@
-"""Which tables have names?  (Public data sets as tables, by the names that people type.)"""
+"""Named tables: public data sets as tables."""
 
 from __future__ import annotations
 

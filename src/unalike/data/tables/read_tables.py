@@ -1,4 +1,4 @@
-"""How do people's tables come in?  (Files, data frames, federations; one per client or with a client column.)
+"""Reading tables: files, data frames, federations; one per client or with a client column.
 
 CSV and Parquet files are read as text and numbers only; nothing in them is run.
 """

@@ -1,4 +1,4 @@
-"""Which rows does a query ask for?  (SQL over CSV and Parquet files and DuckDB databases.)
+"""SQL queries over CSV and Parquet files and DuckDB databases.
 
 Only a single SELECT is run, in a database in memory or one that is opened for reading. It reads the tables
 whose files it names in quotes and nothing else: no other file, no pattern of files, no network, no extension,

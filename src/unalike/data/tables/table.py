@@ -1,4 +1,4 @@
-"""What is a table?  (Named columns of numbers or of words, with gaps.)
+"""Tables: named columns of numbers or strings, with missing values.
 
 A number column is an array of 64-bit floats in which a gap is NaN; a word column is an array of strings in
 which a gap is the empty one. Nothing is standardized, coded or dropped here.

@@ -1,4 +1,4 @@
-"""What does a node do with a request?  (The client app.)
+"""The client app: how a node answers requests.
 
     introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports

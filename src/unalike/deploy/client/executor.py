@@ -1,4 +1,4 @@
-"""How does a node compute without ever running code that somebody sent?  (The executor of a node.)
+"""The executor of a node: it never runs code that it received.
 
 Flower's SuperNode, started with `--isolation process`, waits for an executor to take its tasks. Flower's own
 executor would install the app that came with the run and start a process for every message. Ours takes the

@@ -1,4 +1,4 @@
-"""Which of the rows that came does a node still hold?  (Bounded memory of a data stream.)
+"""Bounded memory of a streaming node: which rows does it hold?
 
 The rules are those of simulated streams. Here rows that a rule gives away are gone for good, which changes
 nothing: whatever the rule, a row that it has given away never comes back. What is held lies in arrays of the

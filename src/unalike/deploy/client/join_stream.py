@@ -1,4 +1,4 @@
-"""What does a node know of its rows before any have come?  (How a streaming node begins.)
+"""Joining as a streaming node before any rows have arrived.
 
 The first rows say what columns and labels are called, and are cut into training and test rows as its owner
 says: those of `--data`, or else of the first file that appears. Test rows stay, and are never trained on.

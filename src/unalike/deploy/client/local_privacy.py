@@ -1,4 +1,4 @@
-"""How does a node that does not trust the server answer?  (Local differential privacy on every upload.)"""
+"""Local differential privacy on every upload of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a node take part in an analysis with noise?  (Least squares from noisy sums of products.)
+"""A node of an analysis with noise: least squares from noisy sums of products.
 
 The sums of products of a model's columns get noise once. Whatever a round of least squares asks for (value,
 gradient and Hessian at any coefficients) is computed from them, and spends nothing more. Other models are

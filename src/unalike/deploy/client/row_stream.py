@@ -1,4 +1,4 @@
-"""What does a node hold whose rows come and go?  (A data stream from a growing folder.)
+"""A node's data stream from a growing folder.
 
 Before it trains, the node looks into its folder. Files that are ready are taken in the order of their last
 change; a damaged one is skipped and tried again, one whose columns or labels are others is refused. Each is

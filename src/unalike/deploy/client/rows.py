@@ -1,4 +1,4 @@
-"""Which rows does a node train on, and what are their labels and columns called?
+"""Local rows of a node: data, labels and column names.
 
 A node reads its own file by itself: it numbers the labels that it has, and its columns are in its own order.
 Before it trains, it renumbers and reorders them as the contract says, and cuts its rows into train,

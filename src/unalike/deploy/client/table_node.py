@@ -1,4 +1,4 @@
-"""What does a node tell of a table that stays with it?  (Answers to questions, and rounds of analyses.)
+"""A table node: answers to questions, and rounds of analyses, without sending rows.
 
     question (kind, columns)    -> counts and sums, no cell of which is small
     rows (plan)                 -> how many of its rows the plan uses

@@ -1,4 +1,4 @@
-"""What does a node tell of its rows so that clients can be compared?  (One message, if its owner agrees.)
+"""A node's similarity message: its principal direction, sent only if the owner agrees.
 
 Asked for its `direction`, a node whose owner has agreed answers with the first principal direction of its
 training rows (E. Buttaci, "Does Perturbation Aid Convergence?", MSc thesis, Politecnico di Torino), as it is

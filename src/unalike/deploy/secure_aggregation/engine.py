@@ -1,4 +1,4 @@
-"""How does the server train clients whose uploads it never sees?  (Secure aggregation.)
+"""The secure aggregation engine: the server trains on sums of uploads.
 
 In a synchronous round nothing is sent before the round's clients and weights are known; then Flower's SecAgg+
 gives the weighted mean of the uploads of all who stay to the end. Who drops out on the way keeps its old

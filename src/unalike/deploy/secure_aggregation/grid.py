@@ -1,4 +1,4 @@
-"""How do the messages of secure aggregation travel, and how is what comes back kept harmless?
+"""Messages of secure aggregation, and validation of the answers.
 
 Flower's workflow sends one message per node and stage and waits for the replies. Here replies are looked for
 often instead of every three seconds, within a limit of bytes, and every reply is checked before the workflow

@@ -1,4 +1,4 @@
-"""How does a server analyze tables when it sees only sums over nodes?  (Secure sums, the server's side.)
+"""Secure sums at the server: analyses of sums over nodes.
 
 Nodes are asked for a key each; from then on every request names the whole group, and answers are masked.
 Every node of the group must answer each request, or the analysis ends: masks of a node that is missing do

@@ -1,4 +1,4 @@
-"""Who is let through to the SuperLink, and who is told about those who are not?
+"""Access control in front of the SuperLink: who is let through, and a log of who is not.
 
 Flower serves everything at one port: what nodes need (`/v1/fleet/`), and what the server's owner needs, such
 as registering nodes and starting runs, which it leaves open to everybody. The gate lets strangers reach only

@@ -1,4 +1,4 @@
-"""Who may talk to whom, and how does each side know?  (TLS certificates and node keys.)
+"""TLS certificates, node keys, and the allow-list of nodes.
 
 One folder holds the keys of a federation's server: an authority made for this federation alone (`ca.pem`,
 `ca.key`) and a server certificate it signed (`server.pem`, `server.key`). Nodes get `ca.pem`, so they talk

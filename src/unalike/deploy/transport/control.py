@@ -1,4 +1,4 @@
-"""What does the owner of a link ask of it: which nodes may come, and a run to send messages in?
+"""Control of a SuperLink by its owner: registering nodes and starting runs.
 
 These are the requests of `flwr supernode register`, `flwr stop` and `flwr run`. A run of Flower's needs an
 app bundle; ours is a label with no code in it, and nobody ever loads it.

@@ -1,4 +1,4 @@
-"""How does the server send messages to nodes and get their answers?  (Flower's grid.)
+"""Flower's grid: how the server sends messages to nodes and receives answers.
 
 A post is a run of Flower's, seen from its ServerApp: this process acquires the run's task as Flower's
 executor would, and then sends and collects messages through Flower's own `HttpGrid`. Nothing here waits:

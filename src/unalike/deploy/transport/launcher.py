@@ -1,4 +1,4 @@
-"""What runs inside Flower's processes that is ours?  (Child processes.)
+"""The executor and app that run inside Flower's child processes.
 
 This file is a script of its own (it imports nothing of Unalike, so that Flower's processes stay small): it
 ends the process when the owner is gone, puts the gate in front of a SuperLink, and then calls Flower's own

@@ -1,4 +1,4 @@
-"""How do requests reach real clients, and what comes back?  (Requests and answers.)
+"""Mailbox: requests to real clients, and their answers.
 
 A mailbox knows which node is which client. It sends requests, notices who is away, and opens what arrives:
 each answer once, checked before anything is done with it. Whatever goes wrong becomes an event with the

@@ -1,4 +1,4 @@
-"""What travels between the server and a node, and how is what arrives kept harmless?  (Serialization.)
+"""Serialization of messages between server and nodes, and validation of what arrives.
 
 A message is a kind, a few numbers and words, and named arrays. On the way it is Flower's `RecordDict` with a
 `ConfigRecord` "about" and an `ArrayRecord` "arrays", whose arrays are raw little-endian bytes next to a type

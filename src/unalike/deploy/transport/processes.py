@@ -1,4 +1,4 @@
-"""How does a process of Flower's live exactly as long as the process that needs it?
+"""Child processes of Flower that live exactly as long as the process that needs them.
 
 Flower's process is started with a pipe as its standard input. Nothing is ever written to it: when its owner
 ends, in whatever way, the operating system closes the pipe, and `launcher.py` on the other side then ends

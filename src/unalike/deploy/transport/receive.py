@@ -1,4 +1,4 @@
-"""How is a message taken in piece by piece, without waiting for its sender, and within a limit of bytes?
+"""Receiving messages in pieces, without blocking and within a limit of bytes.
 
 A message of Flower's is a tree of objects that are fetched one by one: its records, then each array's type
 and shape, then the array's bytes in chunks. Objects are fetched from the top, so that a message which

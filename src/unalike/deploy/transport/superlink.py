@@ -1,4 +1,4 @@
-"""How does the server open itself to nodes of other organizations, and only to those it allows?
+"""The SuperLink: opening the server to allowed nodes of other organizations.
 
 A link is Flower's SuperLink in a process of its own, behind a gate (`access_control.py`), with TLS, a list of
 allowed keys and a database in a folder. It lives as long as this process. A link on the folder of one that

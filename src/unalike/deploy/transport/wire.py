@@ -1,4 +1,4 @@
-"""How do our processes call Flower's services?  (Authenticated HTTP clients.)
+"""Authenticated HTTP clients for Flower's services.
 
 Flower's services speak protocol buffers over HTTP, and Flower has clients for them. This file makes such
 clients with what a deployment adds: the secret of the gate, the signature that acquiring a task needs, the

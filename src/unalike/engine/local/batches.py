@@ -1,4 +1,4 @@
-"""Which rows are in which mini-batch?  (The host's plan of a round, vectorized over clients.)
+"""Mini-batch plan: which rows are in which batch, vectorized over clients.
 
 Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on
 (seed, job, client, pass, row); the job is the round, where rounds are what clients take part in.

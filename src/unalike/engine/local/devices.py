@@ -1,4 +1,4 @@
-"""Which XLA devices compute?  (Sharding mesh.)
+"""XLA devices and the sharding mesh.
 
 On a CPU, every core is one device (`core/start.py` sees to it before JAX starts), and each walks over its own
 clients.

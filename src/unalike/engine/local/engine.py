@@ -1,4 +1,4 @@
-"""How does one machine run a round as fast as it can?  (The host plans, XLA computes, on all cores.)"""
+"""The local engine: the host plans a round, XLA computes it on all cores."""
 
 from __future__ import annotations
 

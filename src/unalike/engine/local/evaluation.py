@@ -1,4 +1,4 @@
-"""How well does each client do?  (Evaluation of a shared model.)
+"""Evaluation of a shared model on each client.
 
 A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where
 clients predict with something of their own, each is visited: its predictor is made, then its rows are

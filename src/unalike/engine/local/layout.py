@@ -1,4 +1,4 @@
-"""Which core computes for which client?  (Load balancing over cores.)
+"""Load balancing: which core computes for which client?
 
 Clients are dealt to cores so that all finish at about the same time: the longest job first, each to the
 core that has least to do. Every core gets the same number of places; places that stay empty are skipped.

@@ -1,4 +1,4 @@
-"""How well does each client do with a predictor of its own?  (Personalized evaluation.)
+"""Personalized evaluation: each client with its own predictor.
 
 Each client is visited: its predictor is made from what it was told, remembers and holds, then its rows are
 walked through.

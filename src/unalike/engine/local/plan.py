@@ -1,4 +1,4 @@
-"""What does every place of the layout have to do in a round?  (The plan of a round.)
+"""The plan of a round: clients, rows and weights for every place of the layout.
 
 The host writes a round's plan into a few arrays, so that one hand-over is enough; the compiled program reads
 it by name.

@@ -1,4 +1,4 @@
-"""What is compiled?  (One round in XLA: walk over the cohort, tally the uploads, let the server step.)
+"""The compiled round in XLA: loop over the cohort, tally the uploads, let the server step.
 
 Each device walks over its own clients, one after the other, and adds each weighted upload to a running tally:
 memory is a few models, not one per client. Uploads that are not finite are left out.

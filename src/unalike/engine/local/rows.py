@@ -1,4 +1,4 @@
-"""Where do a cohort's rows lie?  (Data placement on devices.)
+"""Data placement on devices.
 
 Either all rows of the federation stay on every device (`Resident`), and where a stream says which of them a
 client holds, the plan lists these; or the rows of the round's clients are gathered for it (`Gathered`), which

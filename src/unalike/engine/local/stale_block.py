@@ -1,4 +1,4 @@
-"""How are many small asynchronous aggregations run as one cohort?  (Blocks of stale steps.)
+"""Blocks of stale steps: many small asynchronous aggregations as one cohort.
 
 Results that start from models which are already there do not depend on each other, even if the server
 aggregates them one after the other: their local work is one cohort, spread over the cores. Then the server

@@ -1,4 +1,4 @@
-"""How does a simulation run that outgrows one machine?  (The Ray engine.)
+"""The Ray engine: simulations on a cluster.
 
     worker k:  sum over its clients of weight_i * upload_i          all workers at the same time
     here:      state = the server's step on the sum of these sums

@@ -1,4 +1,4 @@
-"""Which workers wait for the next training?  (Reuse of Ray actors.)
+"""Reuse of idle Ray actors by the next training.
 
 Starting a process that has JAX in it takes seconds. So workers whose training is over, and whose run nobody
 asks about, are handed on to the next one with the same number of cores.

@@ -1,4 +1,4 @@
-"""What did the clients of a worker remember that was started again?  (Replay.)
+"""Replay of client state on a Ray worker that was started again.
 
 Every answer of a worker comes with what its clients remember after it, as an object that stays in Ray's store
 and is only fetched when the worker dies. Once these objects hold as much as all memories together, one

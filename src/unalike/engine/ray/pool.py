@@ -1,4 +1,4 @@
-"""How do workers on a cluster answer, even if some of them die?  (A pool of Ray actors.)
+"""A pool of Ray actors that survives the death of some.
 
 Work is sent to all of them at once. One that dies is started again with the rows of its clients, is told what
 they remembered, and computes its part of the round once more: the answer has the same bits as without the

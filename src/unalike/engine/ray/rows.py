@@ -1,4 +1,4 @@
-"""How do rows reach the worker that trains on them?  (Ray's object store.)
+"""Rows of clients in Ray's object store.
 
 As arrays, each worker only those of its own clients; or, where the federation is mapped from files, as the
 files' names, and every machine reads its own rows from the file system that it shares with this one.

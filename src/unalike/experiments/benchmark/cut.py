@@ -1,4 +1,4 @@
-"""Which patients of a center are tested?  (The same part of each class, so that small centers have both.)"""
+"""Stratified test split of each center, so that small centers have both classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a benchmark run so that no strategy has an advantage?  (Protocol.)
+"""Benchmark protocol: no strategy has an advantage.
 
 For every seed, each center is cut once into training, validation and test patients, the same for all
 strategies. Every strategy gets the same number of trials; what they reach on validation patients, each center

@@ -1,4 +1,4 @@
-"""What can be done with centers that may not share rows?  (Strategies: their models after training.)
+"""Benchmark strategies: local, pooled and federated models of centers that may not share rows.
 
     pooled      all rows in one place: what nobody may do, and everybody is compared with
     local       every center by itself

@@ -1,4 +1,4 @@
-"""How good is a prediction, in the words people use?  (Metrics: what they are, and who knows which.)"""
+"""Metrics: definitions and registry."""
 
 from .base import Metric, as_metrics, finished, metric_registry
 from .classification import accuracy, auc, balanced_accuracy, calibration_error, confusion, f1

@@ -1,4 +1,4 @@
-"""What is a metric?  (Additive statistics, and how their mean becomes a value.)
+"""Metrics as additive statistics whose mean becomes a value.
 
 A metric maps the outputs and labels of rows to a statistic of each row: a number, or an array such as a
 table of zeros with a single one. A client's statistic is the mean over its rows, a federation's the mean of

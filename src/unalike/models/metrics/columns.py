@@ -1,4 +1,4 @@
-"""What does a column of a record measure?  (From names such as `test_rmse` to metrics, and back.)
+"""Metric columns of a record: from names such as `test_rmse` to metrics, and back.
 
 Names that are no metric, such as `bytes_up`, are understood by their words.
 """

@@ -1,4 +1,4 @@
-"""Do those with a higher risk have the event earlier?  (Concordance index.)
+"""Concordance index.
 
 F. Harrell et al., "Evaluating the Yield of Medical Tests", 1982:
 

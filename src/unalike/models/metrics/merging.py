@@ -1,4 +1,4 @@
-"""How do statistics of rows become those of clients, and of all clients together?  (Merging means.)
+"""Merging metric statistics: from rows to clients to all clients.
 
 A statistic is a number or an array for each row. Means are all that is merged, with the numbers of rows
 beside them.

@@ -1,4 +1,4 @@
-"""How good are predicted values?  (RMSE, MAE, predictive density, interval coverage: a regression's metrics.)
+"""Regression metrics: RMSE, MAE, predictive density, interval coverage.
 
 A prediction is taken for the mean of a normal distribution where a density or an interval is asked for; its
 standard deviation, the same for all rows, is said with the metric.

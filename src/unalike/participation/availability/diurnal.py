@@ -1,4 +1,4 @@
-"""What if clients are there by night and away by day?  (Diurnal availability.)
+"""Diurnal availability: clients that are available by night.
 
 The chance to be there swings once a day between `least` and `most`; clients live in different time zones:
 

@@ -1,4 +1,4 @@
-"""What if clients that are there tend to stay, and clients that are away tend to stay away?
+"""Markov availability: clients with correlated availability.
 
 Every client is a chain of two states (see :mod:`.chain`) that starts in its stationary law and takes one step
 per round. Clients of a cluster may share one chain: they come and go together.

@@ -1,4 +1,4 @@
-"""What if it is known who was there, because somebody recorded it?  (Availability traces.)
+"""Availability traces: recorded availability of clients.
 
 A trace is replayed as it is. What is true of a client in the long run is counted from it:
 

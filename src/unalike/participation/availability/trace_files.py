@@ -1,4 +1,4 @@
-"""How is a trace written down?  (CSV files of availability.)
+"""CSV files of availability traces.
 
 As CSV: the header `round,client` and a line for everyone who is there in a round, such as `7,3`; the line
 `8,` says that nobody is there in round 8. Or as JSON: one list of client numbers per round. Clients and

@@ -1,4 +1,4 @@
-"""What is a sampler?  (Client sampling.)
+"""The sampler interface (client sampling).
 
 A :class:`Sampler` draws clients with random weights whose mean is known: the importance, for an unbiased one.
 A user's own is a class with two methods, `draw` and `statistics`. After set-up, drawing costs the size of the

@@ -1,4 +1,4 @@
-"""What if every client tosses a coin of its own?  (Poisson and Bernoulli sampling.)
+"""Poisson and Bernoulli sampling: every client is drawn independently.
 
 Independent coins with probabilities q_i and weights p_i / q_i are unbiased whatever the q_i. With q_i = m/n
 that is binomial, with q_i = m p_i Poisson-binomial sampling; the q_i that minimize the variance of the

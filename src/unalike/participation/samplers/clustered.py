@@ -1,4 +1,4 @@
-"""What if a round's clients are drawn from m different groups?  (Clustered sampling.)
+"""Clustered sampling: a round's clients are drawn from m distributions.
 
 Fraboni, Vidal, Kameni and Lorenzi ("Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning", 2021) draw one client from each of m distributions r_k whose mean is

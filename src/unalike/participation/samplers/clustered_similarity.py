@@ -1,4 +1,4 @@
-"""What if the groups that clients are drawn from are those whose updates are alike?
+"""Clustered sampling by the similarity of clients' updates.
 
 The server remembers every client's last update (zero before the first), compares them, and draws from groups
 of similar clients, so that a round represents all kinds (Fraboni, Vidal, Kameni and Lorenzi, "Clustered

@@ -1,4 +1,4 @@
-"""What if clients are drawn in proportion to their importance?  (Multinomial sampling, MD.)
+"""Multinomial sampling (MD): clients are drawn in proportion to their importance.
 
 m independent draws with P(i) = p_i, weights count_i / m: unbiased, and they always sum to one, so that no
 importances can make training diverge (Li et al., "Federated Optimization in Heterogeneous Networks", 2020).

@@ -1,4 +1,4 @@
-"""Which clients are alike, and how does a tree of them become m distributions?
+"""Similarity trees of clients, and the m distributions that clustered sampling makes of them.
 
 Fraboni, Vidal, Kameni and Lorenzi ("Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning", 2021) compare the clients' last updates g_i by their angle

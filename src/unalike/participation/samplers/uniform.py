@@ -1,4 +1,4 @@
-"""What if every client is as likely as any other?  (And how should the drawn ones weigh?)
+"""Uniform sampling without replacement, and the weights of drawn clients.
 
 Uniform draws without replacement, m of n clients. Weights (n / m) p_i are right on average, but sum to one
 only if all importances are equal; the FedAvg of McMahan et al. (2017) leaves the weight of absent clients on

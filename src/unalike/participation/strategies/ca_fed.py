@@ -1,5 +1,5 @@
-"""CA-Fed: which clients are better left out?  (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated
-Learning under Heterogeneous and Correlated Client Availability", 2023.)
+"""CA-Fed: excludes clients to balance convergence speed and bias (Rodio, Faticanti, Marfoq, Neglia and
+Leonardi, "Federated Learning under Heterogeneous and Correlated Client Availability", 2023).
 
 Start from unbiased weights alpha / pi and leave clients out, the most correlated first, then the least
 available, wherever that lowers the estimated error

@@ -1,4 +1,4 @@
-"""What does a model tell of the rows it was trained on?  (Membership inference, on numbers per row.)"""
+"""Membership inference: attacks and privacy audits, on numbers per row."""
 
 from .attack_sets import AttackSet, balance, distinct_sets
 from .attacks import ATTACKS, Evidence, Verdict, run_attacks

@@ -1,4 +1,4 @@
-"""Which attacks are tried on a model, and how well does each do?  (Membership inference, all attacks.)
+"""Membership-inference attacks on a model, all of them, and their results.
 
 An attack gives every row a score and a guess. Guesses use nothing of the attacked model but its outputs:
 thresholds are those that are right most often on reference models, each attacked as if it were the target.

@@ -1,4 +1,4 @@
-"""How much does a set of rows leak, to which attack, and whose rows most?  (Leakage of one set.)
+"""Leakage of one set of rows, by attack and by client.
 
 Leakage is the accuracy of a membership attack on a balanced set: one half is none. The strongest of several
 attacks looks strong by luck, too, so its interval and its bound on epsilon allow for the choice, by the

@@ -1,4 +1,4 @@
-"""What should a person know of a model's privacy?  (The report card: three metrics, kept together.)
+"""The privacy report card: three metrics, kept together.
 
     utility              how good the model is on rows that it has not seen
     training leakage     how well a member of the training set is recognized

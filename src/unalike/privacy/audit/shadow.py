@@ -1,4 +1,4 @@
-"""What does a classifier learn from models whose members are known?  (The shadow-model attack.)
+"""The shadow-model attack.
 
     features of a row:  its largest confidences, sorted, and that of its label     target:  was it a member?
 

@@ -1,4 +1,4 @@
-"""Do members and non-members differ even without a model?  (The control for distribution shift.)
+"""Distribution-shift control: do members and non-members differ even without a model?
 
 A classifier that sees rows and their targets only, and no model, is asked which rows are members. Where it
 does better than guessing, the sets were not drawn alike, and an attack's accuracy is in part that difference

@@ -1,4 +1,4 @@
-"""Which objective does a policy really minimize?  (The surrogate objective of asynchronous FL.)
+"""The surrogate objective of asynchronous FL: which objective does a policy really minimize?
 
 Client i reports in a share f_i of all steps with weight d_i, so that in the long run the server descends
 

@@ -1,4 +1,4 @@
-"""How short must steps be, and how far does a policy get in a given time?  (Bounds, term by term.)
+"""Step-size conditions and convergence bounds of timing policies, term by term.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates", 2023): with K local steps of length eta_l, a server step eta_g, eta = eta_l

@@ -1,4 +1,4 @@
-"""What do late results do to training, exactly?  (The smallest problem in which they matter.)
+"""Stale updates on quadratic losses, exactly: the smallest problem in which they matter.
 
 Clients with losses ||theta - theta_i||^2 / 2 whose jobs go a part phi = 1 - (1 - eta_l)^K of the way to their
 own optimum. A step in which the clients S report, each from the version v_i that it was sent, is

@@ -1,4 +1,4 @@
-"""Which known bounds are special cases, and how must steps shrink?  (Central training, sampling, selection.)
+"""Special cases of the asynchronous bound: central training, sampling, selection.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates", 2023): with one client the bound of asynchronous training is that of SGD, with

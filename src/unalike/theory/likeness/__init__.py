@@ -1,1 +1,1 @@
-"""What a change of clients does to their similarity graph, by formulas and by simulation."""
+"""Theory of client similarity: what changes of clients do to their similarity graph."""

@@ -1,4 +1,4 @@
-"""How likely is it that a changed network of clients is less homogeneous?  (Homogeneity under a change.)
+"""Homogeneity under a change: how likely does an altered network become less homogeneous?
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), section 3.2. Edge
 weights of n clients are independent draws from Normal(theta, phi^2); a change makes them draws from

@@ -1,4 +1,4 @@
-"""How far did a real network of clients move, and do the bounds know?  (Spectral deviation, measured.)
+"""Measured spectral deviation of a real network of clients, against its bounds.
 
 The similarity graphs of the same clients before and after a change: the law of `altered_network.py` is fitted
 to both,

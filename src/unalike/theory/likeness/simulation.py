@@ -1,4 +1,4 @@
-"""What do random similarity graphs do, whatever formulas say?  (Monte-Carlo draws of a changed network.)
+"""Monte-Carlo simulation of altered similarity graphs.
 
 Edge weights are drawn as in `altered_network.py`, one for each pair of clients, A_ij = A_ji ~ Normal(theta,
 phi^2), and once more after the change; homogeneity and sorted spectra of both are compared.

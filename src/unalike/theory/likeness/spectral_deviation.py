@@ -1,4 +1,4 @@
-"""How far do the eigenvalues of the similarity graph move when clients change?  (Spectral deviation.)
+"""Spectral deviation: bounds on the shift of the similarity graph's eigenvalues.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), propositions 3.3 and
 3.4, bound the mean square and the mean size of l'_k - l_k over the non-zero eigenvalues, for the change of

@@ -1,4 +1,4 @@
-"""How fast can training be with these weights?  (A bound, term by term.)
+"""Convergence bound of client sampling, term by term.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022): with
 K local steps of length eta_l, a server step eta_g, eta = eta_l eta_g, losses of smoothness L, gradients of

@@ -1,4 +1,4 @@
-"""Which of two sampling schemes is the better one?
+"""Comparing two sampling schemes by their statistics.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022)
 compare the sum of the weights' variances (Sigma), gamma, and the variance of the weights' sum; smaller is

@@ -1,4 +1,4 @@
-"""What do random weights do to training, exactly?  (The smallest problem in which they matter.)
+"""Random aggregation weights on quadratic losses, exactly: the smallest problem in which they matter.
 
 Clients with losses ||theta - theta_i||^2 / 2 that make full local steps: a round moves the model by g sum_i
 omega_i (theta_i - theta), where g is the server's learning rate times 1 - (1 - eta_l)^K. With unbiased

@@ -1,4 +1,4 @@
-"""How long did clients really take?  (Times that somebody measured, read from a file.)
+"""Measured client times, read from a file.
 
 `times:PATH` is one number of seconds per client, separated by commas, spaces or line ends: client i always
 takes the i-th of them. `trace:PATH` is CSV with the header `client,seconds` and a line for every measured

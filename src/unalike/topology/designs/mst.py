@@ -1,5 +1,5 @@
-"""Which tree has the shortest round?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design for
-Cross-Silo Federated Learning, 2020.)
+"""Minimum spanning tree (MST) overlay (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design for
+Cross-Silo Federated Learning, 2020).
 
 Where access links are fast, the minimum spanning tree of mean delays is the best of all undirected overlays.
 Where they are slow, silos of high degree are slow, and so the best is taken of

@@ -1,4 +1,4 @@
-"""Which closed tour through all silos is short?  (Traveling salesman tours.)
+"""Traveling salesman tours through all silos.
 
 Christofides (Worst-Case Analysis of a New Heuristic for the Traveling Salesman Problem, 1976): a minimum
 spanning tree, plus a lightest perfect matching of its silos of odd degree, is a graph whose Euler circuit,

@@ -1,4 +1,4 @@
-"""Over which cables do silos reach each other?  (Underlay networks.)
+"""The underlay network interface: links between silos.
 
 An underlay is a map: silos with names, perhaps coordinates, and links with a length in kilometers. Packets
 take the shortest way by kilometers, and among equally short ways the one over the fewest links. Designers of

@@ -1,4 +1,4 @@
-"""Which maps come with the library?  (Gaia, AWS, Geant, Exodus, Ebone.)
+"""Built-in maps: Gaia, AWS, Geant, Exodus, Ebone.
 
 Two full meshes between the sites of a cloud provider, from the coordinates of their cities (great-circle
 distances), three Internet maps that are read from files (the Internet Topology Zoo, Knight et al., 2011;

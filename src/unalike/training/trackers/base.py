@@ -1,4 +1,4 @@
-"""Which trackers are there, and what do they have in common?"""
+"""The tracker interface and registry."""
 
 from __future__ import annotations
 

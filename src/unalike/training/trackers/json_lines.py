@@ -1,4 +1,4 @@
-"""Rounds as lines of JSON, which any program can read while training goes on."""
+"""JSON Lines tracker: rounds that any program can read while training continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds for MLflow, wherever its own environment variables say that it keeps them."""
+"""MLflow tracker; MLflow's own environment variables say where rounds are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds for TensorBoard, written by tensorboardX, which needs no TensorFlow."""
+"""TensorBoard tracker, by tensorboardX, which needs no TensorFlow."""
 
 from __future__ import annotations
 

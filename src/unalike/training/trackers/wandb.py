@@ -1,4 +1,4 @@
-"""Rounds for Weights & Biases, which sends them to a server unless WANDB_MODE=offline says otherwise."""
+"""Weights & Biases tracker; it uploads to a server unless WANDB_MODE=offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does one algorithm have honest and dishonest clients?  (A method around a method.)
+"""Honest and dishonest clients in one algorithm: a method around a method.
 
     client i:    upload_i  ->  behavior(upload_i)  if i is dishonest,  upload_i  otherwise
 

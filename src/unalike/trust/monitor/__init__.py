@@ -1,4 +1,4 @@
-"""Monitor: what an upload says about whether its sender has trained."""
+"""Free-rider monitor: what an upload reveals about whether its sender has trained."""
 
 from .book import Book
 from .decisions import Verdict

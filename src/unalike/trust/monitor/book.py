@@ -1,4 +1,4 @@
-"""What does the server remember of its clients?  (The last update of each, windows of signals, verdicts.)
+"""Monitor state: each client's last update, windows of signals, verdicts.
 
 Uploads are compared with the model that this very client was sent and with its own last update, whenever that
 was: so samplers that draw it rarely, and results that arrive late, change nothing. Everything is in arrays,

@@ -1,4 +1,4 @@
-"""What do the uploads of one step say?  (The signals of each client, in the order of the step.)
+"""Measuring the signals of one step's uploads, in the order of the step.
 
     update = upload - the model that this client was sent
 

@@ -1,4 +1,4 @@
-"""Has the sender of an upload trained?  (A monitor around any aggregator.)
+"""The free-rider monitor, around any aggregator.
 
     receive(upload, sent)    hands both to the server's host, beside what the rule makes of it
     observe(step, report)    measures every update, decides, and says what is new

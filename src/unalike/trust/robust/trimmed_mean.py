@@ -1,4 +1,4 @@
-"""What is left when the most extreme numbers are cut off?  (Coordinate-wise trimmed mean.)
+"""Coordinate-wise trimmed mean.
 
     update_d = mean of change_{i, d} without the b n smallest and the b n largest
 

@@ -1,4 +1,4 @@
-"""What is guaranteed of a model that has forgotten a client, and under which assumptions?  (Certificate.)
+"""Unlearning certificate: the guarantee, and its assumptions.
 
     P(model in S) <= exp(epsilon) P(model without the client in S) + delta,   and the other way round
 

@@ -1,4 +1,4 @@
-"""Which clients, policies and runs are compared?  (Clients' times, federations, and trainings up to a time.)
+"""Federations, client times and policies of the study of asynchronous training.
 
 Clients' times are spread evenly from 1 down to 0.2 in the order of clients; everyone counts the same, and is
 judged by the loss on the rows it trained on, so that policies are compared on the objective itself.

@@ -1,4 +1,4 @@
-"""Where do both kinds of weights lead, if steps are short and training is long?  (Minima without noise.)
+"""Limits of both weightings for short steps and long training: minima without noise.
 
 Corrected weights minimize the loss that was asked for, FP = sum_i p_i L_i, identical ones the surrogate SP =
 sum_i q_i L_i (Fraboni, Vidal, Kameni and Lorenzi, 2023). What correcting is worth in the end is FP at the

@@ -1,4 +1,4 @@
-"""Do late results count as they are said to?  (Claims without any training.)
+"""Claims on asynchronous training that need no training: do late results count as published?
 
 Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates" (2023). Clients' times are spread evenly from 1 down to 0.2 (F80), or are all 1

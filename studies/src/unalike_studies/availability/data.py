@@ -1,4 +1,4 @@
-"""Which clients come and go, and how does a strategy train them?  (Problems, strategies and curves.)
+"""Intermittent clients, strategies and curves of the study of CA-Fed.
 
 A hundred clients of sixty rows with a linear softmax model. Inputs and the teacher that labels them are the
 same for all clients, or each client has its own mean of inputs and a teacher of its own near the common one;

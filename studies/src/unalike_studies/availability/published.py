@@ -1,4 +1,4 @@
-"""Is CA-Fed ahead of its rivals at the published effort?  (A long study.)
+"""A long study: CA-Fed and its rivals at the published effort.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023: a hundred clients, 200 rounds, ten runs, mini-batches of 32 and every pair of a grid of

@@ -1,4 +1,4 @@
-"""Is the arithmetic of clients that come and go right?  (Claims without any training.)
+"""Claims on intermittent availability that need no training.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023.

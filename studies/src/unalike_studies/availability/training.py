@@ -1,4 +1,4 @@
-"""How do strategies learn from clients that come and go?  (Claims that need training.)
+"""Claims on weighting strategies that need training.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023. All strategies of a problem are trained on the same trace.

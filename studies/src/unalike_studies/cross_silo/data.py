@@ -1,4 +1,4 @@
-"""Which centers are there to check on?  (Real files where they are, generated centers everywhere.)"""
+"""Centers of the cross-silo study: real files where they are, generated centers everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which experiments are run on every engine?  (Three methods on a few digits.)"""
+"""Experiments that run on every engine: three methods on a few digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a model the same wherever its clients compute?  (Claims that need training, and processes that die.)"""
+"""Claims on engines that need training, and processes that die."""
 
 from __future__ import annotations
 

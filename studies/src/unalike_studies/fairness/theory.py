@@ -1,4 +1,4 @@
-"""Are the formulas of fair federated learning right?  (Golden values, identities, a rate, and errata.)"""
+"""Formulas of fair federated learning: golden values, identities, a rate, and errata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which clients is FedEM judged?  (Problems.)
+"""Clients of the study of FedEM.
 
 The synthetic mixture with as many fresh test rows as one likes, because its truth is known, so that even
 small clients are judged well and the best possible predictor is known too; and real digits whose labels are

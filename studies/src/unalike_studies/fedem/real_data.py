@@ -1,4 +1,4 @@
-"""Is a mixture of models worth as much on real images and roles?  (Training runs.)
+"""FedEM on real images and roles: training runs.
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). Digits and MNIST stand in for CIFAR-10; CIFAR-10 and Shakespeare are there where their files are.

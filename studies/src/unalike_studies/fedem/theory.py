@@ -1,4 +1,4 @@
-"""Does FedEM rest on what it is said to rest on?  (Identities, limits and convergence, mostly exact.)
+"""Claims on FedEM that need no training: identities, limits and convergence, mostly exact.
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). The oracle is expectation and maximization in one place and in double precision.

@@ -1,4 +1,4 @@
-"""What is a mixture of models worth to clients?  (Training runs.)
+"""Training runs of FedEM: what is a mixture of models worth to clients?
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). The synthetic mixture is that of the paper as far as it is known; learning rates are chosen on

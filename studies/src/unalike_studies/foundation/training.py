@@ -1,4 +1,4 @@
-"""Do runs end where closed forms and plain loops say?  (Claims that need training.)"""
+"""Claims on foundations that need training: runs against closed forms and plain loops."""
 
 from __future__ import annotations
 

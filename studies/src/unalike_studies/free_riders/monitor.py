@@ -1,4 +1,4 @@
-"""Would a server notice free-riders?  (Claims on the monitor of uploads.)
+"""Claims on the free-rider monitor.
 
 F17: who is suspected where all are fair, and how soon free-riders are; F18: the free-rider that repeats the
 model's last change, whom only the test of replays and a challenge find. Clients hold shards of a few digits,

@@ -1,4 +1,4 @@
-"""What do free-riders do to training, exactly?  (Claims on free-riders that need no training.)
+"""Claims on free-riders that need no training.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). Where the
 printed formula is not the limit, the claim says so, and what is right is checked by simulation.

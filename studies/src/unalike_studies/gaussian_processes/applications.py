@@ -1,4 +1,4 @@
-"""Does the prior serve engines that were never seen, and robots?  (G9 and G10, on stand-ins.)
+"""Applications of a shared prior: unseen engines and robots (G9 and G10, on stand-ins).
 
 Yue and Kontar, Federated Gaussian Process (2024): a prior learned on 60 engines predicts the other half of 40
 others' rows after it has seen one half, with no training; and clients with rows of a robot arm against

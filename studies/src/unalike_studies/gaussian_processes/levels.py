@@ -1,4 +1,4 @@
-"""Do cheap simulations help an expensive one through a shared prior?  (G6 to G8, G13, table 4.2.)
+"""Multi-fidelity claims: cheap simulations, a shared prior (G6 to G8, G13, table 4.2).
 
 Yue and Kontar, Federated Gaussian Process (2024), multi-fidelity modelling: every level is a client. Errors
 are over the standard deviation of the expensive level's rows; "alone" has the same optimizer and steps.

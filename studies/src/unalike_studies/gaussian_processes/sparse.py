@@ -1,4 +1,4 @@
-"""What does one process of all clients' rows predict, if they may only send sums?  (Inducing points, DVI.)
+"""Sparse Gaussian process of all clients' rows from sums alone: inducing points, DVI.
 
 Titsias, Variational Learning of Inducing Variables in Sparse Gaussian Processes (2009); distributed by Gal,
 van der Wilk, Rasmussen (2014). With inducing places z, all that is needed of clients are sums,

@@ -1,4 +1,4 @@
-"""Which facts of federated Gaussian processes need no training?  (Exact values, identities, coverage.)
+"""Claims on federated Gaussian processes that need no training: exact values, identities, coverage.
 
 Yue and Kontar, Federated Gaussian Process (2024), sections on the algorithm and its theory.
 """

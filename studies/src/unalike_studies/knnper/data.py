@@ -1,4 +1,4 @@
-"""On which data is memory worth having?  (The Gaussian federations of the study on memorization.)
+"""Gaussian federations of the study on memorization.
 
 Rows are drawn around modes of classes, x = center of (class, mode) + noise, and dealt by one Dirichlet draw
 per label, with the same fractions for training and test rows:

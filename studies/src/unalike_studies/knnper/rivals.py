@@ -1,4 +1,4 @@
-"""How does memory compare with training on?  (Claims that need training.)
+"""Memorization against further training: claims that need training.
 
 They are on personal labels, real digits, and real pictures and roles: K1, K12 to K14, K16 and K18.
 """

@@ -1,4 +1,4 @@
-"""What should a memory do when the data change, and how should memory be shared out?  (Distribution shift.)
+"""Distribution shift: replacement policies, and sharing a budget of memory between clients.
 
 Two experiments of Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization"
 (2022), in which the global model is never trained again:

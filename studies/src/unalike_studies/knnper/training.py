@@ -1,4 +1,4 @@
-"""What does memory add, and what does that depend on?  (Claims that need training.)
+"""Gains of memorization, and what they depend on: claims that need training.
 
 All are on label skew: K1 to K11, and K15 to K17.
 """

@@ -1,4 +1,4 @@
-"""Which clients are compared, and which numbers are known of them?  (Data of the study of likeness.)
+"""Clients and published numbers of the study of client similarity.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Clients are
 dealt by the two knobs of `data/imbalance.py`. Published curves are means over seeds and both data imbalances.

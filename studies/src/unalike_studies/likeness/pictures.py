@@ -1,4 +1,4 @@
-"""Does homogeneity fall on real pictures as published?  (Claims on likeness, on MNIST and CIFAR-10.)
+"""Claims on homogeneity of real images: MNIST and CIFAR-10.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), figure 3.5: 100 clients,
 means over seeds and both data imbalances. A file with fewer rows per client has more noise of sampling; what

@@ -1,4 +1,4 @@
-"""What holds for every similarity graph, and what for random ones?  (Claims on likeness without data.)
+"""Claims on similarity graphs that need no data, for every graph and for random ones.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Where a
 printed formula counts every edge twice, the claim says so, and simulation decides.

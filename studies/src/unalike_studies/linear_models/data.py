@@ -1,4 +1,4 @@
-"""On which devices are linear models studied, and which numbers were published?
+"""Devices and published numbers of the study of linear models.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 chapter 3. Where the text leaves a distribution open, the choice is said at the function.

@@ -1,4 +1,4 @@
-"""When does HM1 help?  (Related devices with few rows; the published cases.)"""
+"""Simulations of HM1: related devices with few rows; the published cases."""
 
 from __future__ import annotations
 

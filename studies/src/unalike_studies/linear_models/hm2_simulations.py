@@ -1,4 +1,4 @@
-"""Is the posterior of expectation propagation that of all rows?  (HM2 against central sampling.)"""
+"""Simulations of HM2: expectation propagation against central sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the rounds compute what the formulas say?  (Claims on linear models that are identities.)"""
+"""Claims on linear models that are identities: rounds against formulas."""
 
 from __future__ import annotations
 

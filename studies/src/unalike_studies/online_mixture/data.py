@@ -1,4 +1,4 @@
-"""In which changing worlds is FEM-OMD judged?  (The online game, its environments and its regret.)
+"""The online game of FEM-OMD: its environments and its regret.
 
 In every step each client plays its mixture, the environment draws the client's true weights from a Dirichlet
 law, the loss is measured on rows that nobody learns from, and the client receives its n rows (Marfoq's

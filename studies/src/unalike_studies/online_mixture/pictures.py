@@ -1,4 +1,4 @@
-"""How do mixtures of groups of digits change?  (Real images dealt to clients step by step.)
+"""Real images for FEM-OMD: mixtures of groups of digits that change with time.
 
 Ten classes in groups of 3, 3, 2 and 2 are the components; in every step a client's images are drawn from the
 groups by fresh weights. Groups hold 30, 30, 20 and 20 % of the images but are asked for equally, so that the

@@ -1,4 +1,4 @@
-"""Does FEM-OMD rest on what it is said to rest on?  (Identities, limits and the regret bound.)
+"""Claims on FEM-OMD that need no training: identities, limits and the regret bound.
 
 Marfoq's doctoral thesis (2023), section 4.4 and appendix H. Federated sums are held against expectation and
 maximization in one place, mirror descent against random losses, distances against quadrature. The printed

@@ -1,4 +1,4 @@
-"""What is FEM-OMD's regret worth?  (Games with changing mixture weights.)
+"""Regret of FEM-OMD: games with changing mixture weights.
 
 Marfoq's doctoral thesis (2023), section 4.4. Only figures and words were published. Orderings are hard; the
 numbers of a pilot with the same choices are soft, to be met within 30 %. The slope of a regret is about 0.5

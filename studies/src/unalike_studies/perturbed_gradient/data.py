@@ -1,4 +1,4 @@
-"""On which clients are perturbed gradients compared, and when is a training there?  (Federations and curves.)
+"""Federations and curves of the study of perturbed gradients: when has a training converged?
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). Labels are unlike by a
 Dirichlet law of concentration 1 / ci and sizes by a log-normal law of variance di; (0, 0) is balanced. The

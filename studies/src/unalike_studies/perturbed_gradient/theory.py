@@ -1,4 +1,4 @@
-"""Are the golden numbers, contractions and bounds of the thesis right?  (Claims without any training.)
+"""Claims on perturbed gradients that need no training: golden numbers, contractions and bounds.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). Two groups of clients that
 pull apart in one dimension move affinely, w' = a w + b, so everything about them is exact.

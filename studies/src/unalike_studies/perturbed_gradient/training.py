@@ -1,4 +1,4 @@
-"""Do perturbed gradients save rounds, and is it the similarity of clients that saves them?  (Trainings.)
+"""Claims on perturbed gradients that need training: rounds saved, and the role of client similarity.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino): on unlike clients of unequal
 sizes, a smaller beta reaches an accuracy in fewer rounds, 50 instead of 80 on FEMNIST's digits. The ablation

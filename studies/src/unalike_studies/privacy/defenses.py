@@ -1,4 +1,4 @@
-"""What do other defenses trade for what?  (Claims on AdvReg, AdvReg-RT and DP-SGD, against WERM.)
+"""Claims on AdvReg, AdvReg-RT and DP-SGD, against WERM.
 
 AdvReg can lower training leakage, at the price of utility, but cannot use reference rows any more than to
 train its attacker. WERM is compared with it where reference rows hardly leak: with all weight on training

@@ -1,4 +1,4 @@
-"""Who leaks when one set counts more than the other?  (Claims on WERM, and on attacks.)
+"""Claims on WERM, and on attacks: leakage when one set counts more than the other.
 
 Each set is judged against non-members of its own, by the audit that users have. Accuracies are in per cent.
 """

@@ -1,4 +1,4 @@
-"""On which clients are sampling schemes compared, and by which curves?  (Federations, models and losses.)
+"""Federations, models and losses of the study of client sampling.
 
 Every curve is the loss over all clients' training rows after each round, so that schemes are compared on the
 objective itself; cohorts are read back from the record.

@@ -1,4 +1,4 @@
-"""When is it worth drawing from clusters?  (More local work, fewer clients: two figures of the appendix.)
+"""Influence of local work and cohort size on clustered sampling: two figures of the appendix.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021): on a hundred clients of CIFAR-10 with unequal sizes, clusters

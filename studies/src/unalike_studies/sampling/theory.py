@@ -1,4 +1,4 @@
-"""Are the weights of sampling schemes as random as they are said to be?  (Claims without any training.)
+"""Claims on sampling schemes' weights that need no training.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated

@@ -1,4 +1,4 @@
-"""How do sampling schemes learn?  (Claims that need training, where runs differ only in who is drawn.)
+"""Claims on sampling schemes that need training; runs differ only in who is drawn.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated

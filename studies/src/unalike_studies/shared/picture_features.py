@@ -1,4 +1,4 @@
-"""Which features of small pictures need no training?
+"""Features of small images that need no training.
 
 Whitened random patches, compared with every place of a picture and averaged over its quarters, make classes
 nearly linear, at a small part of what a convolutional network costs (Coates and Ng, "The Importance of

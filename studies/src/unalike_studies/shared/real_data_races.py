@@ -1,4 +1,4 @@
-"""What are personal methods worth on real pictures and real roles?  (CIFAR-10 and Shakespeare.)
+"""Personalized methods on real images and roles: CIFAR-10 and Shakespeare.
 
 The tables of Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of
 Distributions" (2021), and of Marfoq, Neglia, Kameni and Vidal, "Personalized Federated Learning through Local

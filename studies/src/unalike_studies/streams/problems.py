@@ -1,4 +1,4 @@
-"""On which streams are importances compared?  (Problems with historical and fresh clients.)
+"""Streams of the study: problems with historical and fresh clients.
 
 Historical clients come first and have all of their rows from the start. Fresh ones hold the rows of a round
 alone (memory `replace`), so that each of their rows is used once. Every problem is a function of its seed.

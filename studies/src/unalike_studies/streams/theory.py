@@ -1,4 +1,4 @@
-"""Are the published importances of historical and fresh data right?  (Claims without any training.)
+"""Claims on importances of historical and fresh data that need no training.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): historical clients should count
 

@@ -1,4 +1,4 @@
-"""What are historical and fresh data worth in training?  (Claims on data streams that need training.)
+"""Claims on data streams that need training.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Problems and limits
 are those of the specification, rates are fixed or chosen on a seed that is not judged, and the last model is

@@ -1,4 +1,4 @@
-"""Which maps are there, and who sits on them?  (Published maps, cycle times, and quadratic losses.)"""
+"""Maps, published cycle times, and quadratic losses of the study of topologies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the published cycle times come out again?
+"""Tables of published cycle times, recomputed.
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020),
 and the tables with more local steps in Marfoq's doctoral thesis (2023). Gaia and AWS North America are built

@@ -1,4 +1,4 @@
-"""Is the theory of cycle times right?  (Claims without any map.)
+"""Claims on cycle times that need no map.
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020):
 worked examples, agreement of four ways to compute a cycle time, what is proved of designers, against brute

@@ -1,4 +1,4 @@
-"""On which clients is unlearning studied?  (A hundred clients of one digit each.)
+"""Clients of the study of unlearning: a hundred, with one digit each.
 
 The small one has fifteen images per client, of MNIST pooled to 14x14 pixels where it is there, and of
 scikit-learn's 8x8 digits where it is not; the published one has a hundred images of 28x28 pixels per client.

@@ -1,4 +1,4 @@
-"""What does forgetting cost, and what does it leave?  (Claims that need training, on one digit per client.)
+"""Claims on unlearning that need training, with one digit per client.
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024): three requests, each for all clients of one digit. Rounds are those of the retraining, and residual

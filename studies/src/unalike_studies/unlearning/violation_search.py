@@ -1,4 +1,4 @@
-"""Does a client ever move the model further than its sensitivity says?  (Violation search.)
+"""Violation search: does a client ever move the model further than its sensitivity says?
 
 Random problems, drawn so as to be difficult (few clients, long or many local steps, curvatures that differ by
 orders of magnitude, clients that pull in different directions), are trained with and without each client; the

@@ -1,4 +1,4 @@
-"""How good must a local solver be, and how good is it?  (Inexact local solvers.)
+"""Inexact local solvers: how good must they be, and how good are they?
 
 A solver is alpha-inexact if it leaves at most that part of what could be gained,
 
