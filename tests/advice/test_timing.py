@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unalike.advice.timing import advise_timing, candidates, readable, reweighted
+from unalike.advice.timing import advise_timing, candidates, readable, reweight
 from unalike.advice.timing_race import Curve, Goal, curve_of
 from unalike.errors import ConfigError
 from unalike.theory.asynchrony import quadratic
@@ -235,7 +235,7 @@ def test_everything_is_ready_for_json(advice):
 
 def test_reweighted_schedules_keep_their_times():
     schedule = plan_schedule(Asynchronous(hardware=FixedTimes(TIMES)), EVERYONE, steps=30)
-    other = reweighted(schedule, np.array([1.0, 2.0, 3.0, 4.0]))
+    other = reweight(schedule, np.array([1.0, 2.0, 3.0, 4.0]))
     assert [step.time for step in other.steps] == [step.time for step in schedule.steps]
     assert all((step.weights == step.clients + 1).all() for step in other.steps)
 

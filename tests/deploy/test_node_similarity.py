@@ -10,7 +10,7 @@ import unalike
 from unalike.data.similarity import measure_similarity
 from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.tell_direction import DirectionTeller
-from unalike.deploy.node_agreement import gathered
+from unalike.deploy.node_agreement import gather_federation
 from unalike.deploy.node_similarity import ask_directions, write_node_similarity
 from unalike.deploy.server import introductions
 from unalike.deploy.transport.messages import WireMessage
@@ -105,7 +105,7 @@ def test_what_is_no_direction_is_refused_with_the_nodes_name(nodes, lie, words):
 
 def test_a_run_folder_gets_numbers_and_a_page(nodes, tmp_path):
     found, told = asked(nodes(*["plain"] * CLIENTS))
-    numbers, page = write_node_similarity(found, gathered(told, experiment()), tmp_path)
+    numbers, page = write_node_similarity(found, gather_federation(told, experiment()), tmp_path)
     stored = json.loads(numbers.read_text(), parse_constant=pytest.fail)
     assert stored["homogeneity"] == pytest.approx(found.homogeneity)
     assert stored["iid_reference"] is None

@@ -157,5 +157,5 @@ def test_bits_are_those_of_a_rate_that_is_written_into_the_program(method, monke
 
 def test_rates_that_were_sent_stay_on_the_devices():
     where = unalike.engine.local.devices.everywhere(unalike.engine.local.devices.mesh())
-    assert traced_rates.placed((0.1,), where) is traced_rates.placed((0.1,), where)
-    assert traced_rates.placed((0.1,), where)[0].weak_type
+    assert traced_rates.place_rates((0.1,), where) is traced_rates.place_rates((0.1,), where)
+    assert traced_rates.place_rates((0.1,), where)[0].weak_type

@@ -1,7 +1,7 @@
 """Losses and gradients of clients as functions of flat parameters, to measure constants with.
 
 Losses are those of clients' training rows with the task's penalty; the loss of all is their mean by
-importance. Gradients are looked at where training passes: :func:`visited_models`.
+importance. Gradients are looked at where training passes: :func:`models_along_training`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class ClientLosses:
         full, squares, variances = self.gradient(w, client), [], []
         for _ in range(look.batches):
             rows = rng.permutation(len(y))[:width]
-            found = np.asarray(self._both(_single(w), _padded(x[rows], y[rows], None, width))[1], np.float64)
+            found = np.asarray(
+                self._both(_single(w), _pad_batch(x[rows], y[rows], None, width))[1], np.float64
+            )
             squares.append(float(np.sum(found**2)))
             variances.append(float(np.sum((found - full) ** 2)))
         return float(np.mean(variances)), max(squares)
@@ -130,7 +132,7 @@ class ClientLosses:
     def _each(self) -> list[Batch]:
         train = self.federation.train
         width = int(train.sizes.max())
-        return [_padded(*train.client(i), None, width) for i in range(len(self.federation))]
+        return [_pad_batch(*train.client(i), None, width) for i in range(len(self.federation))]
 
     @cached_property
     def _everyone(self) -> Batch:
@@ -139,7 +141,7 @@ class ClientLosses:
     def _mixture(self, share: Float64s) -> Batch:
         train = self.federation.train
         weights = (share / train.sizes)[train.owners] * len(train.y)
-        return _padded(train.x, train.y, weights, len(train.y))
+        return _pad_batch(train.x, train.y, weights, len(train.y))
 
     def _loss(self, w: jax.Array, batch: Batch) -> jax.Array:
         return self.task.loss(self.unflatten(w), batch)
@@ -161,7 +163,7 @@ def only_clients(federation: Federation, clients: ClientIds) -> Federation:
     return federation.subset(clients).with_importance(share / share.sum())
 
 
-def visited_models(federation: Federation, task: Task, look: Look, seed: int) -> Iterator[Float64s]:
+def models_along_training(federation: Federation, task: Task, look: Look, seed: int) -> Iterator[Float64s]:
     """Models on the way of a short training, the middle one and the last."""
     if not look.rounds:
         return
@@ -180,7 +182,7 @@ def visited_models(federation: Federation, task: Task, look: Look, seed: int) ->
         yield np.asarray(ravel_pytree(params)[0], np.float64)
 
 
-def _padded(x: Array, y: Array, weights: Float64s | None, rows: int) -> Batch:
+def _pad_batch(x: Array, y: Array, weights: Float64s | None, rows: int) -> Batch:
     """A batch of so many rows, of which the last ones weigh nothing, so that all clients compile once."""
     real = len(y)
     x, y = (

@@ -20,7 +20,7 @@ from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Float64s
-from .client_losses import ClientLosses, Look, visited_models
+from .client_losses import ClientLosses, Look, models_along_training
 from .measure_constants import is_convex, smoothness_bound
 
 
@@ -98,7 +98,7 @@ def measure_losses(federation: Federation, task: Task, look: Look, seed: int = 0
             "the bounds of availability are of convex losses; measure a classification with --model linear."
         )
     losses, clients = ClientLosses(federation, task, seed), range(len(federation))
-    visited = [losses.start, *visited_models(federation, task, look, seed)]
+    visited = [losses.start, *models_along_training(federation, task, look, seed)]
     optimum, least = losses.minimize(None)
     noise = [[losses.noise(w, i, look, seed)[0] for i in clients] for w in visited]
     minima = np.array([losses.minimize(i)[1] for i in clients])

@@ -24,7 +24,7 @@ from ..models import Task
 from ..models.losses import cross_entropy
 from ..theory.sampling.dissimilarity import Dissimilarity, least_floor, without_growth
 from ..typing import Array, Float64s
-from .client_losses import ClientLosses, Look, only_clients, some_clients, visited_models
+from .client_losses import ClientLosses, Look, models_along_training, only_clients, some_clients
 from .constants import GradientConstants
 
 
@@ -35,7 +35,7 @@ def measure_gradient_constants(
     look = look or Look()
     clients = some_clients(federation, look.most_clients, seed)
     losses = ClientLosses(only_clients(federation, clients), task, seed)
-    visited = [losses.start, *visited_models(losses.federation, task, look, seed)]
+    visited = [losses.start, *models_along_training(losses.federation, task, look, seed)]
     optimum, least = losses.minimize(None)
     own = [losses.minimize(i) for i in range(len(losses.federation))]
     noise = [losses.noise(w, i, look, seed) for w in visited for i in range(len(losses.federation))]

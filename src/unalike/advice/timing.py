@@ -181,19 +181,19 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
     often = _frequency(ready.policy, schedule, period)
     identical = importance if policy.by_cohort else ready.policy.weighing.fixed
     corrected = np.where(often > 0, importance / np.maximum(often, 1e-300), 0.0)
-    seen = _seen(ready.policy, clients, often, period)
+    seen = _observe_reports(ready.policy, clients, often, period)
     known_window = window(policy, clients) or period
     for words, weights in (("corrected", corrected), ("identical", identical)):
         if words == "identical" and policy.by_cohort:
             return  # nobody reports more often than the others
-        weighted = reweighted(schedule, weights)
+        weighted = reweight(schedule, weights)
         curve = curve_of(weighted, period, Surrogate(importance, often * weights))
         minimized = Surrogate(importance, seen.frequency * weights)
         step, time = curve.race(goal)
         yield PolicyReport(
             name,
             words,
-            **_counted(schedule, period),
+            **_count_reports(schedule, period),
             chi_square=_tidy(minimized.chi_square()),
             chance_chi_square=2 * float(importance @ seen.variance),
             window=known_window,
@@ -203,7 +203,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
         )
 
 
-def reweighted(schedule: Timeline, weights: Float64s) -> Timeline:
+def reweight(schedule: Timeline, weights: Float64s) -> Timeline:
     """The same results at the same times with other weights, one for each client."""
     steps = [step._replace(weights=weights[step.clients]) for step in schedule.steps]
     return Timeline(steps, schedule.clients)
@@ -219,7 +219,7 @@ def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float6
     return Timeline(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
 
 
-def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
+def _observe_reports(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
     """The same without doubt where it is known or repeats; else by a dry run of its own, because weights
     always suit the schedule that they were made from."""
     if policy.by_cohort or period or policy.frequency() is not None:
@@ -227,7 +227,7 @@ def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None)
     return reporting(policy, clients, again=True)
 
 
-def _counted(schedule: Timeline, period: int | None) -> dict[str, Any]:
+def _count_reports(schedule: Timeline, period: int | None) -> dict[str, Any]:
     """Rates and ages over the last period, or over all that was planned."""
     begin = len(schedule.steps) - period if period else 0
     before = schedule.steps[begin - 1].time if begin else 0.0

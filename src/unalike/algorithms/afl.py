@@ -24,7 +24,7 @@ from ..models import Task
 from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .shared.client_data import ClientData
-from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, updated_losses
+from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, update_losses
 from .shared.local_sgd import local_sgd
 from .shared.loss_aware import LossAware
 from .shared.newcomers import require_not_negative
@@ -83,7 +83,7 @@ class AFL(LossAware):
         assert mixed.importance_sum is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
         # By importance: who has lost all weight in the mixture must still be heard.
-        losses = updated_losses(state["losses"], mixed.importance_sum)
+        losses = update_losses(state["losses"], mixed.importance_sum)
         rounds = state["rounds"] + 1
         moved = subtract(stepped["params"], state["average"])
         return {

@@ -38,7 +38,7 @@ from .shared.mixture import (
     weighted_mean,
 )
 from .shared.optimizers import Optimizer
-from .shared.solvers import make_solver, solved
+from .shared.solvers import make_solver, solve_component
 
 
 @algorithm_registry.add("fedem")
@@ -171,5 +171,5 @@ def _by_turns(
     kinds: list[str], task: Task, start: Params, data: ClientData, optimizer: Optimizer
 ) -> tuple[PyTree, dict[str, jax.Array]]:
     """The answer of the solver whose turn it is with this client."""
-    ways = [partial(solved, task, start, data, optimizer, kind) for kind in kinds]
+    ways = [partial(solve_component, task, start, data, optimizer, kind) for kind in kinds]
     return lax.switch(data.client % len(ways), ways) if len(ways) > 1 else ways[0]()

@@ -21,7 +21,7 @@ from ..typing import Memory, Message, PyTree
 from .base import Reply, algorithm_registry
 from .fedper import FedPer
 from .shared.client_data import ClientData
-from .shared.layer_split import repeated, with_fixed
+from .shared.layer_split import repeat_batches, with_fixed
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_not_negative
 from .shared.optimizer_steps import with_rate
@@ -48,7 +48,7 @@ class FedRep(FedPer):
         with_rate(self.optimizer, self.head_learning_rate)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
-        head = self._train_head(task, message, memory, repeated(data, self.head_epochs))
+        head = self._train_head(task, message, memory, repeat_batches(data, self.head_epochs))
         body = local_sgd(with_fixed(task, head), message, data, self.optimizer)
         return Reply(body.params, head, {"train_loss": body.loss})
 

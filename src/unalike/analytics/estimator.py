@@ -20,7 +20,7 @@ import numpy as np
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
 from ..typing import Float64s
-from .forecast import Forecast, explained_share
+from .forecast import Forecast, r_squared
 from .formula import parse_formula
 from .inputs import Given
 from .model_matrix import Gaps
@@ -125,7 +125,7 @@ class Estimator:
             y: Their responses, as the left side of the formula has them.
             client: Whose rows they are.
         """
-        return explained_share(self.predict(new, client), y)
+        return r_squared(self.predict(new, client), y)
 
     def summary(self, level: float = 0.95) -> Summary:
         """What was estimated, to print.

@@ -66,7 +66,7 @@ class Given:
         row with a missing value or with a word that no row had."""
         if (self.plan is not None and isinstance(new, Table | Mapping)) or hasattr(new, "columns"):
             table = new if isinstance(new, Table) else next(iter(tables_of({"new": new}).values()))
-            return predictors_of(table, _required(self.plan))
+            return predictors_of(table, _require_plan(self.plan))
         x = np.asarray(new, np.float64)
         if x.ndim != 2 or x.shape[1] != len(self.design.terms):
             raise DataError(
@@ -104,7 +104,7 @@ def check_finite(design: Design) -> None:
         raise DataError(f"client {client!r} has {wrong.sum()} rows with gaps; drop or fill them first.")
 
 
-def _required(plan: Plan | None) -> Plan:
+def _require_plan(plan: Plan | None) -> Plan:
     if plan is None:
         raise DataError("tables can be predicted only where a formula made the columns; give an array.")
     return plan

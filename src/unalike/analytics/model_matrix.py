@@ -86,10 +86,10 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
     pairs = zip(moments.mean.tolist(), moments.std.tolist(), strict=True)
     known_moments = dict(zip(moments.names, pairs, strict=True))
     plan = Plan(text, words, known_moments, (), (), gaps)
-    terms = _named_columns(plan, formula.fixed, agreed.kinds)
+    terms = _name_columns(plan, formula.fixed, agreed.kinds)
     if formula.varying is None:
         return Plan(text, words, known_moments, terms, (), gaps)
-    varying = _named_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
+    varying = _name_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
     strange = [name for name in varying if name not in terms]
     if strange:
         raise ConfigError(f"{', '.join(strange)} in the bars of {text!r} is no column outside them.")
@@ -98,7 +98,7 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
 
 def complete_rows(table: Table, plan: Plan) -> Array:
     """Which rows have a value that was agreed on in every column of the formula."""
-    return ~_coded(table, parse_formula(plan.formula).columns, plan)[1]
+    return ~_encode_columns(table, parse_formula(plan.formula).columns, plan)[1]
 
 
 def matrix_of(table: Table, plan: Plan) -> Matrix:
@@ -107,7 +107,7 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
     for name in sorted(formula.columns):
         if name not in table:
             raise DataError(f"there is no column {name!r}.")
-    columns, missing = _coded(table, formula.columns, plan)
+    columns, missing = _encode_columns(table, formula.columns, plan)
     if missing.any() and plan.gaps == "refuse":
         raise DataError(f"{int(missing.sum())} rows have gaps in {', '.join(sorted(formula.columns))}.")
     kept = {name: column[~missing] for name, column in columns.items()}
@@ -122,7 +122,7 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
 def factor_columns(table: Table, plan: Plan, factors: str) -> Float64s:
     """The columns of some factors of a plan's formula, such as `sex:log(age)`, for rows that miss nothing."""
     formula = parse_formula(plan.formula)
-    columns, _ = _coded(table, formula.columns, plan)
+    columns, _ = _encode_columns(table, formula.columns, plan)
     return _evaluate(columns, plan, f"{formula.response} ~ 0 + {factors}")[0]
 
 
@@ -139,7 +139,7 @@ def predictors_of(table: Table, plan: Plan) -> Float64s:
     for name in sorted(needed):
         if name not in table:
             raise DataError(f"the new rows have no column {name!r}, which {plan.formula!r} needs.")
-    columns, missing = _coded(table, needed, plan)
+    columns, missing = _encode_columns(table, needed, plan)
     kept = {name: column[~missing] for name, column in columns.items()}
     response = {_NO_RESPONSE: np.zeros(int((~missing).sum()))}
     x = np.full((len(table), len(plan.terms)), np.nan)
@@ -151,7 +151,7 @@ def predictors_of(table: Table, plan: Plan) -> Float64s:
 def why_no_rows(table: Table, plan: Plan) -> str:
     """Why a table has no row for a plan: a column without any value, or no row with all of them."""
     names = sorted(parse_formula(plan.formula).columns)
-    empty = [name for name in names if _coded(table, [name], plan)[1].all()]
+    empty = [name for name in names if _encode_columns(table, [name], plan)[1].all()]
     if empty:
         return f"column {', '.join(map(repr, empty))} has no value in any row"
     return f"no row has a value in all of {', '.join(map(repr, names))}"
@@ -200,7 +200,7 @@ def as_design(matrices: Mapping[str, Matrix], plan: Plan) -> Design:
     return Design(rows.with_importance("equal"), plan.terms, response, plan.varying)
 
 
-def _coded(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, Array], Array]:
+def _encode_columns(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, Array], Array]:
     """Columns of a table, words that were not agreed on being missing; and which rows miss something."""
     columns, missing = dict[str, Array](), np.zeros(len(table), bool)
     for name in sorted(names):
@@ -217,7 +217,7 @@ def _coded(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, 
     return columns, missing
 
 
-def _named_columns(plan: Plan, text: str, kinds: Mapping[str, str]) -> tuple[str, ...]:
+def _name_columns(plan: Plan, text: str, kinds: Mapping[str, str]) -> tuple[str, ...]:
     """What the columns of a formula will be called, from one made-up row."""
     made_up = {name: np.array([plan.words[name][0]]) if name in plan.words else np.ones(1) for name in kinds}
     return _evaluate(made_up, plan, text)[2]

@@ -38,7 +38,7 @@ def deprecated(use: str, since: str) -> Callable[[Callable[P, T]], Callable[P, T
     return mark
 
 
-def renamed_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since: str) -> dict[str, Any]:
+def rename_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since: str) -> dict[str, Any]:
     """Settings in which old names have become new ones, with a warning for each.
 
     Args:

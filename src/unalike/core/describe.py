@@ -77,10 +77,10 @@ def _describe(value: Any, depth: int, above: set[int]) -> Any:
         return _array(value)
     if id(value) in above or depth > DEEPEST:
         return _name(value)
-    return _composed(value, functools.partial(_describe, depth=depth + 1, above=above | {id(value)}))
+    return _compose(value, functools.partial(_describe, depth=depth + 1, above=above | {id(value)}))
 
 
-def _composed(value: Any, inner: Callable[[Any], Any]) -> Any:
+def _compose(value: Any, inner: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {str(key): inner(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

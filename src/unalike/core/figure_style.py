@@ -64,7 +64,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
+def with_figure_style(draw: Callable[P, R]) -> Callable[P, R]:
     """Draw with our style, and leave Matplotlib's own settings as they were."""
 
     @wraps(draw)

@@ -26,7 +26,7 @@ def has_hidden_letters(word: str) -> bool:
     return not word.isprintable() and any(map(is_hidden, word))
 
 
-def shown(line: str) -> str:
+def replace_hidden_letters(line: str) -> str:
     """A line with a blank in place of every such letter, for a terminal.
 
     >>> shown("a" + chr(27) + "[2Jb")

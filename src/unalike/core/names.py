@@ -48,7 +48,7 @@ def kinds() -> dict[str, Kind]:
     return {**own, STUDIES: Kind("study", f"{PACKAGE}.study", "study_registry")}
 
 
-def named(kind: str) -> dict[str, Named]:
+def names_of_kind(kind: str) -> dict[str, Named]:
     """The names of a kind that these packages have; none for a kind that is not listed."""
     return _studies() if kind == STUDIES else _own(kind)
 
@@ -82,7 +82,7 @@ def first_sentence(docstring: str | None) -> str:
     return " ".join((docstring or "").partition("\n\n")[0].split())
 
 
-def typed_value(value: object) -> str:
+def format_value(value: object) -> str:
     """A plain value as a person types it.
 
     >>> typed_value(True), typed_value(0.5)

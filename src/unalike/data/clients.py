@@ -51,7 +51,7 @@ def gather_clients(
     names = [str(name) for name in clients]
     check_names(names)
     given, columns = _with_same_columns(list(_pieces(clients)))
-    pieces, label_names = _encoded(given, classes)
+    pieces, label_names = _encode_labels(given, classes)
     for piece in pieces[1:]:
         check_alike(piece.name, piece.x, piece.y, pieces[0].name, pieces[0].x, pieces[0].y)
     owners, parts = _decide(pieces, len(names), test_fraction, validation_fraction, seed)
@@ -114,18 +114,18 @@ def _words(name: str, y: Array | Words) -> Words | None:
     return code_words(name, words) if all(isinstance(word, str) for word in words) else None
 
 
-def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
+def _encode_labels(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
     """Labels that are words become numbers in alphabetical order, the same for every client."""
     label_names = agree_labels(_names_by_client(pieces))
     for piece in pieces if classes is None else ():
         check_largest_label(piece.name, piece.y, len(pieces))
-    cleaned = [_cleaned(piece, label_names, classes) for piece in pieces]
+    cleaned = [_clean(piece, label_names, classes) for piece in pieces]
     if len({piece.x.dtype for piece in cleaned}) > 1:  # images as bytes here and as floats there
         cleaned = [piece._replace(x=as_floats(piece.x)) for piece in cleaned]
     return cleaned, label_names
 
 
-def _cleaned(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:
+def _clean(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:
     y = piece.y
     if piece.label_names is not None and label_names is not None:
         y = number_words(Words(piece.label_names, y), label_names)

@@ -94,10 +94,10 @@ def _by_client(data: Any, client_column: str | None) -> Mapping[str, Columns]:
     one = read_columns(Path(data)) if isinstance(data, str | Path) else data
     if client_column is None:
         return {str(name): columns_of(table) for name, table in tables_in(one).items()}
-    return split_columns(_joined(one) if are_parts(one) else columns_of(one), client_column)
+    return split_columns(_join_parts(one) if are_parts(one) else columns_of(one), client_column)
 
 
-def _joined(tables: Mapping[str, Any]) -> Columns:
+def _join_parts(tables: Mapping[str, Any]) -> Columns:
     """The parts of a data set as one table, whose first column says of which part a row is."""
     read = {part: columns_of(table) for part, table in tables.items()}
     names = list(read["train"])

@@ -52,7 +52,7 @@ def assign_parts(
     sizes = np.bincount(owners, minlength=clients)
     test = part_sizes(sizes, test_fraction, 0)
     validation = part_sizes(sizes, validation_fraction, test)
-    order, owner, rank = _ranked(owners, sizes)
+    order, owner, rank = _rank_rows(owners, sizes)
     if not ordered:
         order = order[np.lexsort((bits(seed, "split", owner, rank), owner))]
     left = sizes[owner] - rank  # how many rows of the client come at or after this one
@@ -63,7 +63,7 @@ def assign_parts(
     return parts
 
 
-def _ranked(owners: Array, sizes: Int64s) -> tuple[Int64s, Array, Int64s]:
+def _rank_rows(owners: Array, sizes: Int64s) -> tuple[Int64s, Array, Int64s]:
     """Rows sorted by owner, the owner of each, and its place among the owner's rows."""
     order = np.argsort(owners, kind="stable")
     owner = owners[order]

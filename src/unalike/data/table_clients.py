@@ -76,7 +76,7 @@ def federation_of(
     said = _say_dropped(dropped) + missing + said
     parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
     tables = _without(tables, [PART]) if parts else tables
-    parts = parts or _cut(tables, test_fraction, validation_fraction, seed)
+    parts = parts or _split_tables(tables, test_fraction, validation_fraction, seed)
     facts = {name: _facts(name, table, parts[name]) for name, (table, _) in tables.items()}
     facts = {name: told for name, told in facts.items() if name not in how.without}
     preparation = _preparation(facts, how.prepare)
@@ -192,7 +192,7 @@ def _some(y: Array | Words, rows: Array) -> Array | Words:
     return Words(y.names, y.codes[rows]) if isinstance(y, Words) else y[rows]
 
 
-def _cut(
+def _split_tables(
     clients: Mapping[str, ClientTable], test_fraction: float, validation_fraction: float, seed: int
 ) -> dict[str, Array]:
     """The part of every row, by client: those that the same rows as arrays would have."""

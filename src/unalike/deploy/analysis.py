@@ -180,7 +180,7 @@ def analyse_nodes(
     message = fitted.run.message  # type: ignore[attr-defined]
     if isinstance(fitted, PenalizedRegression):
         mailbox.limit = LARGEST
-        fitted.told = _told_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
+        fitted.told = _collect_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
     told = engines[-1].hand_over_model(message)
     log(f"{told} of {len(taking_part)} nodes have the result.")
     return fitted
@@ -203,7 +203,7 @@ def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:
     return found
 
 
-def _told_draws(answers: Mapping[int, WireMessage], width: int) -> dict[int, Float64s]:
+def _collect_draws(answers: Mapping[int, WireMessage], width: int) -> dict[int, Float64s]:
     """Draws of coefficients, of the devices who told some that can be read."""
     found = {client: answer.arrays.get("draws", np.zeros(0)) for client, answer in answers.items()}
     return {client: draws for client, draws in found.items() if _are_draws(draws, width)}

@@ -15,7 +15,7 @@ from ..algorithms import Algorithm
 from ..analytics import analyses as _analyses  # noqa: F401 - their methods make themselves known
 from ..analytics.design import Design
 from ..analytics.fitting import linear_task_of
-from ..analytics.gaussian_process.scaling import scaled_design
+from ..analytics.gaussian_process.scaling import scale_design
 from ..analytics.model_matrix import Plan
 from ..analytics.shareable import read_method
 from ..data import Federation
@@ -80,7 +80,7 @@ class AnalysisConfig:
         if self.units is None:
             return design
         try:
-            return scaled_design(design, self.units["domain"], bool(self.units["standardize"])).design
+            return scale_design(design, self.units["domain"], bool(self.units["standardize"])).design
         except (KeyError, TypeError, ValueError, UnalikeError) as error:
             raise MessageError(f"the request's units cannot be read ({error}).") from None
 

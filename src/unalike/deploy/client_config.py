@@ -188,7 +188,7 @@ def _task(words: str, kind: NodeRows, classes: int) -> Task:
     return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
 
 
-def told_of(experiment: Experiment) -> dict[str, Any]:
+def client_settings(experiment: Experiment) -> dict[str, Any]:
     """What nodes are told of an experiment; of metrics and state only where something is asked for."""
     told = {name: getattr(experiment, name) for name in TOLD}
     silent = [name for name in ("metrics", "state") if told[name] is None]

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..aggregation.base import Received, Uploads, receive_reply
-from ..aggregation.observed_updates import watched
+from ..aggregation.observed_updates import add_observed_updates
 from ..aggregation.upload_checks import fault
 from ..algorithms import Algorithm, Messages, Reply
 from ..core.pytrees import nbytes
@@ -26,7 +26,7 @@ from ..engine.distributed import Distributed, Visited, add_on_host
 from ..errors import ConfigError, RunError
 from ..timing import Jobs, Step
 from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
-from .client.app import NEVER, below, prefixed
+from .client.app import NEVER, add_prefix, below
 from .jobs import RemoteJobs
 from .metric_range import is_possible
 from .streaming_weights import read_weight, with_same_sum
@@ -160,10 +160,10 @@ class FlowerEngine(Distributed):
         self.asked = True
         requests, group = self._jobs(clients, version), str(version + 1)
         if not has_own_messages(self.setting.algorithm):
-            return self.mailbox.send("train", requests, _packed(message), group, self.patience)
+            return self.mailbox.send("train", requests, _pack_message(message), group, self.patience)
         away = []
         for client, request in requests.items():
-            own = _packed(self.setting.algorithm.own_message(message, client))
+            own = _pack_message(self.setting.algorithm.own_message(message, client))
             away += self.mailbox.send("train", {client: request}, own, group, self.patience)
         return away
 
@@ -215,7 +215,7 @@ class FlowerEngine(Distributed):
         if self.streaming:
             weights = with_same_sum(weights, step.weights)
         uploads = Uploads(
-            _stacked([one.upload for one in taken]),
+            _stack_uploads([one.upload for one in taken]),
             weights.astype(np.float32),
             self.setting.federation.importance[step.clients].astype(np.float32),
             accepted.astype(np.float32),
@@ -257,7 +257,7 @@ class FlowerEngine(Distributed):
         if message.kind != "upload":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         upload = arrays_to_tree(self._expected, below(message.arrays, "upload"))
-        report = _asked_for(below(message.arrays, "report"), self._said)
+        report = _select_reports(below(message.arrays, "report"), self._said)
         if client in self.streaming:
             return Arrived(upload, report, read_weight(message.arrays))
         if self._reply.weight is None:
@@ -276,7 +276,7 @@ class FlowerEngine(Distributed):
 
     def _reports_asked_for(self, message: Message, reply: Reply) -> Mapping[str, Any]:
         """What clients report, and its shapes: all that is taken of what they say."""
-        seen = jax.eval_shape(lambda m, r: watched(self.setting.watch, m, r), message, reply)
+        seen = jax.eval_shape(lambda m, r: add_observed_updates(self.setting.watch, m, r), message, reply)
         return dict(seen)
 
     # Evaluation ---------------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class FlowerEngine(Distributed):
         shown: int | None = None,
         **more: Any,
     ) -> dict[int, WireMessage]:
-        arrays = _packed(self.setting.algorithm.own_message(message, shown))
+        arrays = _pack_message(self.setting.algorithm.own_message(message, shown))
         requests = {int(c): {**self._about(int(c)), **more} for c in clients}
         found, others = self.mailbox.ask(kind, requests, arrays, group, self.patience)
         self._early.extend(others)
@@ -362,15 +362,15 @@ def has_own_messages(algorithm: Algorithm) -> bool:
     return type(algorithm).own_message is not Algorithm.own_message
 
 
-def _packed(message: Message) -> dict[str, Array]:
-    return prefixed("message", jax.tree.map(np.asarray, message))
+def _pack_message(message: Message) -> dict[str, Array]:
+    return add_prefix("message", jax.tree.map(np.asarray, message))
 
 
-def _stacked(uploads: list[PyTree]) -> PyTree:
+def _stack_uploads(uploads: list[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
 
 
-def _asked_for(said: Mapping[str, Array], asked: Mapping[str, Any]) -> dict[str, Array]:
+def _select_reports(said: Mapping[str, Array], asked: Mapping[str, Any]) -> dict[str, Array]:
     """What a client reports of what it was asked for; it may keep things to itself, but not add any."""
     good = {name: said[name] for name in asked if name in said}
     return {name: array for name, array in good.items() if fault([array], [asked[name]]) is None}

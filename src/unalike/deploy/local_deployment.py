@@ -36,12 +36,12 @@ def local_deployment(
         ClientWorker(federation.subset([i]), folder / f"place-{i}", behavior=lies.get(i))
         for i in range(len(federation))
     ]
-    with deployed_workers(workers, folder) as link:
+    with deploy_workers(workers, folder) as link:
         yield link
 
 
 @contextmanager
-def deployed_workers(workers: Sequence[ClientWorker], folder: Path) -> Iterator[SuperLink]:
+def deploy_workers(workers: Sequence[ClientWorker], folder: Path) -> Iterator[SuperLink]:
     """A link that these workers join as `node-0`, `node-1`, ...; they leave at the end."""
     check_flower()
     make_authority(folder, ["localhost"])

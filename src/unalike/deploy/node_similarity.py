@@ -24,7 +24,7 @@ from ..experiments.config import Experiment
 from ..runs.atomic import write_bytes
 from ..typing import Float64s
 from .client_config import NodeRows
-from .node_agreement import gathered
+from .node_agreement import gather_federation
 from .server import make_contracts
 from .transport.mailbox import Mailbox, MessageGrid
 from .transport.messages import WireMessage
@@ -43,7 +43,7 @@ def ask_directions(
 ) -> Similarity:
     """The similarity of the nodes that tell their directions."""
     names = list(told)
-    federation = gathered(dict(told), experiment)
+    federation = gather_federation(dict(told), experiment)
     mailbox = Mailbox(post, names, limit=LARGEST)
     seed = secrets.randbelow(2**31)
     requests = {

@@ -62,7 +62,7 @@ def split_rates(owner: Any) -> tuple[Any, Rates]:
         rates.append(rate if isinstance(rate, jax.core.Tracer) else float(rate))
         return _with(optimizer, learning_rate=Place(len(rates) - 1))
 
-    return _mapped(owner, take), tuple(rates)
+    return _map_optimizers(owner, take), tuple(rates)
 
 
 def fill_rates(template: Any, rates: Rates) -> Any:
@@ -72,7 +72,7 @@ def fill_rates(template: Any, rates: Rates) -> Any:
         place: Any = optimizer.learning_rate
         return _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, Place) else optimizer
 
-    return _mapped(template, give)
+    return _map_optimizers(template, give)
 
 
 def tell_rates(owner: Any, run: Callable[[Any, Rates], Result]) -> Result:
@@ -107,13 +107,13 @@ def rated_program(build: Callable[..., Callable[..., Any]]) -> Callable[..., Cal
     return program
 
 
-def placed(rates: Rates, where: Sharding) -> Rates:
+def place_rates(rates: Rates, where: Sharding) -> Rates:
     """Rates on the devices, where they stay: to send a number takes longer than to start a small program."""
-    return _placed(rates, where, bool(jax.config.jax_enable_x64))  # type: ignore[attr-defined]
+    return _place_rates(rates, where, bool(jax.config.jax_enable_x64))  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=KEPT)
-def _placed(rates: Rates, where: Sharding, wide: bool) -> Rates:
+def _place_rates(rates: Rates, where: Sharding, wide: bool) -> Rates:
     return tuple(jax.device_put(jnp.asarray(rate), where) for rate in rates)
 
 
@@ -123,17 +123,17 @@ def _number_needed(template: Any) -> list[bool]:
     return []
 
 
-def _mapped(value: Any, change: Callable[[Optimizer], Optimizer], name: str = "") -> Any:
+def _map_optimizers(value: Any, change: Callable[[Optimizer], Optimizer], name: str = "") -> Any:
     """The same with changed optimizers, wherever methods hold them. A server that takes the average as it is
     has no rate: its step is another one."""
     if isinstance(value, Optimizer):
         return value if name == "server_optimizer" and is_plain(value) else change(value)
     if isinstance(value, Algorithm) and not value.static_rates:
         old = {field.name: getattr(value, field.name) for field in fields(value)}
-        new = {key: _mapped(one, change, key) for key, one in old.items()}
+        new = {key: _map_optimizers(one, change, key) for key, one in old.items()}
         return _with(value, **{key: one for key, one in new.items() if one is not old[key]})
     if isinstance(value, tuple):
-        parts = [_mapped(one, change) for one in value]
+        parts = [_map_optimizers(one, change) for one in value]
         if all(one is old for one, old in zip(parts, value, strict=True)):
             return value
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -34,7 +34,7 @@ from .audit_references import choose_kind, train_references
 from .audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows, collect_rows, signals_of
 from .audit_sets import audit_sets, own_fraction
 from .config import Experiment
-from .reopen import reopened
+from .reopen import reopen
 
 DEFAULT_REFERENCES, DEFAULT_ROWS = 16, 10_000
 DELTA = 1e-5
@@ -59,7 +59,7 @@ def audit(
     """The report card of the finished run in a folder, which is not changed; see :func:`audit_run`."""
     check_references(references)
     make_defense(defense)
-    with reopened(path) as (experiment, run):
+    with reopen(path) as (experiment, run):
         return audit_run(
             run,
             experiment,

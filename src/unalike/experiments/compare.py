@@ -17,7 +17,7 @@ import numpy as np
 from ..data import Federation
 from ..errors import ConfigError, unknown
 from ..models import Task
-from ..models.metrics import judged_metric
+from ..models.metrics import deciding_metric
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..runs.comparison import UNTRAINED
@@ -29,7 +29,7 @@ from ..training.stopping import StopRule
 from ..typing import Array, Float64s
 from .build import client_importance, learns_from_reference, make_federation, make_task
 from .config import Experiment, settings_of
-from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, measured_groups, run_fairness, who_pays
+from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, find_groups, run_fairness, who_pays
 from .parallel_runs import train_in_parallel
 from .planned_runs import (
     Material,
@@ -87,7 +87,7 @@ class Trials:
         self.measured.setdefault(name, measured)
         if not self.names:
             self.names = [run.setting.federation.name(int(i)) for i in measured["client"]]
-            self.groups = measured_groups(run, measured)
+            self.groups = find_groups(run, measured)
 
     def answer(self, metric: str, baseline: str | None = None, target: StopRule | None = None) -> Comparison:
         """The table; with Local among the methods, also the share of clients that do worse than alone, and
@@ -284,7 +284,7 @@ def check_metric(metric: str | None, experiment: Experiment, federation: Federat
 
 def judge(task: Task, split: str = "test") -> str:
     """The column by which clients are judged: that of the task's first metric."""
-    return f"{split}_{judged_metric(task.metrics)}"
+    return f"{split}_{deciding_metric(task.metrics)}"
 
 
 def finals(run: Ended) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 from pydantic import ValidationError, model_validator
 
 from ..algorithms.settings import MethodSettings
-from ..core.deprecated import renamed_keys, warn_renamed
+from ..core.deprecated import rename_keys, warn_renamed
 from ..core.plain_files import check_plain_file
 from ..core.run_files import BESIDE, SEAL
 from ..core.settings import About, about
@@ -137,7 +137,7 @@ RENAMED_VALUES = {
 
 def make_experiment(values: Mapping[str, Any]) -> Experiment:
     """An experiment from values, with errors that a person understands; old names are read with a warning."""
-    values = {name: _renamed(value) for name, value in renamed_keys(values, RENAMED, since="0.2").items()}
+    values = {name: _rename_value(value) for name, value in rename_keys(values, RENAMED, since="0.2").items()}
     for name in values:
         if name not in Experiment.model_fields:
             raise unknown("setting", name, Experiment.model_fields)
@@ -150,7 +150,7 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
         raise ConfigError(f"{name} = {first['input']!r} is not possible: {reason}.") from None
 
 
-def _renamed(value: Any) -> Any:
+def _rename_value(value: Any) -> Any:
     """A value whose name was called otherwise, with its new name.
 
     >>> _renamed("centered-clipping:1"), _renamed(3)

@@ -40,7 +40,7 @@ def candidates(
     ranges = search_space(experiment, rates)
     rng = generator(experiment.seed, f"tuning {experiment.algorithm}")
     regular = grid(ranges, budget - 1) if search == GRID else []
-    draw = _scattered if search == RANDOM else _spread
+    draw = _draw_points if search == RANDOM else _spread
     drawn = [
         {name: _value(values, u) for (name, values), u in zip(ranges.items(), point, strict=True)}
         for point in draw(budget - 1 - len(regular), len(ranges), rng)
@@ -98,7 +98,7 @@ def _spread(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
     return (rng.random(dimensions) + np.arange(count)[:, None] * steps) % 1.0
 
 
-def _scattered(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
+def _draw_points(count: int, dimensions: int, rng: np.random.Generator) -> Float64s:
     """So many points of the unit cube, drawn independently."""
     return rng.random((count, dimensions))
 

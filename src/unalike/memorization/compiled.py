@@ -67,10 +67,10 @@ def nearest(
     # (Taken by place, because XLA sorts everything where only a part of the values of `top_k` is used.)
     found = jnp.take_along_axis(far_off, candidates, axis=1)
     doubtful = jnp.isfinite(found[:, -1]) & (found[:, -1] <= found[:, k - 1] + 2 * slack)
-    return _searched_again(keys, allowed, queries, doubtful, gaps, rows)
+    return _search_again(keys, allowed, queries, doubtful, gaps, rows)
 
 
-def _searched_again(
+def _search_again(
     keys: jax.Array,
     allowed: jax.Array,
     queries: jax.Array,

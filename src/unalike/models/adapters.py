@@ -30,7 +30,7 @@ def as_model(
     42.0
     """
     if isinstance(thing, str | Spec):
-        thing = _named(thing, input_shape, outputs)
+        thing = _make_named_model(thing, input_shape, outputs)
     if isinstance(thing, tuple) and len(thing) == 2 and all(map(callable, thing)):
         return Model(*thing)
     library = library_of(thing)
@@ -56,7 +56,7 @@ def with_choice(model: Model, state: str) -> Model:
     return replace(model, state=choose_state(state, "running statistics"))
 
 
-def _named(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:
+def _make_named_model(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:
     if input_shape is None or outputs is None:
         raise ConfigError(
             f"model {str(name)!r} needs to know the clients; write Task.of(federation, '{name}')."

@@ -39,9 +39,9 @@ def from_equinox(make: Any, state: str = "refuse") -> Model:
         return Model(kept.init, kept.apply, apply_training=kept.apply_training, state=choice)
     return Model(
         lambda key: arrays_of(eqx, build(key)),
-        lambda params, x: _mapped(static, params, x),
+        lambda params, x: _map_rows(static, params, x),
     )
 
 
-def _mapped(static: Any, params: Params, x: jax.Array) -> jax.Array:
+def _map_rows(static: Any, params: Params, x: jax.Array) -> jax.Array:
     return jax.vmap(fill(static, params))(x)

@@ -44,7 +44,7 @@ class Layer:
     groups: int = 1
 
 
-def flattened(input_shape: tuple[int, ...]) -> Layer:
+def flatten_layer(input_shape: tuple[int, ...]) -> Layer:
     """The first layer of models that read rows of numbers.
 
     >>> flattened((8, 8, 3)).channels, flattened((13,)).channels

@@ -107,6 +107,6 @@ def real_rows(weight: jax.Array, x: jax.Array) -> jax.Array:
     return real.reshape(-1, *(1,) * (x.ndim - 1))
 
 
-def moved_state(weight: jax.Array, old: PyTree, new: PyTree) -> PyTree:
+def update_state(weight: jax.Array, old: PyTree, new: PyTree) -> PyTree:
     """The state after a mini-batch, which is the old one where no row has a weight."""
     return jax.tree.map(lambda a, b: jnp.where(jnp.any(weight > 0), b, a), old, new)

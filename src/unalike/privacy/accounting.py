@@ -88,7 +88,7 @@ class Ledger:
         self.charges, self.releases = np.array(known["charges"], np.float64), int(known["releases"])
 
 
-def spent_budget(ledger: Ledger) -> str:
+def budget_message(ledger: Ledger) -> str:
     """Why training ends, in words for the record."""
     return f"one more release would bring a client above epsilon {ledger.budget:g} at delta {ledger.delta:g}."
 

@@ -27,7 +27,7 @@ from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
 from ..typing import Array, Float64s, Message, Upload
-from .accounting import Ledger, spent_budget
+from .accounting import Ledger, budget_message
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CentralPrivacy(Aggregator):
         """The budget, where the step would bring a client above it."""
         if not len(step.clients) or self.ledger.affords(step.clients, self._inverses(step)):
             return None
-        return spent_budget(self.ledger)
+        return budget_message(self.ledger)
 
     def receive(self, upload: Upload, start: Message) -> Received:
         return Received(clip_change(upload, start, self.clip)[0])

@@ -109,10 +109,10 @@ def secure_mean(
     context = LegacyContext(Context(0, 0, {}, RecordDict(records), {}), strategy=result)  # type: ignore[arg-type]
     with _quiet():
         Gathering(requests, clipping, patience)(cast(Grid, grid), context)
-    return result.mean if result.mean is None or believed(result.mean.vector) else None
+    return result.mean if result.mean is None or is_plausible(result.mean.vector) else None
 
 
-def believed(vector: Float64s) -> bool:
+def is_plausible(vector: Float64s) -> bool:
     """Whether a mean can be one: everybody sent a 1 first, and all of it must be finite."""
     return bool(np.isfinite(vector).all() and abs(vector[0] - 1) < WITNESS)
 

@@ -160,14 +160,14 @@ def _configuration(config: Mapping[str, Any]) -> str:
         return ""
     rows = [f"<tr><th>{escape(k)}</th><td>{escape(cell(v))}</td></tr>" for k, v in flat(config).items()]
     content = f'<div class="scroll"><table class="pairs"><tbody>{"".join(rows)}</tbody></table></div>'
-    return _section("Configuration", _folded(f"{len(rows)} options", content))
+    return _section("Configuration", _details(f"{len(rows)} options", content))
 
 
 def _note(words: str) -> str:
     return f'<p class="note">{escape(words)}</p>' if words else ""
 
 
-def _folded(words: str, content: str) -> str:
+def _details(words: str, content: str) -> str:
     return f"<details><summary>{escape(words)}</summary>{content}</details>"
 
 
@@ -178,7 +178,7 @@ def _events(events: Sequence[Mapping[str, Any]]) -> str:
     note = _note(f"{hidden:,} more are in the record." if hidden > 0 else "")
     counts = Counter(str(event.get("kind", "event")) for event in events)
     words = ", ".join(f"{count:,} × {kind}" for kind, count in counts.most_common())
-    return _section("Events", _folded(words, table(events[:_MOST_EVENTS])) + note)
+    return _section("Events", _details(words, table(events[:_MOST_EVENTS])) + note)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:

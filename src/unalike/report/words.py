@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.catalog import separate
 from ..core.spec import Spec
-from ..models.metrics import is_share, label_of, measured_columns
+from ..models.metrics import is_share, label_of, metric_columns
 
 _SPLITS = ("train", "validation", "test")
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -34,7 +34,7 @@ def title(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def asked_metrics(config: Mapping[str, Any]) -> list[str]:
+def requested_metrics(config: Mapping[str, Any]) -> list[str]:
     """The metrics that a configuration asks for, in order.
 
     >>> asked_metrics({"metrics": "f1,auc:500"}), asked_metrics({})
@@ -49,7 +49,7 @@ def scores(columns: Iterable[str], prefix: str = "test_", first: Sequence[str] =
     >>> scores(["test_auc", "test_f1", "test_loss"])
     ['test_f1', 'test_auc', 'test_loss']
     """
-    return [*measured_columns(columns, prefix, first), f"{prefix}loss"]
+    return [*metric_columns(columns, prefix, first), f"{prefix}loss"]
 
 
 def value(metric: str, number: float) -> str:

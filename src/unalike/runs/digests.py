@@ -44,7 +44,7 @@ def seal_all(database: sqlite3.Connection) -> None:
         seal(database, round)
 
 
-def broken_seal(database: sqlite3.Connection) -> str | None:
+def find_broken_round(database: sqlite3.Connection) -> str | None:
     """Which round is not as it was written, if there is one."""
     kept = dict(database.execute("SELECT round, digest FROM digests"))
     written = [*_rounds(database), ABOUT_THE_RUN]

@@ -23,7 +23,7 @@ from ..typing import Memory, PyTree
 from .atomic import write_bytes
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
-from .lock import locked
+from .lock import lock_folder
 from .package_versions import versions
 from .record import Record
 from .seal import Seal, create_seal, settle
@@ -63,7 +63,7 @@ class RunFolder:
         folder = Path(path)
         check_free(folder, overwrite)
         _make(folder)
-        with locked(folder):
+        with lock_folder(folder):
             _clear(folder)
             seal = create_seal(folder)
             record = Record(folder / RECORD, commit_every=commit_every)
@@ -97,7 +97,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process while a block runs."""
-        with locked(self.path):
+        with lock_folder(self.path):
             settle(self.path)
             yield
             settle(self.path)

@@ -22,7 +22,7 @@ _UNABLE = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 @contextmanager
-def locked(folder: str | Path) -> Iterator[None]:
+def lock_folder(folder: str | Path) -> Iterator[None]:
     """Hold the folder while the block runs; a second holder gets an error that names the first."""
     lock = _take(Path(folder))
     try:

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL
 from ..errors import RunError, UnalikeError
-from ..models.metrics import measured_columns
+from ..models.metrics import metric_columns
 from .configuration import read_config
-from .lock import is_locked, locked
+from .lock import is_locked, lock_folder
 from .record import Record
 from .sealed_files import verify
 
@@ -57,7 +57,7 @@ class RunFacts:
     def judged(self) -> str | None:
         """The metric that judges it, where one was measured."""
         names = list(self.metrics or {})
-        return next(iter([*measured_columns(names), *(n for n in names if n == "test_loss")]), None)
+        return next(iter([*metric_columns(names), *(n for n in names if n == "test_loss")]), None)
 
     @property
     def changed(self) -> datetime:
@@ -130,7 +130,7 @@ class Waste:
 
     def remove(self) -> None:
         """Delete the files, unless somebody has begun to write there, and folders that are empty then."""
-        with locked(self.run.folder):
+        with lock_folder(self.run.folder):
             for path in self.files:
                 path.unlink(missing_ok=True)
         if self.run.state == INTERRUPTED:

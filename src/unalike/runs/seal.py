@@ -78,14 +78,14 @@ def create_seal(folder: Path) -> Seal:
     return Seal(run, key_name(key), True, {})
 
 
-def sealed_folder(path: Path) -> Path | None:
+def find_sealed_folder(path: Path) -> Path | None:
     """The nearest folder above a file that has a seal, if there is one."""
     return next((folder for folder in path.parents[:_DEPTH] if (folder / SEAL).is_file()), None)
 
 
 def note_file(path: Path, content: Path | None) -> None:
     """Write ahead that a file will be what `content` is, or be gone; only where it is a sealed one."""
-    folder = sealed_folder(path)
+    folder = find_sealed_folder(path)
     if folder is None:
         return
     name = path.relative_to(folder).as_posix()
@@ -137,7 +137,7 @@ def settle(folder: Path) -> None:
         _append(folder, {"file": seal.last, "sha256": now})
 
 
-def changed_sentence(folder: Path, name: str) -> str:
+def changed_file_message(folder: Path, name: str) -> str:
     """What is said of a file that is not the one that was sealed."""
     return (
         f"{folder / name} was changed after it was written, or belongs to another run; bring the file back, "

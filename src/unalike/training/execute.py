@@ -25,7 +25,7 @@ from .interrupts import Interrupts
 from .loop import train_rounds
 from .observers import About, Observers
 from .plan import TrainingPlan
-from .prepare import Prepared, plan_fingerprint, prepared
+from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .progress import Progress
 from .recorder import Describe, Recorder
 from .run import Run
@@ -56,7 +56,7 @@ def execute(
     forget_programs()
     with precision(plan.algorithm.double_precision):
         fingerprint: Fingerprint = {} if out is None else plan_fingerprint(plan)
-        with prepared(plan, resume, kept=out is not None) as ready:
+        with prepare_plan(plan, resume, kept=out is not None) as ready:
             # Last, so that a mistake in anything above leaves nothing on the disk.
             folder = _open_folder(out, resume, config, overwrite)
             with folder.locked() if folder else nullcontext():

@@ -43,7 +43,7 @@ def keep_fingerprint(folder: RunFolder, fingerprint: Fingerprint) -> None:
     folder.record.set_meta(KEY, json.dumps(fingerprint))
 
 
-def kept_fingerprint(folder: RunFolder) -> Fingerprint:
+def read_fingerprint(folder: RunFolder) -> Fingerprint:
     """What a run was begun with; empty for a run that was not begun, or by an older program."""
     return dict(json.loads(folder.record.meta().get(KEY, "{}")))
 
@@ -61,7 +61,7 @@ def fingerprint_changes(before: Fingerprint, now: Fingerprint) -> str | None:
 
 def check_same(folder: RunFolder, now: Fingerprint) -> None:
     """Raise if a run that is resumed is not the one that was begun."""
-    changed = fingerprint_changes(kept_fingerprint(folder), now)
+    changed = fingerprint_changes(read_fingerprint(folder), now)
     if changed:
         raise RunError(
             f"{folder.path} cannot be resumed: {changed}. Bring back what it was begun with, or train anew "

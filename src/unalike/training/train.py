@@ -28,7 +28,7 @@ from .make_plan import plan_training
 from .newcomers import newcomer_summary
 from .observers import Watching
 from .plan import TrainingPlan
-from .prepare import prepared
+from .prepare import prepare_plan
 from .run import Run
 from .stopping import StopRule
 from .unlearning_history import keeping_history
@@ -187,7 +187,7 @@ def dry_run(plan: TrainingPlan) -> None:
     """Raise whatever :func:`run_plan` would raise before it trains, and train nothing."""
     check_restarts(plan)
     fit_stream(plan)
-    with precision(plan.algorithm.double_precision), prepared(replace(plan, keeper=None)) as ready:
+    with precision(plan.algorithm.double_precision), prepare_plan(replace(plan, keeper=None)) as ready:
         if isinstance(plan.engine, str):
             ready.engine.close()
 

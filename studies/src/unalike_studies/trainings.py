@@ -60,7 +60,7 @@ class Trainings:
         return np.array(self._known[key])
 
 
-def described(federation: Federation, task: Task) -> dict[str, str]:
+def describe_training(federation: Federation, task: Task) -> dict[str, str]:
     """What decides a training beside its method: rows, whose they are and how much they count, as a digest;
     the model by its parameters; the penalty."""
     parameters = jax.eval_shape(task.model.init, jax.random.key(0))

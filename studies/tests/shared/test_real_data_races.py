@@ -76,7 +76,9 @@ def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
 def test_about_equal_means_either_way(ours, other):
     table = {"fedem": Marks(46.7, 43.0), "fedavg": Marks(46.7, 42.8)}
     near, far = (Comparison(ours, other, "mean", most, most=True) for most in (6.5, 5.5))
-    found = [races.compared("R1", "toy", toy_race().marks, table, one, "Table 3.2") for one in (near, far)]
+    found = [
+        races.compare_claim("R1", "toy", toy_race().marks, table, one, "Table 3.2") for one in (near, far)
+    ]
     assert [claim.measured for claim in found] == [6.0, 6.0]
     assert [claim.holds for claim in found] == [True, False]
 
@@ -107,7 +109,7 @@ def test_settings_are_those_with_the_best_validation_accuracy(monkeypatch):
         )
 
     monkeypatch.setattr(races, "score", found)
-    settings = races.chosen(Fake(), ("fedavg+", "fedavg"))
+    settings = races.choose_settings(Fake(), ("fedavg+", "fedavg"))
     assert list(settings) == ["fedavg", "fedavg+"]
     assert settings["fedavg"] == {"rate": 0.3}
     assert settings["fedavg+"] == {"rate": 0.3, "tune_learning_rate": pytest.approx(0.03)}
@@ -135,7 +137,9 @@ def test_a_trained_start_is_taken_as_it_is(lesson):
 
 
 def test_marks_are_per_cent_and_who_is_alone_has_none_for_newcomers(lesson):
-    found = races.marked(lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}})
+    found = races.mark_methods(
+        lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}}
+    )
     assert np.isnan(found["local"].unseen)
     assert all(0 <= value <= 100 for name in ("fedavg", "knnper") for value in found[name])
     assert found["knnper"].mean > found["fedavg"].mean  # two classes each: own rows tell most

@@ -46,7 +46,7 @@ def report_loss(loss: jax.Array, client: jax.Array | int, clients: int, factor: 
     return {"losses": own * loss, "seen": own}
 
 
-def updated_losses(losses: jax.Array, total: PyTree) -> jax.Array:
+def update_losses(losses: jax.Array, total: PyTree) -> jax.Array:
     """All clients' last losses, after a step with these sums of uploads."""
     seen = total["seen"] > 0
     return jnp.where(seen, total["losses"] / jnp.where(seen, total["seen"], 1.0), losses)

@@ -113,7 +113,7 @@ def _where_there(part: PyTree, whole: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: None if a is None else b, part, whole, is_leaf=lambda x: x is None)
 
 
-def repeated(data: ClientData, times: int) -> ClientData:
+def repeat_batches(data: ClientData, times: int) -> ClientData:
     """The planned mini-batches several times over, in the same order each time."""
     turn = jnp.arange(times * data.positions.shape[0]) % jnp.maximum(data.steps, 1)
     return replace(data, positions=data.positions[turn], steps=times * data.steps)

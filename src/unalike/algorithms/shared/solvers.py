@@ -77,7 +77,7 @@ class SGD:
 
     def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Ordinary local training."""
-        return judged(task, start, local_sgd(task, start, data, self.optimizer).params, data)
+        return evaluate_solution(task, start, local_sgd(task, start, data, self.optimizer).params, data)
 
 
 @solver_registry.add("gradient-descent")
@@ -89,16 +89,16 @@ class GradientDescent:
 
     def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Steps along the gradient."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
 
         def step(_: int, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             theta, length = carry
             value, slope = jax.value_and_grad(objective)(theta)
-            length = backtracked(objective, theta, -slope, value, slope, 2 * length)
+            length = backtrack(objective, theta, -slope, value, slope, 2 * length)
             return theta - length * slope, jnp.maximum(length, 1e-6)
 
         theta, _ = lax.fori_loop(0, self.steps, step, (flat, jnp.ones_like(flat[0])))
-        return judged(task, start, back(theta), data)
+        return evaluate_solution(task, start, back(theta), data)
 
 
 @solver_registry.add("newton")
@@ -112,7 +112,7 @@ class Newton:
 
     def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """Steps to the minimum of the local parabola."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
         if flat.size > MOST_PARAMETERS:
             raise ConfigError(
                 f"solver 'newton' is for at most {MOST_PARAMETERS} parameters, but there are {flat.size}; "
@@ -124,9 +124,9 @@ class Newton:
             curvature = jax.hessian(objective)(theta)
             lift = self.damping * (jnp.trace(curvature) / flat.size + 1e-6)
             direction = -jnp.linalg.solve(curvature + lift * jnp.eye(flat.size), slope)
-            return theta + backtracked(objective, theta, direction, value, slope, 1.0) * direction
+            return theta + backtrack(objective, theta, direction, value, slope, 1.0) * direction
 
-        return judged(task, start, back(lax.fori_loop(0, self.steps, step, flat)), data)
+        return evaluate_solution(task, start, back(lax.fori_loop(0, self.steps, step, flat)), data)
 
 
 @solver_registry.add("lbfgs")
@@ -138,7 +138,7 @@ class LBFGS:
 
     def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
         """A fixed number of iterations."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
         method = optax.lbfgs()
         evaluate = optax.value_and_grad_from_state(objective)
 
@@ -149,7 +149,7 @@ class LBFGS:
             return optax.apply_updates(theta, updates), state
 
         theta, _ = lax.fori_loop(0, self.steps, step, (flat, method.init(flat)))
-        return judged(task, start, back(theta), data)
+        return evaluate_solution(task, start, back(theta), data)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def make_solver(name: str, optimizer: Optimizer | None = None) -> Solver:
     return solver_registry.make(name, optimizer=optimizer or Optimizer())
 
 
-def solved(
+def solve_component(
     task: Task, start: Params, data: ClientData, optimizer: Optimizer, solver_name: str = "sgd"
 ) -> tuple[PyTree, dict[str, jax.Array]]:
     """One component's parameters after the local work on weighted rows, and what it achieved.
@@ -195,7 +195,7 @@ def solved(
     return found.params, found.report
 
 
-def judged(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
+def evaluate_solution(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
     """The objective and its gradient at the start and at the end."""
     rows = data.all_rows()
     (before, slope), (after, last) = (jax.value_and_grad(task.loss)(p, rows) for p in (start, end))
@@ -203,7 +203,7 @@ def judged(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
     return Solved(end, before, after, first, final, jnp.asarray(False))
 
 
-def backtracked(
+def backtrack(
     objective: Callable[[jax.Array], jax.Array],
     theta: jax.Array,
     direction: jax.Array,
@@ -225,7 +225,7 @@ def backtracked(
     return jnp.where(turns < HALVINGS, t, 0.0)
 
 
-def _flattened(
+def _flatten(
     task: Task, start: Params, data: ClientData
 ) -> tuple[jax.Array, Callable[[jax.Array], jax.Array], Callable[[jax.Array], PyTree]]:
     """The start as one vector, the objective of such a vector, and the way back."""

@@ -36,7 +36,7 @@ from .fgpr import FGPR, PROCESS_TASK
 from .kernels import Kernel
 from .posterior import MOST_ROWS, Posterior
 from .process_summary import summarize
-from .scaling import Domain, OutputScaling, known_domain, scaled_design
+from .scaling import Domain, OutputScaling, require_domain, scale_design
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +106,7 @@ class GaussianProcess(Estimator):
         if formula is not None or isinstance(data, Given):
             given = as_given(data, formula, gaps)
             data = given.design
-        scaled = scaled_design(data, self.domain, self.standardize)
+        scaled = scale_design(data, self.domain, self.standardize)
         federation = scaled.design.federation
         if not (isinstance(self.weights, str) and self.weights == "data"):
             federation = federation.with_importance(self.weights)
@@ -121,7 +121,7 @@ class GaussianProcess(Estimator):
         return self
 
     def check_elsewhere(self) -> None:
-        known_domain(self.domain)
+        require_domain(self.domain)
         check_full_steps(self.batch_size)
 
     def units(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from .moments import Moments, moments_of, residual_variance
 from .natural_parameters import Natural
 from .sites import SiteModel
 from .tilted_laplace import laplace_site
-from .tilted_sampling import sampled_site
+from .tilted_sampling import sample_site
 
 TILTED = ("laplace", "mcmc")
 HALVINGS = 40
@@ -135,7 +135,7 @@ class ExpectationPropagation(Algorithm):
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         moments = moments_of(data)
         noise, own_noise = self._noise(moments, message["typical_noise"])
-        site = settled_site(memory, message)
+        site = settle_site(memory, message)
         posterior = message["posterior"]
         cavity = posterior.over(site)
         proper = cavity.is_proper()
@@ -201,7 +201,7 @@ class ExpectationPropagation(Algorithm):
         if self.tilted == "laplace":
             return laplace_site(self.site, moments, noise, cavity, start), {}
         begin = self.site.limit(start)
-        return sampled_site(self.site, moments, noise, cavity, begin, key, self.draws, self.burn_in), {}
+        return sample_site(self.site, moments, noise, cavity, begin, key, self.draws, self.burn_in), {}
 
     def _noise(self, moments: Moments, typical: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The noise to compute with, and the device's own estimate (NaN where its rows cannot tell)."""
@@ -211,7 +211,7 @@ class ExpectationPropagation(Algorithm):
         return jnp.where(jnp.isnan(own), typical, own), own
 
 
-def settled_site(memory: Memory, message: Message) -> Natural:
+def settle_site(memory: Memory, message: Message) -> Natural:
     """A device's site after the server's step of the round of its last change."""
     site, pending = Natural(*memory["site"]), Natural(*memory["pending"])
     return site.times(pending.power(message["steps"][memory["round"]])).symmetric()

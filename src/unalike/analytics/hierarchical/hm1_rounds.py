@@ -39,8 +39,8 @@ from .device_covariance import (
     identity,
     pull_of,
     pull_of_low_rank,
-    updated,
-    updated_low_rank,
+    update_covariance,
+    update_low_rank,
 )
 from .moments import Moments, moments_of, noise_or, residual_variance
 
@@ -172,9 +172,9 @@ class HM1Rounds(Algorithm):
         held = models[:, np.flatnonzero(self.shrunk)] if self.shrunk else models
         old = state["covariance"]
         if isinstance(old, LowRank):
-            covariance: Any = updated_low_rank(old, held, self.damping, floor_of(self.damping))
+            covariance: Any = update_low_rank(old, held, self.damping, floor_of(self.damping))
         else:
-            covariance = updated(old, held, self.damping)
+            covariance = update_covariance(old, held, self.damping)
         return {"models": models, "covariance": covariance, "noise": noise}
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:

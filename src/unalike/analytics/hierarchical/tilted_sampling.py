@@ -71,7 +71,7 @@ def natural_of_draws(draws: jax.Array, effective: float) -> Natural:
     return Natural(precision @ draws.mean(0), precision).symmetric()
 
 
-def sampled_site(
+def sample_site(
     site: SiteModel,
     moments: Moments,
     noise: jax.Array,

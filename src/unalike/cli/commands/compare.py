@@ -87,7 +87,7 @@ def compare(
     After Ctrl-C, the same command goes on; with --out and more methods, values or seeds, only those are
     trained.
     """
-    names = named(algorithms)
+    names = split_names(algorithms)
     from ...experiments.asked_comparison import AskedComparison, begun, write_asked
     from ...experiments.compare import compare_experiments
 
@@ -100,7 +100,7 @@ def compare(
         target=target,
         experiment=experiment,
     )
-    variants = checked_variants(asked)
+    variants = validate_variants(asked)
     out = out or begun(folders_called("comparison"), asked)
     decisive, source = check_comparison(asked, out, overwrite, quiet or json)
     write_asked(out, asked)
@@ -122,7 +122,7 @@ def compare(
     conclude(trials, asked, decisive, out, source, json)
 
 
-def checked_variants(asked: AskedComparison) -> dict[str, Experiment]:
+def validate_variants(asked: AskedComparison) -> dict[str, Experiment]:
     """What is compared, if all of it can be made."""
     from ...experiments.build import check
     from ...experiments.targets import read_target
@@ -158,7 +158,7 @@ def check_comparison(
     return decisive, source
 
 
-def named(algorithms: str) -> list[str]:
+def split_names(algorithms: str) -> list[str]:
     """The algorithms in a list of words."""
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
     if not names:

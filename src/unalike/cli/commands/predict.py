@@ -53,7 +53,7 @@ def predict_rows(
 
     columns = _read(rows)
     run = open_run(folder, prepare=prepare, model="best" if best else "last")
-    learned = None if newcomer is None else _learned(_read(newcomer))
+    learned = None if newcomer is None else _newcomer_data(_read(newcomer))
     table = _predictions(run, columns, client, client_column, learned, probabilities)
     remarks = _remarks(run, columns, table)
     if out is not None:
@@ -110,7 +110,7 @@ def _one(predictor: Any, columns: Mapping[str, Any], probabilities: bool) -> dic
     return answer
 
 
-def _learned(columns: Mapping[str, Any]) -> Any:
+def _newcomer_data(columns: Mapping[str, Any]) -> Any:
     """What a newcomer learns from: a pair of arrays, or a table with its target."""
     return (columns["x"], columns["y"]) if set(columns) == {"x", "y"} else dict(columns)
 

@@ -89,7 +89,7 @@ def clean_runs(
 
     waste = [one for path in find_runs(folder) if (one := find_waste(look_at(path))) is not None]
     if json:
-        print_json({"deleted": yes and not dry_run, "waste": [_listed(one) for one in waste]})
+        print_json({"deleted": yes and not dry_run, "waste": [_run_row(one) for one in waste]})
     elif not waste:
         console.print(f"There is nothing to clean in {folder}.", highlight=False)
     else:
@@ -124,7 +124,7 @@ def seal_run(
 
     Example: unalike runs seal runs/digits-fedavg-seed0
     """
-    from ...runs.lock import locked
+    from ...runs.lock import lock_folder
     from ...runs.sealed_files import seal_again
     from ..sealing import describe_folder
 
@@ -135,7 +135,7 @@ def seal_run(
         for sentence in facts.sentences():
             console.print(sentence, soft_wrap=True, highlight=False, markup=False)
     if yes or (not json and typer.confirm("Seal the folder as it is?")):
-        with locked(folder):
+        with lock_folder(folder):
             seal_again(folder)
         if not json:
             console.print(f"{folder} is sealed.", soft_wrap=True, highlight=False, markup=False)
@@ -174,5 +174,5 @@ def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[dict
     return [{head: key, **dict(zip(names, values, strict=True))} for key, values in shown.items()]
 
 
-def _listed(one: Waste) -> dict[str, Any]:
+def _run_row(one: Waste) -> dict[str, Any]:
     return {"run": str(one.run.folder), "why": one.why, "bytes": one.size, "files": len(one.files)}

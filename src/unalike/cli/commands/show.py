@@ -42,12 +42,12 @@ def list_names(
         if title == OPTIMIZERS:
             console.print(f"[italic]optimizers[/italic] (Optax): {', '.join(names)}")
             continue
-        show_rows([{"name": name, **about} for name, about in described(title, names).items()], title)
+        show_rows([{"name": name, **about} for name, about in describe_names(title, names).items()], title)
     if kind is None:
         console.print("Optimizers are those of Optax: `unalike list optimizers`.", highlight=False)
 
 
-def described(kind: str, names: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def describe_names(kind: str, names: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """What is said of each name; of methods also what `--set` takes."""
     if kind != ALGORITHMS:
         return {name: {"what it is": words} for name, words in names.items()}

@@ -238,13 +238,15 @@ def _check_same_names(client: str, names: Sequence[str], first: str, wanted: Seq
     missing = [name for name in wanted if name not in mine]
     extra = [name for name in names if name not in theirs]
     if missing or extra:
-        said = [f"lacks {_listed(missing)}"] * bool(missing) + [f"has also {_listed(extra)}"] * bool(extra)
+        said = [f"lacks {_list_names(missing)}"] * bool(missing) + [f"has also {_list_names(extra)}"] * bool(
+            extra
+        )
         raise DataError(
             f"client {client!r} has other columns than client {first!r}: it {' and '.join(said)}; give every "
             "client the same columns."
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(repr(name[:40]) for name in names[:5]) + more

@@ -57,7 +57,7 @@ def _read(file: Any) -> list[Any]:
 
 
 def _values(column: Any) -> Array | list[str]:
-    coded = _coded(column)
+    coded = _encode_column(column)
     if coded is None:
         values = np.asarray(column.to_numpy())
         return values if values.dtype.kind in "iub" else _numbers(column)
@@ -67,7 +67,7 @@ def _values(column: Any) -> Array | list[str]:
 
 def _feature(column: Any) -> Array:
     """Numbers where all of it is numbers, words otherwise."""
-    coded = _coded(column)
+    coded = _encode_column(column)
     if coded is None:
         return _numbers(column)
     words, codes = coded
@@ -119,7 +119,7 @@ def _is_date(kind: Any) -> bool:
 
 
 def _targets(path: Path, column: Any) -> Array | Words:
-    coded = _coded(column)
+    coded = _encode_column(column)
     if coded is not None:
         words, codes = coded
         return targets_of(path.stem, [words[code] for code in codes])
@@ -127,7 +127,7 @@ def _targets(path: Path, column: Any) -> Array | Words:
     return np.asarray(values, np.float64) if values.dtype == object else values
 
 
-def _coded(column: Any) -> tuple[list[str], Int64s] | None:
+def _encode_column(column: Any) -> tuple[list[str], Int64s] | None:
     """The distinct words of a column and the place of every row's, a missing one being empty."""
     if not hasattr(column.type, "value_type"):
         return None

@@ -30,7 +30,7 @@ def fit_preparation(told: Told) -> Preparation:
     kept = {name: facts for name, facts in merged.items() if facts.kind != "empty"}
     if not kept:
         raise DataError("no feature column has a value in any training row.")
-    return Preparation(tuple(_coded(name, facts, told) for name, facts in kept.items()))
+    return Preparation(tuple(_fit_column(name, facts, told) for name, facts in kept.items()))
 
 
 def needs_preparation(told: Told) -> bool:
@@ -41,14 +41,14 @@ def needs_preparation(told: Told) -> bool:
     )
 
 
-def _coded(name: str, facts: ColumnFacts, told: Told) -> Coded:
+def _fit_column(name: str, facts: ColumnFacts, told: Told) -> Coded:
     if facts.kind == "words":
-        return _coded_words(name, facts, told)
+        return _fit_categories(name, facts, told)
     spread = facts.spread if facts.spread > 0 else 1.0
     return CodedNumbers(name, facts.mean, spread, facts.gaps > 0, facts.kind == "dates")
 
 
-def _coded_words(name: str, facts: ColumnFacts, told: Told) -> CodedWords:
+def _fit_categories(name: str, facts: ColumnFacts, told: Told) -> CodedWords:
     if len(facts.words) > MOST_WORDS:
         raise DataError(
             f"column {name!r} has {len(facts.words):,} different values; at most {MOST_WORDS:,} can become "

@@ -52,7 +52,7 @@ def statistics_facts(told: Mapping[str, Any], columns: Sequence[str]) -> dict[st
         if not isinstance(told.get(column), dict):
             raise DataError(f"the statistics do not speak of column {column!r}; leave it out with --drop.")
     try:
-        return {column: _named_facts(column, told[column]) for column in columns}
+        return {column: _parse_facts(column, told[column]) for column in columns}
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"these are not statistics of columns ({error}).") from None
 
@@ -61,7 +61,7 @@ class UntoldError(Exception):
     """A column of words of which none was told."""
 
 
-def _named_facts(column: str, told: Mapping[str, Any]) -> ColumnFacts:
+def _parse_facts(column: str, told: Mapping[str, Any]) -> ColumnFacts:
     try:
         return _facts(told)
     except UntoldError:

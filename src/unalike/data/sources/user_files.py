@@ -148,7 +148,7 @@ def tff_pictures(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str,
     for name, arrays in examples:
         x, y = _picture(arrays["pixels"], arrays["label"])
         before = users.get(name)
-        users[name] = (x, y) if before is None else (_joined(before[0], x), _joined(before[1], y))
+        users[name] = (x, y) if before is None else (_join_rows(before[0], x), _join_rows(before[1], y))
     return users
 
 
@@ -184,5 +184,5 @@ def _numbers(values: Any, what: str) -> Array:
     return found
 
 
-def _joined(first: Array, second: Array) -> Array:
+def _join_rows(first: Array, second: Array) -> Array:
     return np.concatenate([first, second])

@@ -50,7 +50,7 @@ class Table:
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]]) -> Table:
         """From lists, arrays or columns of a data frame."""
-        return cls({str(name): _named(str(name), values) for name, values in columns.items()})
+        return cls({str(name): _name_column(str(name), values) for name, values in columns.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def column_of(values: Iterable[Any]) -> Array:
         return np.array(words, dtype=str)
 
 
-def _named(name: str, values: Iterable[Any]) -> Array:
+def _name_column(name: str, values: Iterable[Any]) -> Array:
     try:
         return column_of(values)
     except DataError as error:

@@ -83,7 +83,7 @@ class HeldRows:
     def padded(self) -> Split:
         """What is held, in arrays with room for the capacity."""
         return Split(
-            _padded(self.x, self.capacity), _padded(self.y, self.capacity), np.array([0, len(self)], np.int64)
+            _pad(self.x, self.capacity), _pad(self.y, self.capacity), np.array([0, len(self)], np.int64)
         )
 
     def _keep(self, index: Int64s) -> None:
@@ -91,7 +91,7 @@ class HeldRows:
             self.x, self.y, self._places = self.x[index], self.y[index], self._places[index]
 
 
-def bounded_memory(words: str) -> MemoryRule:
+def make_bounded_memory(words: str) -> MemoryRule:
     """The rule of a specification, which must say for how many rows there is room."""
     rule = make_memory(words)
     if rule.capacity is None:
@@ -103,7 +103,7 @@ def bounded_memory(words: str) -> MemoryRule:
     return rule
 
 
-def _padded(rows: Array, length: int) -> Array:
+def _pad(rows: Array, length: int) -> Array:
     room = aligned_empty((length, *rows.shape[1:]), rows.dtype)
     room[: len(rows)], room[len(rows) :] = rows, 0
     return room

@@ -14,7 +14,7 @@ from ...data.files.growing_folder import GrowingFolder
 from ...errors import ConfigError, DataError
 from ...experiments.config import Experiment
 from .arriving_rows import read_arrival
-from .held_rows import bounded_memory
+from .held_rows import make_bounded_memory
 from .row_stream import Log, RowStream
 
 PAUSE = 0.5
@@ -29,7 +29,7 @@ def check_stream(folder: Path | None, memory: str | None, private: bool, secure_
         return
     if memory is None:
         raise ConfigError("say how many rows are kept beside --stream, such as --memory 200.")
-    bounded_memory(memory)
+    make_bounded_memory(memory)
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r} for rows to appear in.")
     if private or secure_only:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...errors import ConfigError
 from ...privacy.local import LocalPrivacy
 from ..transport.messages import WireMessage
-from .app import below, prefixed
+from .app import add_prefix, below
 
 Answers = Callable[[WireMessage], WireMessage]
 
@@ -24,6 +24,6 @@ def private_answers(answer: Answers, privacy: LocalPrivacy) -> Answers:
             upload = privacy.protected(below(given.arrays, "upload"), below(request.arrays, "message"))
         except ConfigError as error:
             return WireMessage("refusal", {"reason": f"this node keeps local privacy: {error}"})
-        return replace(given, arrays=prefixed("upload", upload))
+        return replace(given, arrays=add_prefix("upload", upload))
 
     return protected

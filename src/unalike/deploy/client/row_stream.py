@@ -16,7 +16,7 @@ from ...data import Federation
 from ...data.files.growing_folder import GrowingFolder
 from ...errors import ConfigError, DataError
 from .arriving_rows import as_introduced, read_arrival
-from .held_rows import HeldRows, bounded_memory
+from .held_rows import HeldRows, make_bounded_memory
 
 Log = Callable[[str], None]
 
@@ -33,7 +33,7 @@ class RowStream:
         seed: int = 0,
         log: Log = lambda line: None,
     ) -> None:
-        rule = bounded_memory(memory)
+        rule = make_bounded_memory(memory)
         if rule.needs_labels and first.classes is None:
             raise ConfigError("a balanced memory needs one class per row; use reservoir instead.")
         self._first, self._files, self._label, self._log = first, folder, label or first.target, log

@@ -27,7 +27,7 @@ from flwr.superlink.grid import HttpGrid
 from ..transport.mailbox import PAUSE
 from ..transport.messages import MessageError
 from ..transport.receive import Arriving
-from ..transport.wire import answered
+from ..transport.wire import expect_answer
 
 Note = Callable[[int, str], None]
 """Messages of a node, and why it has dropped out."""
@@ -67,7 +67,7 @@ class CheckedGrid:
     def _send(self, messages: list[Message], ttl: float | None) -> dict[str, Sent]:
         for message in messages:
             message.metadata.ttl = ttl or message.metadata.ttl  # nobody waits for what comes later
-        with answered("take messages of secure aggregation"):
+        with expect_answer("take messages of secure aggregation"):
             numbers = list(self._grid.push_messages(messages))
         return {
             number: Sent(message.metadata.dst_node_id, _stage(message))
@@ -99,7 +99,7 @@ class LimitedPull:
     def _look(self, numbers: list[str]) -> list[Found]:
         if not numbers:
             return []
-        with answered("show replies"):
+        with expect_answer("show replies"):
             seen = self._grid._runtime_client.PullMessages(PullAppMessagesRequest(message_ids=numbers))
         refused: list[Found] = []
         for message, tree in zip(seen.messages_list, seen.message_object_trees, strict=True):
@@ -113,7 +113,7 @@ class LimitedPull:
         arriving, client = self._arriving[number], self._grid._runtime_client
         node, run = self._grid.node, self._grid.run.run_id
         try:
-            with answered("hand over a reply"):
+            with expect_answer("hand over a reply"):
                 message = arriving.advance(make_pull_object_fn_protobuf(client.PullObject, node, run))
         except MessageError as error:
             del self._arriving[number]
@@ -121,7 +121,7 @@ class LimitedPull:
         if message is None:
             return None
         del self._arriving[number]
-        with answered("delete a reply"):
+        with expect_answer("delete a reply"):
             client.ConfirmMessageReceived(
                 ConfirmMessageReceivedRequest(node=node, run_id=run, message_object_id=arriving.root)
             )
@@ -157,10 +157,10 @@ def _keys(said: ConfigRecord, reply: Message, length: int) -> bool:
 
 
 def _shares(said: ConfigRecord, reply: Message, length: int) -> bool:
-    return _listed(said, Key.DESTINATION_LIST, Key.CIPHERTEXT_LIST)
+    return _is_node_list(said, Key.DESTINATION_LIST, Key.CIPHERTEXT_LIST)
 
 
-def _masked(said: ConfigRecord, reply: Message, length: int) -> bool:
+def _is_masked_reply(said: ConfigRecord, reply: Message, length: int) -> bool:
     recorddict_to_fitres(reply.content, keep_input=True)
     parts = said[Key.MASKED_PARAMETERS]
     fit = isinstance(parts, list) and len(parts) == 2
@@ -169,18 +169,18 @@ def _masked(said: ConfigRecord, reply: Message, length: int) -> bool:
 
 def _secrets(said: ConfigRecord, reply: Message, length: int) -> bool:
     shares = said[Key.SHARE_LIST]
-    return _listed(said, Key.NODE_ID_LIST, Key.SHARE_LIST) and all(len(s) > 4 for s in shares)  # type: ignore
+    return _is_node_list(said, Key.NODE_ID_LIST, Key.SHARE_LIST) and all(len(s) > 4 for s in shares)  # type: ignore
 
 
 _CHECKS = {
     Stage.SETUP: _keys,
     Stage.SHARE_KEYS: _shares,
-    Stage.COLLECT_MASKED_VECTORS: _masked,
+    Stage.COLLECT_MASKED_VECTORS: _is_masked_reply,
     Stage.UNMASK: _secrets,
 }
 
 
-def _listed(said: ConfigRecord, names: str, values: str) -> bool:
+def _is_node_list(said: ConfigRecord, names: str, values: str) -> bool:
     """A list of nodes and as many bytes."""
     nodes, given = said[names], said[values]
     fit = isinstance(nodes, list) and isinstance(given, list) and len(nodes) == len(given)

@@ -172,7 +172,7 @@ class Mailbox:
         sent = self._sent.pop(arrival.message_id, None)
         if sent is None:
             return None  # answered before
-        wire_message, fault = _refused(arrival.wire_message, arrival.error)
+        wire_message, fault = _make_refusal(arrival.wire_message, arrival.error)
         if not sent.awaited:
             if arrival.wire_message is not None:  # otherwise the post only says that it has expired
                 self.note("late answer", sent.client, errand=sent.kind)
@@ -204,7 +204,9 @@ def plain_text(words: str) -> str:
     return shown + ("..." if len(words) > LONGEST_REASON else "")
 
 
-def _refused(wire_message: WireMessage | None, error: str | None) -> tuple[WireMessage | None, str | None]:
+def _make_refusal(
+    wire_message: WireMessage | None, error: str | None
+) -> tuple[WireMessage | None, str | None]:
     """A refusal is no answer, but a reason."""
     if wire_message is None or wire_message.kind != "refusal":
         return wire_message, error

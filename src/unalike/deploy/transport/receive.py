@@ -63,7 +63,7 @@ class Arriving:
 
     def _open(self) -> Message:
         # One chunk may be named many times over: an array is measured before its bytes are put together.
-        check_limit(_expanded(self._contents), self._limit)
+        check_limit(_expanded_size(self._contents), self._limit)
         try:
             message = inflate_object_from_contents(self.root, self._contents)
         except Exception as error:  # whatever a hostile message provokes, it is the message that is wrong
@@ -95,7 +95,7 @@ def _about_array(content: bytes) -> dict[str, Any]:
     raise MessageError("the message is malformed (an array does not say its type and shape).")
 
 
-def _expanded(contents: Mapping[str, bytes]) -> int:
+def _expanded_size(contents: Mapping[str, bytes]) -> int:
     """The bytes of all arrays when their chunks are put together."""
     total = 0
     for content in contents.values():

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...errors import ConfigError, RunError
-from ...runs.lock import locked
+from ...runs.lock import lock_folder
 from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_allow_list
 from .certificates import AllowedNode, check_dates
 from .flower import SUPPORTED, check_flower, own_address, split_address
@@ -65,7 +65,7 @@ class SuperLink:
         """Start, and wait until the link answers and knows its nodes."""
         check_flower()
         private_folder(self._folder)
-        self._open.enter_context(locked(self._folder))
+        self._open.enter_context(lock_folder(self._folder))
         try:
             self._start()
         except BaseException:

@@ -75,7 +75,7 @@ class Endpoint:
 
 
 @contextmanager
-def answered(what: str) -> Iterator[None]:
+def expect_answer(what: str) -> Iterator[None]:
     """Turn an answer that is a refusal, or no answer at all, into an error with one sentence."""
     try:
         yield

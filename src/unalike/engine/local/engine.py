@@ -20,9 +20,9 @@ from ..base import Engine, Outcome, Report, Setting, engine_registry, root_key
 from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
-from .batches import lengthened, plan_batches, power_of_two, rounded_up
+from .batches import lengthen_batches, plan_batches, power_of_two, round_up
 from .devices import everywhere, mesh
-from .evaluation import Judged, evaluate_shared, judged_rows
+from .evaluation import Judged, evaluate_shared, place_evaluation_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
@@ -50,7 +50,7 @@ class LocalEngine(Engine):
         self.rows = Resident(train, self.mesh) if fits and as_stored else Gathered(train, self.mesh.size)
         self.sizes = train.sizes
         part = setting.part
-        self.capacity = rounded_up(setting.most_rows())
+        self.capacity = round_up(setting.most_rows())
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
@@ -196,7 +196,9 @@ class LocalEngine(Engine):
         setting = self.setting
         if setting.algorithm.personalized or messages.per_client:
             return evaluate_everyone(self, messages, memories, part, round, clients)
-        return evaluate_shared(setting, self.mesh, messages.tree, judged_rows(part, clients, self.mesh))
+        return evaluate_shared(
+            setting, self.mesh, messages.tree, place_evaluation_rows(part, clients, self.mesh)
+        )
 
     def plan(
         self,
@@ -219,8 +221,8 @@ class LocalEngine(Engine):
         numbers = self.numbers[clients]
         batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
         if setting.part is not None and setting.part.steady:
-            batches = lengthened(batches, work, setting.part.largest, self.capacity)
-        room = room or (rounded_up if rounds is None else power_of_two)
+            batches = lengthen_batches(batches, work, setting.part.largest, self.capacity)
+        room = room or (round_up if rounds is None else power_of_two)
         layout = assign_to_cores(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
         weights = np.ones(len(clients)) if step is None or step.weights.ndim > 1 else step.weights
@@ -249,7 +251,7 @@ class LocalEngine(Engine):
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
         kept = self._kept.get(name)
         if kept is None or kept[0] is not part or not np.array_equal(kept[1], clients):
-            kept = self._kept[name] = (part, clients.copy(), judged_rows(part, clients, self.mesh))
+            kept = self._kept[name] = (part, clients.copy(), place_evaluation_rows(part, clients, self.mesh))
         return kept[2]
 
 

@@ -16,14 +16,14 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...aggregation.base import Uploads, receive_reply
-from ...aggregation.observed_updates import watched
+from ...aggregation.observed_updates import add_observed_updates
 from ...aggregation.server_step import Sent, Server, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
 from ...typing import Memory, Message, PyTree, State
 from ..reply_shapes import reply_shapes
-from ..traced_rates import Rates, fill_rates, placed, rated_program
+from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .devices import AXIS, everywhere
 from .plan import Plan
 
@@ -114,14 +114,14 @@ class Visit(NamedTuple):
         first = partial(algorithm.init_client, task, message, data.key)
         memory = recall(memory, plan.read("fresh", i) > 0, first)
         reply = algorithm.client(task, message, memory, data, data.key)
-        return message, memory, reply._replace(report=watched(self.watch, message, reply))
+        return message, memory, reply._replace(report=add_observed_updates(self.watch, message, reply))
 
     def shapes(self, sent: Message, rows: Samples) -> tuple[Message, Reply]:
         """The shapes of the message that a client gets and of what it hands back."""
         algorithm, task, _ = self.server
         message = jax.eval_shape(lambda m: pytrees.row(m, 0) if self.per_client else m, sent)
         reply = reply_shapes(algorithm, task, message, rows.x, rows.y)
-        report = jax.eval_shape(partial(watched, self.watch), message, reply)
+        report = jax.eval_shape(partial(add_observed_updates, self.watch), message, reply)
         return message, reply._replace(report=report)
 
 
@@ -215,17 +215,17 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
 @rated_program
 def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Callable[..., Any]:
     """Compile one round; with `matrix`, receivers mix for themselves."""
-    given = (REPLICATED, *_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    given = (REPLICATED, *_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made = (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED)
-    return compiled(lambda own: make_round(own, matrix), visit, mesh, given, made)
+    return compile_program(lambda own: make_round(own, matrix), visit, mesh, given, made)
 
 
 @rated_program
 def walk_program(visit: Visit, mesh: Mesh, gathered: bool, keep: bool) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
-    given = (*_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    given = (*_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
-    return compiled(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
+    return compile_program(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
 
 
 @rated_program
@@ -237,7 +237,7 @@ def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
     """
     each = PartitionSpec(None, AXIS)
     given = (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED)
-    return compiled(make_rounds, visit, mesh, given, (REPLICATED, each))
+    return compile_program(make_rounds, visit, mesh, given, (REPLICATED, each))
 
 
 def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
@@ -266,12 +266,12 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
     return rounds
 
 
-def _placed(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
+def _partition_specs(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
     """Where messages and rows lie."""
     return PER_DEVICE if visit.per_client else REPLICATED, PER_DEVICE if gathered else REPLICATED
 
 
-def compiled(
+def compile_program(
     make: Callable[[Any], Callable[..., Any]],
     template: Any,
     mesh: Mesh,
@@ -288,7 +288,7 @@ def compiled(
     sharded = jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, check_vma=False)
     program = jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
     where = everywhere(mesh)
-    return lambda rates, *arguments: program(placed(rates, where), *arguments)
+    return lambda rates, *arguments: program(place_rates(rates, where), *arguments)
 
 
 def in_cohort_order(local: PyTree, slot_of_client: Any) -> PyTree:

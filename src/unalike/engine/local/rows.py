@@ -20,7 +20,7 @@ from ...data.arrays import ALIGNMENT, aligned_empty
 from ...data.federation import Split
 from ...data.streams import Selection
 from ...typing import Array, ClientIds, Int64s
-from .batches import power_of_two, rounded_up
+from .batches import power_of_two, round_up
 from .devices import everywhere
 from .layout import Layout
 
@@ -76,8 +76,8 @@ class Gathered:
         for core, count in enumerate(layout.taken):
             hand = layout.place[core * width : core * width + count]
             starts[core * width : core * width + count] = np.cumsum(sizes[hand]) - sizes[hand]
-            pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
-        length = rounded_up(max(len(piece) for piece in pieces))
+            pieces.append(_concatenate([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
+        length = round_up(max(len(piece) for piece in pieces))
         index = np.concatenate([np.pad(piece, (0, length - len(piece))) for piece in pieces])
         weights = chosen.weights
         if weights is not None:  # without any rows, all of it is padding
@@ -101,12 +101,12 @@ def on_devices(array: Array, mesh: Mesh) -> OnDevices:
     """The array on all devices; trainings that go on at the same time share what lies there."""
     found = _PLACED.get((id(array), mesh))
     if found is None:
-        found = OnDevices(array, jax.device_put(aligned(array), everywhere(mesh)))
+        found = OnDevices(array, jax.device_put(align(array), everywhere(mesh)))
         _PLACED[id(array), mesh] = found
     return found
 
 
-def aligned(array: Array) -> Array:
+def align(array: Array) -> Array:
     """The array, copied once if need be to where all devices of a CPU can share it instead of copying it
     each."""
     if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
@@ -137,5 +137,5 @@ def whole(split: Split, clients: ClientIds) -> Selection:
     return Selection(rows, offsets)
 
 
-def _concatenated(parts: list[Int64s]) -> Int64s:
+def _concatenate(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

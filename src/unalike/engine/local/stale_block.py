@@ -29,7 +29,7 @@ from .program import (
     REPLICATED,
     Samples,
     Visit,
-    compiled,
+    compile_program,
     in_cohort_order,
     make_walk,
     set_row,
@@ -101,7 +101,7 @@ def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any
     """Compile some steps in a row."""
     rows = PER_DEVICE if gathered else REPLICATED
     given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)
-    return compiled(make_stale, visit, mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
+    return compile_program(make_stale, visit, mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
 
 
 def in_order(ends: Int64s, numbers: Int64s, layout: Layout) -> Order:

@@ -13,7 +13,7 @@ from ...errors import DataError
 from ...typing import Array
 
 
-def cut_centers(
+def split_centers(
     federation: Federation, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0
 ) -> Federation:
     """The centers cut anew by center and class (or event); test rows do not depend on validation rows.

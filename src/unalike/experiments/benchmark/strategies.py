@@ -139,12 +139,12 @@ def fit_strategy(
 def pool(federation: Federation) -> Federation:
     """All rows at one client."""
     parts: dict[str, Any] = {
-        name: _pooled(getattr(federation, name)) for name in ("train", "validation", "test")
+        name: _pool_rows(getattr(federation, name)) for name in ("train", "validation", "test")
     }
     return replace(federation, **parts, names=("pooled",), given_importance=None, groups=None)
 
 
-def _pooled(split: Split) -> Split:
+def _pool_rows(split: Split) -> Split:
     return Split(split.x, split.y, np.array([0, len(split.y)], np.int64))
 
 

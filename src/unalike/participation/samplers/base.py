@@ -89,7 +89,7 @@ class Once(Generic[T]):
         return self._answer  # type: ignore[return-value]
 
 
-def counted(drawn: Any, weight: float) -> Cohort:
+def count_draws(drawn: Any, weight: float) -> Cohort:
     """The cohort of clients drawn with repetition: each trains once and weighs as often as it was drawn."""
     clients, counts = np.unique(drawn, return_counts=True)
     return Cohort(clients.astype(np.int64), counts.astype(np.float64) * weight)

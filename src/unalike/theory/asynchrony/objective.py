@@ -28,7 +28,7 @@ from ...timing.policies.base import Policy
 from ...timing.policies.fedbuff import FedBuff
 from ...timing.policies.fedfix import FedFix
 from ...timing.policies.wait_for_all import WaitForAll
-from ...timing.report_frequency import COUNTED, EACH, played_again, reporting
+from ...timing.report_frequency import COUNTED, EACH, copy_for_schedule, reporting
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import Timeline, plan_results, results_of
 from ...typing import Float64s
@@ -118,7 +118,7 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
         # Weights that were made from a dry run, too, are as uncertain as what is seen here.
         noise = (1 + (timing.weights == "corrected")) * float(clients.importance @ seen.variance)
         return Surrogate(clients.importance, seen.frequency * weights, noise)
-    return _counted(timing, clients)
+    return _count_weights(timing, clients)
 
 
 def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
@@ -128,10 +128,10 @@ def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
     return timing.weights != "online" and timing.staleness == "constant" and not timing.changes
 
 
-def _counted(timing: Timing, clients: Clients) -> Surrogate:
+def _count_weights(timing: Timing, clients: Clients) -> Surrogate:
     """The mean weights of a long schedule, without its beginning."""
     count = len(clients.importance)
-    steps = results_of(played_again(timing, clients), clients, min(COUNTED, EACH * count)).steps
+    steps = results_of(copy_for_schedule(timing, clients), clients, min(COUNTED, EACH * count)).steps
     kept = Timeline(steps[len(steps) // 4 :], count)
     noise = float(clients.importance @ (1 / np.maximum(kept.counts, 0.5)))
     return Surrogate(clients.importance, kept.expected_weights, noise)
@@ -259,7 +259,7 @@ class Begun:
     @cached_property
     def plain(self) -> Policy:
         """The same with identical weights, which no schedule depends on."""
-        return self._begin(unweighted(self.timing))
+        return self._begin(without_corrections(self.timing))
 
     def _begin(self, timing: Timing) -> Policy:
         if not isinstance(timing, Policy):
@@ -296,7 +296,7 @@ class Begun:
         return [int(t) * self.plain.jobs.finer for t in each]
 
 
-def unweighted(timing: Timing) -> Timing:
+def without_corrections(timing: Timing) -> Timing:
     """The same timing with weights that are not corrected, so that it needs no dry run."""
     plain = copy.copy(timing)
     if isinstance(plain, Policy) and not plain.by_cohort:

@@ -25,7 +25,7 @@ from ...timing.policies.fedfix import FedFix
 from ...timing.policies.wait_for_all import WaitForAll
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import plan_schedule
-from .objective import Begun, Constants, unweighted
+from .objective import Begun, Constants, without_corrections
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,4 +208,4 @@ def aggregations(timing: Timing, clients: Clients, time: Any) -> int:
         end = math.floor(exact_time(time) * ready.resolution)
         each = [end // ticks for ticks in ready.ticks]
         return min(each) if isinstance(timing, WaitForAll) else sum(each)
-    return len(plan_schedule(unweighted(timing), clients, until=float(exact_time(time))).steps)
+    return len(plan_schedule(without_corrections(timing), clients, until=float(exact_time(time))).steps)

@@ -102,7 +102,7 @@ def growth(schedule: Timeline, steps: ArrayLike, period: int | None = None) -> F
     """
     phi = np.atleast_1d(np.asarray(steps, np.float64))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        rates = _seen_growth(schedule, phi) if period is None else _exact_growth(schedule, phi, period)
+        rates = _measure_growth(schedule, phi) if period is None else _exact_growth(schedule, phi, period)
     return np.where(np.isnan(rates), np.inf, rates)
 
 
@@ -230,7 +230,7 @@ def _by_age(newest: int, depth: int) -> Int64s:
     return (newest - np.arange(depth)) % depth
 
 
-def _seen_growth(schedule: Timeline, phi: Float64s) -> Float64s:
+def _measure_growth(schedule: Timeline, phi: Float64s) -> Float64s:
     """The slope of log ||versions in use|| over the second half of a schedule, for clients with optimum 0."""
     ring = _ring(schedule, np.ones((len(phi), 1)))
     half, seldom = len(schedule.steps) // 2, 4 * len(ring)

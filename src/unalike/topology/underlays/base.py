@@ -170,7 +170,7 @@ def underlay_of(given: str | Path | Underlay, seed: int = 0) -> Underlay:
     return underlay_registry.make(text, seed=seed)
 
 
-def stored_underlay(file: str) -> Underlay:
+def load_stored_underlay(file: str) -> Underlay:
     """A map from the folder that UNALIKE_DATA names, or its sub-folder `networks`."""
     path = local(f"networks/{file}") or local(file)
     if path is None:

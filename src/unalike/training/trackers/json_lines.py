@@ -11,7 +11,7 @@ from ...core.run_files import ROUNDS
 from ...errors import ConfigError
 from ..observers import About
 from ..round_report import RoundReport
-from .base import known_numbers, tracker_registry
+from .base import finite_metrics, tracker_registry
 
 
 @tracker_registry.add("jsonl")
@@ -33,7 +33,7 @@ class JsonLines:
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         assert self._file is not None, "begin comes first."
-        line = {"round": report.round, **known_numbers(report.metrics), "events": report.events}
+        line = {"round": report.round, **finite_metrics(report.metrics), "events": report.events}
         self._file.write(json.dumps(line, default=str) + "\n")
         self._file.flush()
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.extras import import_extra
 from ..observers import About
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, starting, tracker_registry
+from .base import finite_metrics, given_settings, starting, tracker_registry
 
 
 @tracker_registry.add("mlflow")
@@ -22,13 +22,13 @@ class MLflow:
     def begin(self, about: About) -> None:
         """Start a run of the same name, inside the one that is active if there is one, with the settings as
         its parameters."""
-        words = {name: str(value)[:500] for name, value in given_words(about.words).items()}
+        words = {name: str(value)[:500] for name, value in given_settings(about.words).items()}
         with starting("MLflow"):
             self._library.start_run(run_name=about.name, nested=self._library.active_run() is not None)
             self._library.log_params(words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._library.log_metrics(known_numbers(report.metrics), step=report.round)
+        self._library.log_metrics(finite_metrics(report.metrics), step=report.round)
 
     def end(self, run: Any) -> None:
         """End the run, as failed where training was."""

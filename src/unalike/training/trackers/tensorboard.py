@@ -8,7 +8,7 @@ from typing import Any
 from ...core.extras import import_extra
 from ..observers import About
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, tracker_registry
+from .base import finite_metrics, given_settings, tracker_registry
 
 
 @tracker_registry.add("tensorboard")
@@ -23,11 +23,11 @@ class TensorBoard:
     def begin(self, about: About) -> None:
         """Open a writer under the run's name, and show its settings."""
         self._writer = self._library.SummaryWriter(str(self._folder / about.name))
-        lines = [f"    {name} = {value}" for name, value in given_words(about.words).items()]
+        lines = [f"    {name} = {value}" for name, value in given_settings(about.words).items()]
         self._writer.add_text("settings", "\n".join(lines), about.done)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        for name, value in known_numbers(report.metrics).items():
+        for name, value in finite_metrics(report.metrics).items():
             self._writer.add_scalar(name, value, report.round)
 
     def end(self, run: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.extras import import_extra
 from ..observers import About
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, starting, tracker_registry
+from .base import finite_metrics, given_settings, starting, tracker_registry
 
 
 @tracker_registry.add("wandb")
@@ -23,12 +23,12 @@ class WeightsAndBiases:
 
     def begin(self, about: About) -> None:
         """Start a run of the same name, with the settings as its configuration."""
-        words = given_words(about.words)
+        words = given_settings(about.words)
         with starting("Weights & Biases"):
             self._run = self._library.init(project=self._project, name=about.name, config=words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._run.log(known_numbers(report.metrics), step=report.round)
+        self._run.log(finite_metrics(report.metrics), step=report.round)
 
     def end(self, run: Any) -> None:
         """Finish the run, as failed where training was."""

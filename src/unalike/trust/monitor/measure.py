@@ -115,7 +115,7 @@ def idle(arrived: Arrived) -> Bools:
     return np.array([signals.is_zero(update, sent) for update, sent in pairs], bool)
 
 
-def copied(digests: list[str]) -> Bools:
+def find_copies(digests: list[str]) -> Bools:
     """Who sent what another client sent, too.
 
     >>> copied(["a", "b", "a"]).tolist()

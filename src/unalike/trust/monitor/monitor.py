@@ -31,7 +31,7 @@ from ...timing import Step
 from ...typing import Array, Message, PyTree, Upload
 from .book import Book
 from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
-from .measure import Arrived, Loss, copied, idle, measure
+from .measure import Arrived, Loss, find_copies, idle, measure
 from .signals import digest
 
 monitor_registry: Registry[Aggregator] = Registry("monitor", "monitors")
@@ -147,7 +147,7 @@ class Monitor(AggregatorWrapper):
         found = measure(arrived, book, self.normality, self._loss())
         still = idle(arrived)
         if not still.all():
-            book.caught[clients] |= still | copied(uploads)
+            book.caught[clients] |= still | find_copies(uploads)
         old = np.array([u in book.ever_sent and u != m for u, m in zip(uploads, models, strict=True)])
         book.replays[clients] += np.where(old, OFTEN, found["replay"] > REPLAYED)
         for i, client in enumerate(clients.tolist()):

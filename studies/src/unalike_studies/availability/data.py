@@ -103,7 +103,7 @@ class Curve(Accuracies):
         return np.mean(counts, axis=0)
 
 
-def taught(deviation: float, seed: int) -> Problem:
+def make_teacher_problem(deviation: float, seed: int) -> Problem:
     """Clients with inputs of their own and teachers `deviation` around a common one; 0 makes all alike."""
     rng = generator(seed, "teacher")
     common = rng.normal(size=(CLASSES, FEATURES))

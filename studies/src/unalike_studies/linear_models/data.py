@@ -50,7 +50,7 @@ def with_noise(
     return Design.of(federation, intercept=False)
 
 
-def correlated(
+def correlated_devices(
     devices: int, width: int, rho: float, noise: float, poor: int, rich: int, share: float, seed: int
 ) -> tuple[Design, Float64s]:
     """Devices whose coefficients have correlation rho, of whom the first ones have few rows."""

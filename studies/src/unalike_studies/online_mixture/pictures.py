@@ -110,7 +110,7 @@ def _game(task: Task, algorithm: Algorithm, pools: Any, dealt: Any, key: jax.Arr
     return lax.scan(step, (state, memories), dealt)[1]
 
 
-def chosen_rate(lesson: Pictures, player: Callable[[float], Algorithm]) -> float:
+def choose_rate(lesson: Pictures, player: Callable[[float], Algorithm]) -> float:
     """The learning rate of the largest mean accuracy in the game of a seed that is used for nothing else."""
     ends = {rate: picture_accuracies(lesson, player(rate), TUNING_SEED)[0].mean() for rate in GRID}
     return max(ends, key=lambda rate: ends[rate])

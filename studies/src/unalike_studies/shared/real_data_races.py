@@ -31,7 +31,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Params, PyTree, State
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 from ..study import Claim, average
 from .picture_features import Encoder
 from .summaries import printed_difference, score
@@ -158,13 +158,21 @@ def claims(
         note = f"{words}; {race.note}" if number == 0 else words
         line = f"{data}: {name}, accuracy / bottom decile / of new clients"
         yield Claim(
-            id, line, shown(theirs), "reported", shown(ours), True, hard=False, note=note, place=place
+            id,
+            line,
+            format_marks(theirs),
+            "reported",
+            format_marks(ours),
+            True,
+            hard=False,
+            note=note,
+            place=place,
         )
     for one in comparisons:
-        yield compared(id, data, race.marks, published, one, tables[one.part == "unseen"])
+        yield compare_claim(id, data, race.marks, published, one, tables[one.part == "unseen"])
 
 
-def compared(
+def compare_claim(
     id: str, data: str, marks: dict[str, list[Marks]], published: Table, one: Comparison, place: str
 ) -> Claim:
     """How far a method leads another, beside how far it did in the published table."""
@@ -187,7 +195,7 @@ def lead(ours: Marks, other: Marks, part: str) -> float:
     return float(getattr(ours, part) - getattr(other, part))
 
 
-def shown(marks: Marks) -> str:
+def format_marks(marks: Marks) -> str:
     """Marks for people; what there is none of is a dash.
 
     >>> shown(Marks(80.04, 60.0))
@@ -215,7 +223,9 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
     return [{"rate": FACTORS.get(name, 1.0) * one} for one in rates]
 
 
-def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
+def choose_settings(
+    lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES
+) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
     state: State = None
@@ -230,17 +240,18 @@ def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RAT
     return settings
 
 
-def marked(lesson: Problem, settings: dict[str, Setting]) -> Table:
+def mark_methods(lesson: Problem, settings: dict[str, Setting]) -> Table:
     """Every method's marks with its settings; FedAvg comes first."""
     runs: dict[str, Run] = {}
     for name, setting in settings.items():
         runs[name] = lesson.learn(name, runs["fedavg"].state if name in SETTLED else None, **setting)
     return {
-        name: Marks(*score(run), welcomed(lesson, name, run, settings[name])) for name, run in runs.items()
+        name: Marks(*score(run), newcomer_accuracy(lesson, name, run, settings[name]))
+        for name, run in runs.items()
     }
 
 
-def welcomed(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
+def newcomer_accuracy(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
     """The accuracy of newcomers, whose steps are as long as the first ones were, not as the last ones; who
     trains alone has nothing for them."""
     start = lesson.learn(name, run.state, **setting)
@@ -249,7 +260,7 @@ def welcomed(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
 
 def race(lessons: Sequence[Problem], settings: dict[str, Setting], note: str) -> Race:
     """All methods on all seeds."""
-    found = [marked(lesson, settings) for lesson in lessons]
+    found = [mark_methods(lesson, settings) for lesson in lessons]
     return Race({name: [one[name] for one in found] for name in settings}, settings, note)
 
 
@@ -264,7 +275,7 @@ def apart(federation: Federation, task: Task, rounds: int, seed: int) -> Problem
 @cache
 def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
     """CIFAR-10 as fixed convolutional features, with one hidden layer that is trained."""
-    tuning, learning = encoded_pictures()
+    tuning, learning = encode_images()
     methods = tuple(PICTURES[partition])
 
     def lesson(source: Source, seed: int, validation: float = 0.0) -> Problem:
@@ -272,7 +283,7 @@ def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
         model = mlp(64, input_shape=dealt.input_shape, outputs=10)
         return apart(dealt, Task.classification(model, 10), rounds, seed)
 
-    settings = chosen(lesson(tuning, TUNING_SEED, 0.2), methods)
+    settings = choose_settings(lesson(tuning, TUNING_SEED, 0.2), methods)
     note = (
         f"{clients} clients, {len(learning.y)} images, fixed features of random patches under 64 hidden "
         f"units, {rounds} rounds; published: 80 or 200 clients, 60000 images, MobileNet-v2, 200 rounds"
@@ -291,7 +302,7 @@ def roles_raced(clients: int = 40, rounds: int = 30, length: int = 10) -> Race:
         symbols = federation.classes or 1
         return apart(federation, Task.classification(reader(symbols, length), symbols), rounds, seed)
 
-    settings = chosen(lesson(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
+    settings = choose_settings(lesson(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
     note = (
         f"{clients} roles with at most 1000 windows of {length} characters, an embedding under 128 hidden "
         f"units, {rounds} rounds; published: 778 roles, stacked LSTM, 80 or 300 rounds"
@@ -320,9 +331,9 @@ def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) ->
 
 
 @cache
-def encoded_pictures() -> tuple[Source, Source]:
+def encode_images() -> tuple[Source, Source]:
     """CIFAR-10 for tuning and for learning, as features whose filters come from images of neither."""
-    source = named_rows("cifar10")
+    source = load_rows("cifar10")
     x, y = source.pooled()
     ends = np.cumsum([PUBLIC, TUNED_ON, LEARNED_ON])
     public, *parts = np.split(generator(0, "public pictures").permutation(len(y))[: ends[-1]], ends[:-1])

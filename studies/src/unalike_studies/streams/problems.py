@@ -24,7 +24,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 
 DIMENSIONS, ROWS, APART, TESTED = 20, 200, 0.1, 200
 """Logistic regression: inputs, rows of all clients, and how far the clients' teachers are apart."""
@@ -163,7 +163,7 @@ def characters() -> Source:
 @cache
 def digits_of_mnist() -> Source:
     """MNIST, where its file is there."""
-    return named_rows("mnist")
+    return load_rows("mnist")
 
 
 # Algorithm 1 by hand ----------------------------------------------------------------------------------------

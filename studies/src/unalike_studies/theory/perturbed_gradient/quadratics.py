@@ -56,7 +56,7 @@ def random_quadratics(clients: int, dimension: int, seed: int) -> Quadratics:
     )
 
 
-def measured_problem(clients: Quadratics, start: Float64s, squared_gradient: float = 0.0) -> Problem:
+def measure_problem(clients: Quadratics, start: Float64s, squared_gradient: float = 0.0) -> Problem:
     """Their constants; G^2 is what a path has shown."""
     values = np.linalg.eigvalsh(clients.curvatures)
     least = clients.loss(clients.optimum)
