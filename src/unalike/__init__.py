@@ -6,7 +6,7 @@ does not wait for JAX.
 
 import lazy_loader as _lazy
 
-from .core.start import set_up_jax as _set_up_jax
+from .core.jax_startup import set_up_jax as _set_up_jax
 
 _set_up_jax()
 

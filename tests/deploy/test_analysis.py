@@ -18,7 +18,7 @@ from unalike.analytics.hierarchical.penalized import PenalizedRegression
 from unalike.analytics.linear.mixed_model import MixedModel
 from unalike.analytics.linear.regression import LinearRegression
 from unalike.analytics.model_matrix import Plan, matrix_of
-from unalike.analytics.shareable import read_method, write_method
+from unalike.analytics.serialization import read_method, write_method
 from unalike.analytics.statistics import LocalNodes, describe
 from unalike.analytics.survival.cox_model import CoxModel
 from unalike.data.tables import Table

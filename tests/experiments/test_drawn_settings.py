@@ -9,7 +9,7 @@ from unalike import ConfigError
 from unalike.algorithms import algorithm_registry
 from unalike.experiments.build import make_algorithm
 from unalike.experiments.config import make_experiment
-from unalike.experiments.drawn_settings import SEARCHES, candidates, grid, search_space
+from unalike.experiments.hyperparameter_candidates import SEARCHES, candidates, grid, search_space
 from unalike.experiments.tune import apply_settings
 
 

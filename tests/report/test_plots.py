@@ -5,7 +5,7 @@ import pytest
 
 from unalike.report import client_distribution, comparison_clients, comparison_curves, curves, save, traffic
 from unalike.report.comparison_plots import align_seeds
-from unalike.report.words import bytes_text, cell, number_text, value
+from unalike.report.text_format import bytes_text, cell, number_text, value
 
 
 def metrics(rounds=20):

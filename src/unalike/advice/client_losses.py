@@ -29,7 +29,7 @@ POWER_STEPS, MINIMIZER_STEPS = 30, 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ProbeSettings:
     """Where and how much is measured."""
 
     rounds: int = 5
@@ -74,13 +74,13 @@ class ClientLosses:
         spread = float(self.share @ ((each - common) ** 2).sum(axis=1))
         return float(common @ common), float(common @ common) + spread
 
-    def residual(self, w: Float64s, look: Look, seed: int) -> float:
+    def residual(self, w: Float64s, look: ProbeSettings, seed: int) -> float:
         """sum_i p_i E|mini-batch gradient|^2, which is |grad f_i|^2 plus the variance."""
         clients = range(len(self.federation))
         squares = [self.noise(w, i, look, seed)[0] + float(np.sum(self.gradient(w, i) ** 2)) for i in clients]
         return float(self.share @ squares)
 
-    def noise(self, w: Float64s, client: int, look: Look, seed: int) -> tuple[float, float]:
+    def noise(self, w: Float64s, client: int, look: ProbeSettings, seed: int) -> tuple[float, float]:
         """The variance of mini-batch gradients, and their largest squared norm."""
         x, y = self.federation.train.client(client)
         rng, width = generator(seed, "mini-batches", client), look.batch_size
@@ -163,7 +163,9 @@ def only_clients(federation: Federation, clients: ClientIds) -> Federation:
     return federation.subset(clients).with_importance(share / share.sum())
 
 
-def models_along_training(federation: Federation, task: Task, look: Look, seed: int) -> Iterator[Float64s]:
+def models_along_training(
+    federation: Federation, task: Task, look: ProbeSettings, seed: int
+) -> Iterator[Float64s]:
     """Models on the way of a short training, the middle one and the last."""
     if not look.rounds:
         return

@@ -20,7 +20,7 @@ from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Float64s
-from .client_losses import ClientLosses, Look, models_along_training
+from .client_losses import ClientLosses, ProbeSettings, models_along_training
 from .measure_constants import is_convex, smoothness_bound
 
 
@@ -90,7 +90,7 @@ class LossFacts:
         return max(float((self.values(model) - self.minima).max()), 0.0)
 
 
-def measure_losses(federation: Federation, task: Task, look: Look, seed: int = 0) -> LossFacts:
+def measure_losses(federation: Federation, task: Task, look: ProbeSettings, seed: int = 0) -> LossFacts:
     """What the bounds of availability need to know of clients with rows, each of whom counts."""
     bound = smoothness_bound(federation, task)
     if bound is None or not is_convex(task):

@@ -24,15 +24,15 @@ from ..models import Task
 from ..models.losses import cross_entropy
 from ..theory.sampling.dissimilarity import Dissimilarity, least_floor, without_growth
 from ..typing import Array, Float64s
-from .client_losses import ClientLosses, Look, models_along_training, only_clients, some_clients
+from .client_losses import ClientLosses, ProbeSettings, models_along_training, only_clients, some_clients
 from .constants import GradientConstants
 
 
 def measure_gradient_constants(
-    federation: Federation, task: Task, look: Look | None = None, seed: int = 0
+    federation: Federation, task: Task, look: ProbeSettings | None = None, seed: int = 0
 ) -> GradientConstants:
     """The constants of a federation with a model; rows never leave their client, numbers do."""
-    look = look or Look()
+    look = look or ProbeSettings()
     clients = some_clients(federation, look.most_clients, seed)
     losses = ClientLosses(only_clients(federation, clients), task, seed)
     visited = [losses.start, *models_along_training(losses.federation, task, look, seed)]

@@ -21,7 +21,7 @@ from ..typing import Memory, Message, Params, Predictor
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
 from .shared.optimizer_steps import with_rate
 
@@ -61,6 +61,6 @@ class Ditto(TrainsNewcomers, FedAvg):
     ) -> Predictor:
         return memory["params"]
 
-    def _near(self, task: Task, anchor: Params, start: Params, data: ClientData) -> Trained:
+    def _near(self, task: Task, anchor: Params, start: Params, data: ClientData) -> LocalResult:
         optimizer = with_rate(self.optimizer, self.personal_learning_rate)
         return local_sgd(task, start, data, optimizer, anchor=anchor, mu=self.lam)

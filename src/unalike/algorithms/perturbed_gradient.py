@@ -34,7 +34,7 @@ from ..typing import Float64s, Memory, Message, Params, Predictor, State, Upload
 from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained
+from .shared.local_sgd import LocalResult
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.optimizers import Optimizer
 from .shared.similarity_weights import SimilarityWeights, similarity_weights
@@ -167,7 +167,7 @@ class PermutedGradient(PerturbedGradient):
 
 def perturbed_sgd(
     task: Task, start: Params, towards: Params, data: ClientData, optimizer: Optimizer, beta: float
-) -> Trained:
+) -> LocalResult:
     """Walk over the planned mini-batches with gradients at beta * model + (1 - beta) * towards."""
     descent = OptimizerSteps(optimizer, data.round)
 
@@ -178,7 +178,7 @@ def perturbed_sgd(
         return descent.step(point, gradient), total + loss
 
     end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
-    return Trained(end.params, total / jnp.maximum(data.steps, 1))
+    return LocalResult(end.params, total / jnp.maximum(data.steps, 1))
 
 
 def neighbor_means(state: State) -> Params:

@@ -30,7 +30,7 @@ from ..typing import Memory, Message, Params, Predictor, PyTree, State
 from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.optimizers import Optimizer
@@ -158,7 +158,7 @@ class PFedMeSimple(TrainsNewcomers):
         """What multiplies the way to the mean in the gradient."""
         return self.lam
 
-    def _near(self, task: Task, mean: PyTree, start: Params, data: ClientData) -> Trained:
+    def _near(self, task: Task, mean: PyTree, start: Params, data: ClientData) -> LocalResult:
         return local_sgd(task, start, data, self.optimizer, anchor=mean, mu=self.strength)
 
     @staticmethod

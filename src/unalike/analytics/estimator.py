@@ -22,7 +22,7 @@ from ..errors import ConfigError, unknown
 from ..typing import Float64s
 from .forecast import Forecast, r_squared
 from .formula import parse_formula
-from .inputs import Given
+from .inputs import EstimatorInput
 from .model_matrix import Gaps
 from .summary import Summary
 
@@ -152,9 +152,9 @@ class Estimator:
     # What holds for all -----------------------------------------------------------------------------------
 
     @property
-    def fitted_to(self) -> Given:
+    def fitted_to(self) -> EstimatorInput:
         """What it was fitted to; a `ConfigError` before."""
-        given: Given | None = getattr(self, "given", None)
+        given: EstimatorInput | None = getattr(self, "given", None)
         if given is None:
             raise ConfigError(f"{type(self).__name__} has not seen any data; call fit first.")
         return given

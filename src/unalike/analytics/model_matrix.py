@@ -157,7 +157,7 @@ def why_no_rows(table: Table, plan: Plan) -> str:
     return f"no row has a value in all of {', '.join(map(repr, names))}"
 
 
-class Planned(NamedTuple):
+class PlannedMatrix(NamedTuple):
     """The rows of all clients, and how they were made."""
 
     design: Design
@@ -165,7 +165,9 @@ class Planned(NamedTuple):
     dropped: dict[str, int]
 
 
-def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1) -> Planned:
+def design_by_formula(
+    tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1
+) -> PlannedMatrix:
     """The design of tables that are here.
 
     >>> from unalike.data.tables import tables_of
@@ -184,7 +186,7 @@ def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", minimum_ce
     kept = {name: matrix for name, matrix in made.items() if len(matrix.y)}
     if not kept:
         raise DataError(f"no client has a row without gaps in the columns of {text!r}.")
-    return Planned(
+    return PlannedMatrix(
         as_design(kept, plan), plan, {name: matrix.dropped for name, matrix in made.items() if matrix.dropped}
     )
 

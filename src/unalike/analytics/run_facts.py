@@ -6,7 +6,7 @@ import numpy as np
 
 from ..training.run import Run
 from .design import Design
-from .linear.identified import find_aliased
+from .linear.identifiability import find_aliased
 from .summary import Cell, SummaryTable
 
 SHOWN = 20

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rich.markup import escape
 
-from ..core.hidden_letters import replace_hidden_letters
+from ..core.control_characters import replace_hidden_letters
 from .screen import console
 
 

@@ -22,7 +22,7 @@ FILLED_IN = ("clients", "rows", "first_clusters", "initial_loss", "similarity")
 NO_OPTIONS: Mapping[str, str] = {}
 
 
-class Named(NamedTuple):
+class NameEntry(NamedTuple):
     """What one name stands for."""
 
     module: str
@@ -48,27 +48,27 @@ def kinds() -> dict[str, Kind]:
     return {**own, STUDIES: Kind("study", f"{PACKAGE}.study", "study_registry")}
 
 
-def names_of_kind(kind: str) -> dict[str, Named]:
+def names_of_kind(kind: str) -> dict[str, NameEntry]:
     """The names of a kind that these packages have; none for a kind that is not listed."""
     return _studies() if kind == STUDIES else _own(kind)
 
 
 @cache
-def _own(kind: str) -> dict[str, Named]:
+def _own(kind: str) -> dict[str, NameEntry]:
     return _read(_table()[kind]["names"]) if kind in _table() else {}
 
 
-def _studies() -> dict[str, Named]:
+def _studies() -> dict[str, NameEntry]:
     return _read(study_names())
 
 
-def _read(names: Mapping[str, Any]) -> dict[str, Named]:
+def _read(names: Mapping[str, Any]) -> dict[str, NameEntry]:
     return {name: _entry(**entry) for name, entry in names.items()}
 
 
-def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> Named:
+def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> NameEntry:
     module, attribute = object.split(":")
-    return Named(module, attribute, about, options)
+    return NameEntry(module, attribute, about, options)
 
 
 @cache

@@ -30,7 +30,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True)
-class About:
+class SettingInfo:
     """What is known of a setting beside its type, default and description."""
 
     group: str
@@ -67,15 +67,15 @@ def setting(
         decides_rows: whether it decides which rows clients have.
         bounds: limits, as Pydantic's `Field` takes them.
     """
-    about = About(group, kind, several, served, decides_rows)
+    about = SettingInfo(group, kind, several, served, decides_rows)
     return Field(default, description=description, json_schema_extra={_KEY: cast(Any, about)}, **bounds)
 
 
-def about(field: FieldInfo) -> About:
+def about(field: FieldInfo) -> SettingInfo:
     """What is known of a setting."""
     extra = field.json_schema_extra
     assert isinstance(extra, dict), "a setting is made by setting()"
-    return cast(About, extra[_KEY])
+    return cast(SettingInfo, extra[_KEY])
 
 
 def number_as_text(value: Any) -> Any:

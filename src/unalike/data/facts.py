@@ -17,7 +17,7 @@ from ..core.plain_files import check_plain_file
 from ..errors import DataError
 from ..typing import Array, Int64s
 from .federation import Federation, Split
-from .preparation import Preparation
+from .preprocessing import Preparation
 from .splitting import PARTS
 
 VERSION = 1

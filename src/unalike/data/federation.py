@@ -26,7 +26,7 @@ from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 if TYPE_CHECKING:
-    from .preparation import Preparation
+    from .preprocessing import Preparation
 
 Classes = int | Literal["auto"] | None
 
@@ -288,7 +288,7 @@ class Federation:
         `keep_columns`, `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was
         read.
         """
-        from .own_tables import federation_of_folder
+        from .user_tables import federation_of_folder
 
         cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
         return federation_of_folder(Path(path), label, how, classes=_class_count(classes), **cut)
@@ -324,7 +324,7 @@ class Federation:
         >>> made.names, made.columns, made.label_names
         (('a', 'b'), ('age', 'age is missing'), ('no', 'yes'))
         """
-        from .own_tables import federation_of_tables
+        from .user_tables import federation_of_tables
 
         cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
         return federation_of_tables(data, label, client_column, how, classes=_class_count(classes), **cut)

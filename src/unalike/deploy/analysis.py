@@ -20,9 +20,9 @@ from ..analytics.estimator import Estimator, analysis_registry
 from ..analytics.formula import parse_formula
 from ..analytics.gaussian_process.regression import GaussianProcess
 from ..analytics.hierarchical.penalized import PenalizedRegression
-from ..analytics.inputs import Given
+from ..analytics.inputs import EstimatorInput
 from ..analytics.model_matrix import Gaps, Plan, plan_design
-from ..analytics.shareable import write_method
+from ..analytics.serialization import write_method
 from ..analytics.statistics import Answer, Question
 from ..engine import Setting
 from ..errors import RunError
@@ -89,7 +89,7 @@ class RemoteNodes:
             )
 
 
-def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[Given, Plan]:
+def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[EstimatorInput, Plan]:
     """What the nodes that take part make of a formula: their numbers of rows stand for their rows."""
     plan = plan_design(nodes, formula, gaps)
     found = nodes.request("rows", {"plan": json.dumps(plan.write())})
@@ -103,7 +103,7 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     far = far_federation(rows, names=tuple(sizes)).with_importance("equal")
     design = Design(far, plan.terms, parse_formula(formula).response, plan.varying)
     absent = {name: nodes.refusals.get(name, "no answer") for name in nodes.names if name not in sizes}
-    return Given(
+    return EstimatorInput(
         design, plan, {name: n for name, n in dropped.items() if n}, absent, tuple(nodes.noisy)
     ), plan
 
@@ -129,7 +129,7 @@ def analyse_nodes(
     resume: bool = False,
     observer: Observer | None = None,
     log: Log = lambda line: None,
-    agreed: tuple[Given, Plan] | None = None,
+    agreed: tuple[EstimatorInput, Plan] | None = None,
     group: str | None = None,
 ) -> Estimator:
     """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes.

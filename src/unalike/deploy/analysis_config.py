@@ -17,7 +17,7 @@ from ..analytics.design import Design
 from ..analytics.fitting import linear_task_of
 from ..analytics.gaussian_process.scaling import scale_design
 from ..analytics.model_matrix import Plan
-from ..analytics.shareable import read_method
+from ..analytics.serialization import read_method
 from ..data import Federation
 from ..errors import UnalikeError
 from ..models import Task

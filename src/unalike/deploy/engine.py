@@ -37,7 +37,7 @@ ROOM = 1 << 16
 """Bytes that an answer may have beside its upload."""
 
 
-class Contract(Protocol):
+class NodeConfig(Protocol):
     """What one node is told."""
 
     def write(self) -> str:
@@ -50,7 +50,7 @@ class UnreadableUpload(NamedTuple):
     reason: str
 
 
-class Arrived(NamedTuple):
+class ClientReply(NamedTuple):
     """What a client's answer holds."""
 
     upload: Upload | UnreadableUpload
@@ -91,7 +91,7 @@ class FlowerEngine(Distributed):
         self,
         setting: Setting,
         mailbox: Mailbox | None = None,
-        client_configs: Sequence[Contract] | None = None,
+        client_configs: Sequence[NodeConfig] | None = None,
         patience: float = 600.0,
         refused_nodes: Callable[[], list[str]] = list,
         streaming: Collection[int] = (),
@@ -116,7 +116,7 @@ class FlowerEngine(Distributed):
         self.trouble = "nobody answered"
         """Why the last round came to nothing, where no single client is to blame."""
         self._refused: set[int] = set()
-        self._uploads: dict[int, Arrived] = {}
+        self._uploads: dict[int, ClientReply] = {}
         self._early: list[Answer] = []
         message = message_template(setting)
         self._reply = reply_template(setting, message)
@@ -225,7 +225,7 @@ class FlowerEngine(Distributed):
         tally = add_on_host(uploads, self.setting.server, starts)
         return Visited(tally, uploads, _all_of([one.report for one in taken]))
 
-    def _taken_in(self, client: int, answer: Arrived, good: bool, message: Message) -> Received:
+    def _taken_in(self, client: int, answer: ClientReply, good: bool, message: Message) -> Received:
         """What the server makes of one client's answer; nothing but zeros of one that is not good."""
         reply = Reply(zeros(self._expected), {}, zeros(self._said))
         if good:
@@ -250,21 +250,23 @@ class FlowerEngine(Distributed):
         try:
             self._uploads[answer.client] = self._opened(answer.client, answer.wire_message)
         except MessageError as error:
-            self._uploads[answer.client] = Arrived(UnreadableUpload(str(error)))
+            self._uploads[answer.client] = ClientReply(UnreadableUpload(str(error)))
         return True
 
-    def _opened(self, client: int, message: WireMessage) -> Arrived:
+    def _opened(self, client: int, message: WireMessage) -> ClientReply:
         if message.kind != "upload":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         upload = arrays_to_tree(self._expected, below(message.arrays, "upload"))
         report = _select_reports(below(message.arrays, "report"), self._said)
         if client in self.streaming:
-            return Arrived(upload, report, read_weight(message.arrays))
+            return ClientReply(upload, report, read_weight(message.arrays))
         if self._reply.weight is None:
-            return Arrived(upload, report)
-        return Arrived(upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight")))
+            return ClientReply(upload, report)
+        return ClientReply(
+            upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight"))
+        )
 
-    def _fault(self, answer: Arrived) -> str | None:
+    def _fault(self, answer: ClientReply) -> str | None:
         if isinstance(answer.upload, UnreadableUpload):
             return answer.upload.reason
         watched = {name: self._said[name] for name in self.setting.watch}

@@ -6,7 +6,7 @@ none may hold what a terminal would obey or a file could not keep.
 
 from __future__ import annotations
 
-from ..core.hidden_letters import has_hidden_letters
+from ..core.control_characters import has_hidden_letters
 from ..data.files.agreement import LONGEST_LABEL
 from .transport.messages import MessageError
 

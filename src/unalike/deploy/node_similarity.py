@@ -1,7 +1,8 @@
 """Similarity of real clients, from one message of each node.
 
 The server asks every node for its direction and compares what comes; nodes whose owners do not agree are left
-out. There is no reference of shuffled rows, for rows do not meet. See `data/similarity/measure.py` for
+out. There is no reference of shuffled rows, because rows never meet. The measure is that of
+`data/similarity/federation_similarity.py`:
 
     hom = mean_{i != j} A_ij / 2,     A_ij = -ln((1 - m_i . m_j) / 2).
 """

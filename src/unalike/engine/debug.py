@@ -17,7 +17,7 @@ import numpy as np
 
 from ..aggregation.base import Uploads, receive_reply
 from ..aggregation.observed_updates import add_observed_updates
-from ..aggregation.server_step import Sent, server_step
+from ..aggregation.server_step import ClientReplies, server_step
 from ..aggregation.tally import empty_tally
 from ..aggregation.upload_checks import fault
 from ..algorithms import ClientData, LocalWork, Messages, Reply
@@ -32,7 +32,7 @@ from .base import Engine, Outcome, Setting, engine_registry, root_key
 from .blocks import BlockLimits
 from .local.batches import plan_batches, round_up
 from .local.layout import assign_to_cores
-from .local.rows import Gathered
+from .local.rows import GatheredRows
 from .memories import Memories
 from .reply_shapes import reply_template
 
@@ -67,7 +67,7 @@ class DebugEngine(Engine):
             )
             for one in uploads:
                 tally = tally.add(one.upload, one.start, one.weight, one.importance, one.accepted)
-            sent = Sent(
+            sent = ClientReplies(
                 tally,
                 pytrees.stack(uploads) if keep else None,
                 jnp.asarray(step.weights, jnp.float32) if matrix else None,
@@ -171,7 +171,7 @@ class DebugEngine(Engine):
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
         turn = round if job is None else job
         batches = plan_batches(work, sizes, clients, turn, setting.seed, self.capacity)
-        placed = Gathered(setting.federation.train, 1).place(
+        placed = GatheredRows(setting.federation.train, 1).place(
             clients, assign_to_cores(batches.steps, 1), selection
         )
         key = jax.random.fold_in(jax.random.fold_in(self.key, turn), client)

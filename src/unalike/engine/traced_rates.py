@@ -25,7 +25,7 @@ from jax.sharding import Sharding
 
 from ..algorithms import Algorithm, Optimizer
 from ..algorithms.shared.optimizers import is_plain
-from .programs import cached_program
+from .compilation_cache import cached_program
 
 Result = TypeVar("Result")
 Rates = tuple[Any, ...]
@@ -41,7 +41,7 @@ NUMBER_NEEDED = (
 
 
 @dataclass(frozen=True)
-class Place:
+class RatePlace:
     """Where a learning rate was taken out."""
 
     number: int
@@ -60,7 +60,7 @@ def split_rates(owner: Any) -> tuple[Any, Rates]:
     def take(optimizer: Optimizer) -> Optimizer:
         rate = optimizer.learning_rate
         rates.append(rate if isinstance(rate, jax.core.Tracer) else float(rate))
-        return _with(optimizer, learning_rate=Place(len(rates) - 1))
+        return _with(optimizer, learning_rate=RatePlace(len(rates) - 1))
 
     return _map_optimizers(owner, take), tuple(rates)
 
@@ -70,7 +70,9 @@ def fill_rates(template: Any, rates: Rates) -> Any:
 
     def give(optimizer: Optimizer) -> Optimizer:
         place: Any = optimizer.learning_rate
-        return _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, Place) else optimizer
+        return (
+            _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, RatePlace) else optimizer
+        )
 
     return _map_optimizers(template, give)
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, overload
 from pydantic import ValidationError, model_validator
 
 from ..algorithms.settings import MethodSettings
-from ..core.deprecated import rename_keys, warn_renamed
+from ..core.deprecation import rename_keys, warn_renamed
 from ..core.plain_files import check_plain_file
 from ..core.run_files import BESIDE, SEAL
-from ..core.settings import About, about
+from ..core.settings import SettingInfo, about
 from ..core.spec import Spec
 from ..data.settings import DataSettings, StreamSettings
 from ..engine.settings import EngineSettings
@@ -79,7 +79,7 @@ class Experiment(
         return self.rounds if self.rounds is not None or self.until is not None else DEFAULT_ROUNDS
 
 
-ABOUT: Mapping[str, About] = {name: about(field) for name, field in Experiment.model_fields.items()}
+ABOUT: Mapping[str, SettingInfo] = {name: about(field) for name, field in Experiment.model_fields.items()}
 """What is known of every setting beside its type, default and description."""
 
 

@@ -21,7 +21,7 @@ LOWER_IS_FAIRER = ("spread", "discrepancy", LOSS_SPREAD)
 GROUP_MEASURES = ("worst_group", "discrepancy", LOSS_SPREAD)
 
 
-class Ended(Protocol):
+class TrainedRun(Protocol):
     """A run that was trained, now or earlier."""
 
     @property
@@ -35,7 +35,7 @@ class Ended(Protocol):
         """One column per metric and one row per client."""
 
 
-def find_groups(run: Ended, columns: Mapping[str, Array]) -> list[str] | None:
+def find_groups(run: TrainedRun, columns: Mapping[str, Array]) -> list[str] | None:
     """The groups of the clients that these columns are of; None where there are no groups."""
     groups = run.setting.federation.groups
     return None if groups is None else [groups[int(i)] for i in columns["client"]]
@@ -51,7 +51,7 @@ def record_loss_spread(run: Run) -> None:
         run.record.write_round(run.rounds, {LOSS_SPREAD: loss_spread(losses, groups)})
 
 
-def run_fairness(run: Ended, judged: str, higher: bool) -> dict[str, float]:
+def run_fairness(run: TrainedRun, judged: str, higher: bool) -> dict[str, float]:
     """What a run's groups got, where there are groups; losses are those of all training rows."""
     columns = run.client_metrics()
     groups = find_groups(run, columns)

@@ -54,20 +54,20 @@ class PlannedRun(NamedTuple):
         return self.folder is not None and (self.folder / CONFIG).exists()
 
 
-class Material(NamedTuple):
+class RunMaterial(NamedTuple):
     """What a run is trained and measured with."""
 
     federation: Federation
     task: Task
 
 
-MaterialOf = Callable[[Experiment], Material]
+MaterialOf = Callable[[Experiment], RunMaterial]
 
 
 class ReadRun(NamedTuple):
     """A finished run as its folder tells of it."""
 
-    setting: Material
+    setting: RunMaterial
     columns: dict[str, Array]
     clients: dict[str, Array]
 
@@ -162,7 +162,7 @@ def is_finished(planned: PlannedRun) -> bool:
         return opened.finished
 
 
-def read_planned(planned: PlannedRun, material: Material) -> ReadRun | None:
+def read_planned(planned: PlannedRun, material: RunMaterial) -> ReadRun | None:
     """A run that is finished, with all that a comparison asks of it; None if it must be trained."""
     if not planned.exists or planned.folder is None:
         return None
@@ -180,7 +180,7 @@ def read_planned(planned: PlannedRun, material: Material) -> ReadRun | None:
 
 
 def train_planned(
-    planned: PlannedRun, material: Material, overwrite: bool = False, observer: Observer | None = None
+    planned: PlannedRun, material: RunMaterial, overwrite: bool = False, observer: Observer | None = None
 ) -> Run:
     """Train a run, or go on with it."""
     resume = planned.exists and not overwrite

@@ -28,7 +28,15 @@ from ..training.run import Run
 from .build import client_importance, make_algorithm, make_federation, make_task
 from .compare import judge
 from .config import Experiment
-from .drawn_settings import QUASI_RANDOM, RATES, TPE, Settings, candidates, check_search, search_space
+from .hyperparameter_candidates import (
+    QUASI_RANDOM,
+    RATES,
+    TPE,
+    Settings,
+    candidates,
+    check_search,
+    search_space,
+)
 from .run import run_experiment
 from .tuning_study import FIRST_TRIALS, OpenTrial, Trial, TuningStudy
 from .variations import variant

@@ -18,7 +18,7 @@ from ..core.extras import import_extra
 from ..core.random import generator
 from ..errors import RunError
 from ..training.fingerprint import fingerprint_changes
-from .drawn_settings import Settings, is_continuous
+from .hyperparameter_candidates import Settings, is_continuous
 
 STUDIES = "trials.sqlite"
 FIRST_TRIALS = 4

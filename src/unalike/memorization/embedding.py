@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..models.metrics import finish_means, mean_by_client
 from ..typing import Array, Float32s, Float64s, Int64s, Params, PyTree
-from .vote import outputs, predictions
+from .knn_voting import outputs, predictions
 
 Features = Callable[[PyTree, jax.Array], jax.Array]
 BLOCK = 1024

@@ -23,7 +23,7 @@ from ..errors import ConfigError, unknown
 from ..models import Task
 from ..typing import Array, Float32s, Float64s, Int64s
 from .embedding import Embedded
-from .vote import interpolate
+from .knn_voting import interpolate
 from .voting_rule import Rule
 
 Rows = Int64s

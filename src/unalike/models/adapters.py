@@ -14,10 +14,10 @@ from ..errors import ConfigError
 from .catalog import model_registry
 from .equinox_modules import from_equinox
 from .flax_modules import from_flax
-from .foreign import check_model, is_nnx, library_of
 from .model import Model
 from .module_state import choose_state
 from .nnx_modules import from_nnx
+from .unsupported_modules import check_model, is_nnx, library_of
 
 
 def as_model(

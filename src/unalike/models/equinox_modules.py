@@ -15,9 +15,9 @@ import jax
 from ..core.extras import import_extra
 from ..typing import Params
 from .equinox_state import StatefulModule, arrays_of, fill, keeps_state
-from .foreign import check_library, library_of
 from .model import Model
 from .module_state import choose_state
+from .unsupported_modules import check_library, library_of
 
 
 def from_equinox(make: Any, state: str = "refuse") -> Model:

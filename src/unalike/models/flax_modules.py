@@ -19,9 +19,9 @@ import jax.numpy as jnp
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .foreign import check_library, is_nnx
 from .model import Model
 from .module_state import Stateful, check_floats, choose_state, real_rows, update_state, weights_of
+from .unsupported_modules import check_library, is_nnx
 
 _TRAINS = {
     "train": True,

@@ -16,9 +16,9 @@ import jax
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .foreign import check_library, is_nnx
 from .model import Model
 from .module_state import Stateful, check_floats, choose_state, real_rows, update_state
+from .unsupported_modules import check_library, is_nnx
 
 
 def from_nnx(make: Any, state: str = "refuse") -> Model:

@@ -12,7 +12,7 @@ from ..core.figure_style import INK, PAPER, color, figure, with_figure_style
 from ..experiments.benchmark import BenchmarkResult
 from ..experiments.benchmark.table import cross_rows, mean_rows
 from .html import write_report
-from .words import number_text
+from .text_format import number_text
 
 
 @with_figure_style

@@ -16,8 +16,8 @@ from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME
 from .plots import last, line, rounds_axis, scale
+from .text_format import title, value
 from .timing_plots import clock
-from .words import title, value
 
 _CONTEXT, _LEAST = 2.5, 0.04
 """How much of the way to the ends is shown, by their distance, and the least distance, as a part of them."""

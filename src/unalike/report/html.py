@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from ..core.figure_style import is_ours
 from ..runs.atomic import write_bytes
 from .embed import embed, legend
-from .words import cell, number_text
-from .words import title as in_words
+from .text_format import cell, number_text
+from .text_format import title as in_words
 
 _MOST_EVENTS = 200
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -19,7 +19,7 @@ from ..participation import WeightStatistics
 from ..theory.sampling.comparison import step_length
 from ..typing import Bools, Float64s, Int64s
 from .plots import last, line, rounds_axis
-from .words import number_text
+from .text_format import number_text
 
 PRESENCE = ("away", "there, not used", "used", "excluded")
 """What the codes 0 to 3 of a timeline mean."""

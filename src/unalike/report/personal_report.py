@@ -9,8 +9,8 @@ from ..advice.mixtures import mixture_weights
 from ..training.run import Run
 from .mixture_plots import component_use, mixture_heatmap
 from .plots import Metrics, curves
+from .text_format import scores
 from .timing_plots import against_time
-from .words import scores
 
 _MEAN_MODEL = "mean_model_test_"
 

@@ -19,7 +19,7 @@ from ..models.metrics import is_share
 from ..runs.atomic import write_bytes
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array, Float64s
-from .words import bytes_text, split_and_quantity, title, value
+from .text_format import bytes_text, split_and_quantity, title, value
 
 Metrics = Mapping[str, Array]
 _PANELS = 3

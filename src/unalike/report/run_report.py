@@ -22,8 +22,17 @@ from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
+from .text_format import (
+    bytes_text,
+    cell,
+    requested_metrics,
+    scores,
+    seconds_text,
+    split_and_quantity,
+    title,
+    value,
+)
 from .timing_report import timing_cards, timing_figures
-from .words import bytes_text, cell, requested_metrics, scores, seconds_text, split_and_quantity, title, value
 
 Columns = Mapping[str, Array]
 _WORST_SHOWN, _MOST_NAMED = 10, 8

@@ -13,7 +13,7 @@ from ..models.metrics import metric_columns
 from ..typing import Array, Float64s, Int64s
 from .participation_plots import rolling_mean
 from .plots import last, line, rounds_axis, scale
-from .words import number_text, title, value
+from .text_format import number_text, title, value
 
 Columns = Mapping[str, Array]
 WINDOW = 5

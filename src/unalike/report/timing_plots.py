@@ -15,7 +15,7 @@ from ..core.figure_style import PALETTE, color, dash, figure, label_ends, with_f
 from ..typing import ClientIds, Float64s
 from .job_plots import TIME
 from .plots import Metrics, last, line, rounds_axis, scale
-from .words import number_text, title, value
+from .text_format import number_text, title, value
 
 _MOST_BINS = 60
 _WIDTH = 8.4

@@ -17,8 +17,8 @@ from ..theory.asynchrony.objective import Surrogate
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME, FinishedJobs, gantt
 from .plots import last
+from .text_format import number_text, seconds_text
 from .timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
-from .words import number_text, seconds_text
 
 _GROUPS = ("used", "versions", "started", "finished")
 _MOST_EVALUATIONS = 60

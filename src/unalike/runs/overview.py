@@ -116,7 +116,7 @@ def differing_settings(runs: list[RunFacts]) -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class Waste:
+class DisposableFiles:
     """Files of a run that can go, and why."""
 
     run: RunFacts
@@ -140,14 +140,14 @@ class Waste:
                 os.rmdir(place)
 
 
-def find_waste(run: RunFacts) -> Waste | None:
+def find_waste(run: RunFacts) -> DisposableFiles | None:
     """What of a run can go: checkpoints, when it is finished; all of it, when it was interrupted."""
     if run.state == FINISHED:
         files = tuple(sorted((run.folder / CHECKPOINTS).glob("round-*.safetensors")))
-        return Waste(run, "checkpoints", files) if files else None
+        return DisposableFiles(run, "checkpoints", files) if files else None
     if run.state == INTERRUPTED:
         ours = tuple(_files(run.folder))
-        return Waste(run, f"interrupted in round {run.rounds}", ours)
+        return DisposableFiles(run, f"interrupted in round {run.rounds}", ours)
     return None
 
 

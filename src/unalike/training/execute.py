@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ..core.precision import precision
 from ..data.facts import facts_of
 from ..engine import BlockLimits, Setting
-from ..engine.programs import forget_programs
+from ..engine.compilation_cache import forget_programs
 from ..errors import ConfigError
 from ..runs import Record, RunFolder
 from ..typing import Message
@@ -23,7 +23,7 @@ from .final_numbers import note_final_numbers
 from .fingerprint import Fingerprint, check_same, data_fingerprint, keep_fingerprint
 from .interrupts import Interrupts
 from .loop import train_rounds
-from .observers import About, Observers
+from .observers import Observers, TrainingInfo
 from .plan import TrainingPlan
 from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .progress import Progress
@@ -129,11 +129,11 @@ def _best_model(setting: Setting, folder: RunFolder | None, now: Progress) -> Be
     return best
 
 
-def _about(setting: Setting, folder: RunFolder | None, done: int) -> About:
+def _about(setting: Setting, folder: RunFolder | None, done: int) -> TrainingInfo:
     name = setting.algorithm.name or type(setting.algorithm).__name__
     if folder is None:
-        return About(name, {}, None, done)
-    return About(folder.path.name, dict(folder.config), folder.path, done)
+        return TrainingInfo(name, {}, None, done)
+    return TrainingInfo(folder.path.name, dict(folder.config), folder.path, done)
 
 
 def _open_folder(out: Out, resume: bool, config: Mapping[str, Any], overwrite: bool) -> RunFolder | None:

@@ -28,7 +28,6 @@ from .arguments import (
     as_unlearning,
     check_numbers,
 )
-from .keeper import RoundKeeper
 from .newcomers import set_apart
 from .noise_account import (
     PrivacyBudget,
@@ -39,6 +38,7 @@ from .noise_account import (
 )
 from .observers import Observers, Watching
 from .plan import TrainingPlan, Unlearning
+from .round_keeper import RoundKeeper
 from .stopping import StopRule
 from .trackers import make_trackers
 from .unlearning_history import check_unlearning_plan

@@ -25,8 +25,8 @@ from ..models import Task
 from ..participation import Full, Participation, Remaining, Renormalized
 from ..timing import Timing
 from ..typing import State
-from .keeper import RoundKeeper
 from .observers import Observer
+from .round_keeper import RoundKeeper
 from .stopping import StopRule
 
 

@@ -13,8 +13,8 @@ from ..engine import Engine, Memories, Report
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
+from .client_queries import QUESTIONS
 from .median_columns import median_columns
-from .queries import QUESTIONS
 
 Groups = Mapping[str, Array]
 ANSWER = 4

@@ -12,8 +12,8 @@ from ..engine import Engine, Setting
 from ..participation import Cohort, Participation, RoundContext, check_cohort
 from ..timing import Step, Timing
 from ..typing import ClientIds
+from .client_queries import ClientQueries
 from .progress import Progress
-from .queries import ClientQueries
 
 
 class Cohorts:

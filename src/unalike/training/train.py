@@ -23,12 +23,12 @@ from ..trust.behaviors import Behavior
 from ..typing import State
 from .execute import FROM_PYTHON, Out, execute, path_of
 from .fit_plan import check_restarts, fit_plan, fit_stream
-from .keeper import RoundKeeper
 from .make_plan import plan_training
 from .newcomers import newcomer_summary
 from .observers import Watching
 from .plan import TrainingPlan
 from .prepare import prepare_plan
+from .round_keeper import RoundKeeper
 from .run import Run
 from .stopping import StopRule
 from .unlearning_history import keeping_history

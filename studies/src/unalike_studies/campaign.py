@@ -17,7 +17,7 @@ from typing import Any
 from unalike import __version__
 from unalike.core.json_text import json_ready
 from unalike.core.studies import study_names
-from unalike.engine.programs import forget_programs
+from unalike.engine.compilation_cache import forget_programs
 from unalike.errors import UnalikeError
 from unalike.runs.atomic import write_bytes
 

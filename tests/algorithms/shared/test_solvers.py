@@ -14,7 +14,7 @@ from unalike.algorithms.shared.solvers import (
     GradientDescent,
     Guarded,
     Newton,
-    Solved,
+    Solution,
     make_solver,
     solve_component,
     solver_registry,
@@ -97,7 +97,7 @@ class Broken:
 
     def solve(self, task, start, data, key):
         spoilt = pytrees.scale(self.value, start)
-        return Solved(
+        return Solution(
             spoilt, jnp.ones(()), task.loss(spoilt, data.all_rows()), *jnp.ones((2,)), jnp.asarray(False)
         )
 

@@ -10,10 +10,10 @@ import pytest
 from unalike.data import Federation, load
 from unalike.errors import ConfigError, DataError
 from unalike.experiments.benchmark import Benchmark, benchmark_registry, run_benchmark, tidy_csv, to_latex
-from unalike.experiments.benchmark.cut import split_centers
 from unalike.experiments.benchmark.protocol import benchmark_task
 from unalike.experiments.benchmark.scores import center_notes, mean_defined, score, score_strategy
 from unalike.experiments.benchmark.strategies import fit_strategy, pool, strategy_experiment
+from unalike.experiments.benchmark.stratified_split import split_centers
 from unalike.experiments.benchmark.table import COLUMNS, cross_csv, cross_rows, mean_rows, tidy_rows
 
 QUICK = Benchmark("quick", "heart_like", "accuracy", pooled_epochs=3, local_steps=20, learning_rate=0.05)

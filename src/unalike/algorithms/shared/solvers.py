@@ -36,7 +36,7 @@ MOST_PARAMETERS = 3000
 HALVINGS = 30
 
 
-class Solved(NamedTuple):
+class Solution(NamedTuple):
     """Where a solver ended, and what it achieved."""
 
     params: Params
@@ -61,7 +61,7 @@ class Solved(NamedTuple):
 class Solver(Protocol):
     """Lowers the weighted loss of a client's rows."""
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """From a start; `data` has the weights of its rows."""
 
 
@@ -75,7 +75,7 @@ class SGD:
 
     optimizer: Optimizer = field(default_factory=Optimizer)
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Ordinary local training."""
         return evaluate_solution(task, start, local_sgd(task, start, data, self.optimizer).params, data)
 
@@ -87,7 +87,7 @@ class GradientDescent:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Steps along the gradient."""
         flat, objective, back = _flatten(task, start, data)
 
@@ -110,7 +110,7 @@ class Newton:
     damping: float = 1e-6
     """Added to the curvature, in parts of its mean."""
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Steps to the minimum of the local parabola."""
         flat, objective, back = _flatten(task, start, data)
         if flat.size > MOST_PARAMETERS:
@@ -136,7 +136,7 @@ class LBFGS:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """A fixed number of iterations."""
         flat, objective, back = _flatten(task, start, data)
         method = optax.lbfgs()
@@ -158,12 +158,12 @@ class Guarded:
 
     inner: Solver
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """The answer, or the start."""
         found = self.inner.solve(task, start, data, key)
         better = found.objective_end <= found.objective_start
         fine = all_finite(found.params) & jnp.isfinite(found.objective_end) & better
-        return Solved(
+        return Solution(
             where(fine, found.params, start),
             found.objective_start,
             jnp.where(fine, found.objective_end, found.objective_start),
@@ -195,12 +195,12 @@ def solve_component(
     return found.params, found.report
 
 
-def evaluate_solution(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
+def evaluate_solution(task: Task, start: Params, end: PyTree, data: ClientData) -> Solution:
     """The objective and its gradient at the start and at the end."""
     rows = data.all_rows()
     (before, slope), (after, last) = (jax.value_and_grad(task.loss)(p, rows) for p in (start, end))
     first, final = (jnp.sqrt(squared_norm(one)) for one in (slope, last))
-    return Solved(end, before, after, first, final, jnp.asarray(False))
+    return Solution(end, before, after, first, final, jnp.asarray(False))
 
 
 def backtrack(

@@ -39,7 +39,7 @@ from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics import metrics_for
 from ...typing import Int64s, Memory, Message, Predictor, State
-from ..shareable import shareable
+from ..serialization import shareable
 from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
 

@@ -24,7 +24,7 @@ import numpy as np
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Float64s
-from ..shareable import shareable
+from ..serialization import shareable
 
 AnyArray = Any
 """An array of NumPy or JAX."""

@@ -27,7 +27,7 @@ from ..design import INTERCEPT, Design, flat_features
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
 from ..forecast import Forecast
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
 from ..summary import Summary
 from .calibration import Accuracy, accuracy_of
@@ -103,7 +103,7 @@ class GaussianProcess(Estimator):
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
         self.check_formula(formula)
         given = None
-        if formula is not None or isinstance(data, Given):
+        if formula is not None or isinstance(data, EstimatorInput):
             given = as_given(data, formula, gaps)
             data = given.design
         scaled = scale_design(data, self.domain, self.standardize)
@@ -114,7 +114,7 @@ class GaussianProcess(Estimator):
         method = self.method(len(scaled.design.terms))
         training.setdefault("evaluate_every", 0)
         self._scaled, self._method = scaled, method
-        self.given = Given(scaled.design) if given is None else replace(given, design=scaled.design)
+        self.given = EstimatorInput(scaled.design) if given is None else replace(given, design=scaled.design)
         # Every core factorizes small matrices of its own clients; threads below that would only wait.
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)

@@ -31,7 +31,7 @@ from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
-from ..shareable import shareable
+from ..serialization import shareable
 from ..sums import as_summand, check_equal_importance, sum_of
 from .moments import Moments, moments_of, residual_variance
 from .natural_parameters import Natural

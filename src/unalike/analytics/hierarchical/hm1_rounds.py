@@ -32,7 +32,7 @@ from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Batch, Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
-from ..shareable import shareable
+from ..serialization import shareable
 from .device_covariance import (
     LowRank,
     floor_of,

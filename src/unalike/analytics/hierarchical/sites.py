@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from ..shareable import shareable
+from ..serialization import shareable
 from .moments import Moments
 
 LOG_LIMIT = 8.0

@@ -24,7 +24,7 @@ from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...models import Batch, Task
 from ...typing import Float64s, Memory, Message, PyTree, State
-from ..shareable import shareable
+from ..serialization import shareable
 from ..sums import as_summand, sum_of
 
 FLAT = 1e-11

@@ -21,8 +21,8 @@ from ...typing import Float64s
 from ..design import INTERCEPT
 from ..estimator import Estimator
 from ..fitting import fit_rounds
-from ..inputs import Given
-from .identified import Identified, identify
+from ..inputs import EstimatorInput
+from .identifiability import Identified, identify
 from .newton import Newton, Objective
 from .result import Coefficients
 
@@ -36,7 +36,7 @@ class NewtonEstimator(Estimator):
     ridge: float = 0.0
     tolerance: float = 1e-12
 
-    given: Given = field(init=False, repr=False)
+    given: EstimatorInput = field(init=False, repr=False)
     run: Run = field(init=False, repr=False)
 
     def check_settings(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import DataError
 from ...models import Batch
 from ...typing import Float64s, PyTree
-from ..shareable import shareable
+from ..serialization import shareable
 from .newton import Objective
 
 

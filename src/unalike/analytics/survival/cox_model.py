@@ -30,7 +30,7 @@ from ..design import INTERCEPT, Design
 from ..estimator import analysis_registry
 from ..forecast import Forecast, select_predicted_rows
 from ..formula import parse_formula
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..linear.newton_estimator import MOST_ROUNDS, NewtonEstimator
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
@@ -196,7 +196,7 @@ class CoxModel(NewtonEstimator):
         """Tables whose response is signed by the column of events."""
         if self.event is None:
             return data
-        if formula is None or isinstance(data, Design | Federation | Given):
+        if formula is None or isinstance(data, Design | Federation | EstimatorInput):
             raise ConfigError(
                 f"event = {self.event!r} names a column of tables that are here; rows of a federation or at "
                 "nodes have signed times, below zero for who was only followed."

@@ -28,7 +28,7 @@ from ...data.survival import times_and_events
 from ...models import Batch
 from ...typing import Float64s, PyTree
 from ..linear.newton import Derivatives, Objective
-from ..shareable import shareable
+from ..serialization import shareable
 
 Ties = Literal["breslow", "efron"]
 _FLAT = 1e-12

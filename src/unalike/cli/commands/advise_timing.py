@@ -17,7 +17,7 @@ from ...errors import ConfigError
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows
 from .advise import PARTITION, SAMPLES, _short, advise
-from .measured import L2, MODEL, measure_constants, show_constants
+from .measured_constants import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants
@@ -86,12 +86,12 @@ def timing(
     if times is None:
         check_name("hardware", hardware)
     from ...advice.timing import advise_timing, check_clients
-    from ...advice.timing_race import Goal
+    from ...advice.timing_race import RaceTarget
     from ...data.importance import importance_of
     from ...timing import Clients, hardware_registry
 
     given = {"conditioning": conditioning, "unlike": unlike}
-    goal = Goal(target=target, **_typed_options(given))
+    goal = RaceTarget(target=target, **_typed_options(given))
     check_clients(clients or 1)
     here, found = None, None
     if data is not None:

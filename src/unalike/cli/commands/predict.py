@@ -118,7 +118,7 @@ def _newcomer_data(columns: Mapping[str, Any]) -> Any:
 def _read(path: Path) -> dict[str, Any]:
     """The columns of a table, or the arrays x and y of an .npz file."""
     from ...data.files.array_files import read_npz
-    from ...data.files.table_columns import reading
+    from ...data.files.text_columns import reading
     from ...data.tables.read_tables import read_columns
 
     if path.suffix.lower() != ".npz":

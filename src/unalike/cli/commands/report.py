@@ -48,8 +48,8 @@ def report(
 
 def report_again(folder: Path, json: bool) -> None:
     """The tables and the page of a comparison, from runs that are finished."""
-    from ...experiments.asked_comparison import read_asked
     from ...experiments.compare import compare_experiments
+    from ...experiments.comparison_file import read_asked
     from ...experiments.planned_runs import is_finished, plan_runs
     from .compare import check_comparison, conclude
 

@@ -13,7 +13,7 @@ from ..help import ListingGroup, Program
 from ..screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
-    from ...runs.overview import RunFacts, Waste
+    from ...runs.overview import DisposableFiles, RunFacts
 
 runs = Program(cls=ListingGroup)
 FOLDER = typer.Argument(Path("runs"), help="A folder with runs, or a run.")
@@ -84,7 +84,7 @@ def clean_runs(
 
     Example: unalike runs clean --dry-run
     """
-    from ...report.words import bytes_text
+    from ...report.text_format import bytes_text
     from ...runs.overview import find_runs, find_waste, look_at
 
     waste = [one for path in find_runs(folder) if (one := find_waste(look_at(path))) is not None]
@@ -143,7 +143,7 @@ def seal_run(
 
 def _row(run: RunFacts, folder: Path) -> dict[str, str]:
     from ...models.metrics import label_of
-    from ...report.words import bytes_text, value
+    from ...report.text_format import bytes_text, value
 
     judged, last = run.judged, run.metrics or {}
     return {
@@ -174,5 +174,5 @@ def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[dict
     return [{head: key, **dict(zip(names, values, strict=True))} for key, values in shown.items()]
 
 
-def _run_row(one: Waste) -> dict[str, Any]:
+def _run_row(one: DisposableFiles) -> dict[str, Any]:
     return {"run": str(one.run.folder), "why": one.why, "bytes": one.size, "files": len(one.files)}

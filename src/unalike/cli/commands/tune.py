@@ -20,8 +20,8 @@ from .compare import show_comparison, split_names
 from .run import folders_called
 
 if TYPE_CHECKING:
-    from ...experiments.asked_comparison import AskedTuning
     from ...experiments.compare import Trials
+    from ...experiments.comparison_file import TuningFile
     from ...experiments.tuning_study import Trial
     from ...runs import Comparison
 
@@ -71,10 +71,10 @@ def tune_methods(
     """
     names = split_names(algorithms)
     check_extra("optuna", "tune", "unalike tune")
-    from ...experiments.asked_comparison import TUNING, AskedTuning, begun, write_asked
     from ...experiments.build import check
     from ...experiments.compare import Materials, check_metric, check_variants, compare_experiments
-    from ...experiments.drawn_settings import check_search
+    from ...experiments.comparison_file import TUNING, TuningFile, begun, write_asked
+    from ...experiments.hyperparameter_candidates import check_search
     from ...experiments.planned_runs import start_changed_again
     from ...experiments.tune import (
         apply_settings,
@@ -95,7 +95,7 @@ def tune_methods(
     check_options(experiment, list(variants))
     for chosen in variants.values():
         check(chosen)
-    asked = AskedTuning(
+    asked = TuningFile(
         algorithms=tuple(names),
         budget=budget,
         search=search,
@@ -156,7 +156,7 @@ def conclude(
     trials: dict[str, list[Trial]],
     finals: Trials,
     answer: Comparison,
-    asked: AskedTuning,
+    asked: TuningFile,
     out: Path,
     source: str,
     json: bool,
@@ -181,9 +181,9 @@ def conclude(
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
 
-def _remarks(found: list[Trial], asked: AskedTuning) -> Iterator[str]:
+def _remarks(found: list[Trial], asked: TuningFile) -> Iterator[str]:
     """What a person should know of a method's trials beside the best."""
-    from ...experiments.drawn_settings import search_space
+    from ...experiments.hyperparameter_candidates import search_space
     from ...experiments.tune import at_the_edge
     from ...experiments.variations import variant
 

@@ -18,11 +18,11 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Array
 from ..validation import check_names
-from .agreement import Words, agree_columns, order_columns, same_kind, spell
+from .agreement import StringLabels, agree_columns, order_columns, same_kind, spell
 from .array_files import npz_names, read_npz
 from .csv_tables import csv_header, read_csv
 from .parquet_tables import parquet_header, read_parquet
-from .table_columns import reading
+from .text_columns import reading
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 LABEL_NAMES = ("label", "y", "target")
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     """One client's features, an array or named columns, and its target."""
 
     x: Array | Features
-    y: Array | Words
+    y: Array | StringLabels
     columns: tuple[str, ...] | None
     """The names of the features, where they have any."""
 
@@ -207,7 +207,7 @@ def _say_target(target: str | None, label: str | None, clients: Mapping[str, Row
     if target is None:
         return []
     targets = [rows.y for rows in clients.values()]
-    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for y in targets)
+    regression = any(not isinstance(y, StringLabels) and y.dtype.kind == "f" for y in targets)
     kind = "a regression" if regression else "classes"
     if label is not None:
         return [f"target {target!r}, {kind}"]

@@ -18,9 +18,9 @@ from ...core.plain_files import check_plain_file, check_unfolded
 from ...errors import DataError
 from ...typing import Array, Float64s, Int64s
 from ..dates import days_of_moments
-from ..foreign import is_index
-from .agreement import Words
-from .table_columns import numbers_of, targets_of, words_of
+from ..library_data import is_index
+from .agreement import StringLabels
+from .text_columns import numbers_of, targets_of, words_of
 
 _WORDS = ("string", "large_string")
 
@@ -30,7 +30,9 @@ def parquet_header(path: Path) -> list[str]:
     return _names(_open(path))
 
 
-def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
+def read_parquet(
+    path: Path, header: Sequence[str], target: int
+) -> tuple[dict[str, Array], Array | StringLabels]:
     """Features by name, numbers or words, and target, which is the column in place `target` of the header."""
     file = _open(path)
     if not file.metadata.num_rows:
@@ -118,7 +120,7 @@ def _is_date(kind: Any) -> bool:
     return bool(types.is_date(kind))
 
 
-def _targets(path: Path, column: Any) -> Array | Words:
+def _targets(path: Path, column: Any) -> Array | StringLabels:
     coded = _encode_column(column)
     if coded is not None:
         words, codes = coded

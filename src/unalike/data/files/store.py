@@ -20,11 +20,11 @@ from ...core.private_files import FILE, make_private_folder
 from ...errors import DataError
 from ...typing import Array
 from ..federation import Federation, Split
-from ..preparation import Preparation
+from ..preprocessing import Preparation
 from ..splitting import PARTS
 from ..validation import validate
 from .array_files import read_npy
-from .table_columns import in_short
+from .text_columns import in_short
 
 MANIFEST = "federation.json"
 IMPORTANCE = "importance.npy"

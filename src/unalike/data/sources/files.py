@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.jax_startup import cache_folder
 from ...core.plain_files import check_plain_file
-from ...core.start import cache_folder
 from ...errors import DataError, UnalikeError
 
 VARIABLE = "UNALIKE_DATA"

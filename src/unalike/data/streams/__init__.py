@@ -8,9 +8,9 @@ from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
 from .held_steps import HeldSteps, hold_steps
 from .memory import MemoryRule, memory_registry
-from .random_arrivals import Bursts, Poisson
-from .ranked_memory import Balanced, Reservoir
+from .poisson_arrivals import Bursts, Poisson
 from .realized_weights import effective_samples
+from .reservoir import Balanced, Reservoir
 from .row_importances import row_importance
 from .stream import MemoryStream
 from .trace import RecordedArrivals

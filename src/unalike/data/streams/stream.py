@@ -25,7 +25,7 @@ from .clocked_stream import check_period
 from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
-from .ranked_memory import ranks
+from .reservoir import ranks
 from .rounds_in_memory import LifetimeCounter, RowRates, row_rates
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
 

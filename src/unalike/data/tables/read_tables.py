@@ -18,8 +18,8 @@ from ..federation import Federation
 from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
-from ..files.table_columns import reading
-from ..foreign import can, is_index, is_missing
+from ..files.text_columns import reading
+from ..library_data import can, is_index, is_missing
 from ..splitting import PARTS
 from .sql import plain_column
 from .table import Table, Tables

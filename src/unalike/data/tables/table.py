@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import DataError, unknown
 from ...typing import Array
 from ..dates import all_days, days_of_moments
-from ..foreign import are_truths, is_missing, is_nested
+from ..library_data import is_boolean, is_missing, is_nested
 from ..missing_values import is_missing_word
 
 Kind = Literal["numbers", "words", "empty"]
@@ -107,7 +107,7 @@ def column_of(values: Iterable[Any]) -> Array:
     if given.dtype.kind == "m":
         return given / np.timedelta64(1, "D")
     rows = given.tolist()
-    if are_truths(rows):
+    if is_boolean(rows):
         return np.array([np.nan if is_missing(value) else float(value) for value in rows], np.float64)
     words = [_word(value) for value in rows]
     try:

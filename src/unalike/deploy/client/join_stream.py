@@ -14,7 +14,7 @@ from ...data.files.growing_folder import GrowingFolder
 from ...errors import ConfigError, DataError
 from ...experiments.config import Experiment
 from .arriving_rows import read_arrival
-from .held_rows import make_bounded_memory
+from .bounded_memory import make_bounded_memory
 from .row_stream import Log, RowStream
 
 PAUSE = 0.5

@@ -26,7 +26,7 @@ from flwr.superlink.grid import HttpGrid
 
 from ..transport.mailbox import PAUSE
 from ..transport.messages import MessageError
-from ..transport.receive import Arriving
+from ..transport.receive import IncomingMessage
 from ..transport.wire import expect_answer
 
 Note = Callable[[int, str], None]
@@ -35,7 +35,7 @@ Found = tuple[str, Message | str]
 """The message that was replied to, and the reply or the reason why there is none."""
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """A message on its way: to which node, for which stage."""
 
     node: int
@@ -64,18 +64,18 @@ class CheckedGrid:
             self._note(sent.node, f"no answer in the stage {sent.stage!r}")
         return good
 
-    def _send(self, messages: list[Message], ttl: float | None) -> dict[str, Sent]:
+    def _send(self, messages: list[Message], ttl: float | None) -> dict[str, SentMessage]:
         for message in messages:
             message.metadata.ttl = ttl or message.metadata.ttl  # nobody waits for what comes later
         with expect_answer("take messages of secure aggregation"):
             numbers = list(self._grid.push_messages(messages))
         return {
-            number: Sent(message.metadata.dst_node_id, _stage(message))
+            number: SentMessage(message.metadata.dst_node_id, _stage(message))
             for number, message in zip(numbers, messages, strict=False)
             if number
         }
 
-    def _checked(self, sent: Sent, reply: Message | str) -> Message | None:
+    def _checked(self, sent: SentMessage, reply: Message | str) -> Message | None:
         reason = reply if isinstance(reply, str) else fault(reply, sent, self._length)
         if reason is None and isinstance(reply, Message):
             return reply
@@ -88,7 +88,7 @@ class LimitedPull:
 
     def __init__(self, grid: HttpGrid, limit: int) -> None:
         self._grid, self._limit = grid, limit
-        self._arriving: dict[str, Arriving] = {}
+        self._arriving: dict[str, IncomingMessage] = {}
 
     def __call__(self, numbers: Sequence[str]) -> list[Found]:
         """Replies to these messages, each once."""
@@ -104,7 +104,7 @@ class LimitedPull:
         refused: list[Found] = []
         for message, tree in zip(seen.messages_list, seen.message_object_trees, strict=True):
             try:
-                self._arriving[message.metadata.reply_to_message_id] = Arriving(tree, self._limit)
+                self._arriving[message.metadata.reply_to_message_id] = IncomingMessage(tree, self._limit)
             except MessageError as error:
                 refused.append((message.metadata.reply_to_message_id, str(error)))
         return refused
@@ -135,7 +135,7 @@ def _plain_pull(grid: Grid) -> Callable[[Sequence[str]], list[Found]]:
     return pull
 
 
-def fault(reply: Message, sent: Sent, length: int) -> str | None:
+def fault(reply: Message, sent: SentMessage, length: int) -> str | None:
     """What is wrong with a reply in its stage, or None."""
     if reply.has_error():
         return reply.error.reason or f"error {reply.error.code}"

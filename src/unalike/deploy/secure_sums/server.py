@@ -26,7 +26,7 @@ from ...privacy.masked_sums import FEWEST, WORDS, MaskError, add_masked
 from ...timing import Step
 from ...typing import Array, Float64s
 from ..analysis import RemoteNodes
-from ..engine import ROOM, Arrived, FlowerEngine, UnreadableUpload
+from ..engine import ROOM, ClientReply, FlowerEngine, UnreadableUpload
 from ..transport.messages import MessageError, WireMessage, vector_to_tree
 from .node import PEERS
 
@@ -113,13 +113,13 @@ class SecureSumEngine(FlowerEngine):
             raise RunError(f"node {self.mailbox.names[client]} did not answer with masks: {upload.reason}")
         return np.asarray(upload)
 
-    def _opened(self, client: int, message: WireMessage) -> Arrived:
+    def _opened(self, client: int, message: WireMessage) -> ClientReply:
         if message.kind != "masked":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         masked: Array = message.arrays.get("masked", np.zeros(0))
         if masked.shape != (size(self._expected), WORDS) or masked.dtype != np.uint64:
             raise MessageError("the masked upload has an unexpected shape.")
-        return Arrived(masked)
+        return ClientReply(masked)
 
     def _about(self, client: int) -> dict[str, Any]:
         return {**super()._about(client), PEERS: self.group}

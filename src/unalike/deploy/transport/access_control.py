@@ -85,7 +85,7 @@ def write_allow_list(path: Path, keys: Iterable[bytes] | None) -> None:
     temporary.replace(path)
 
 
-class Door:
+class AdmissionGate:
     """Nodes are asked to come back a moment later while a file is there: Flower ends a node that comes before
     it knows the node's key."""
 
@@ -111,7 +111,7 @@ class AccessControl:
         app: Application,
         notes: AuditLog,
         allow_list: AllowList,
-        door: Door,
+        door: AdmissionGate,
         secret: bytes,
         largest: int,
         version: str,

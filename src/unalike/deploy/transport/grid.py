@@ -36,7 +36,7 @@ from flwr.superlink.grid import HttpGrid
 
 from ...errors import RunError
 from .messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
-from .receive import Arriving
+from .receive import IncomingMessage
 from .wire import Endpoint, expect_answer, heartbeat
 
 KIND = "train"  # a message type that Flower's ClientApp accepts
@@ -74,7 +74,7 @@ class MessageGrid:
         self._client, self._pass = endpoint.runtime("flwr-serverapp")
         self._endpoint, self._names, self._run = endpoint, names, run
         self._sent: dict[str, tuple[int, float]] = {}
-        self._arriving: dict[str, Arriving] = {}
+        self._arriving: dict[str, IncomingMessage] = {}
         self._lost: set[str] = set()
         try:
             self._pass.token = self._acquire()
@@ -215,7 +215,7 @@ class MessageGrid:
         for message, tree in zip(answer.messages_list, answer.message_object_trees, strict=True):
             number = message.metadata.reply_to_message_id
             try:
-                self._arriving[number] = Arriving(tree, limit)
+                self._arriving[number] = IncomingMessage(tree, limit)
             except MessageError as error:
                 refused.append(self._arrival(number, None, str(error)))
                 self._confirm(tree.object_id)

@@ -29,7 +29,7 @@ _SMALLEST_CHUNK = 65_536
 _LARGEST_HEADER = 2**24  # the bytes of a message that are no array: names, numbers, metadata
 
 
-class Arriving:
+class IncomingMessage:
     """A message on its way in."""
 
     def __init__(self, tree: ObjectTree, limit: int) -> None:

@@ -22,7 +22,7 @@ from ...runs.lock import lock_folder
 from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_allow_list
 from .certificates import AllowedNode, check_dates
 from .flower import SUPPORTED, check_flower, own_address, split_address
-from .processes import Child, Follower, new_secret, private_folder
+from .processes import Child, LogFollower, new_secret, private_folder
 
 if TYPE_CHECKING:
     from .grid import MessageGrid
@@ -143,7 +143,7 @@ class SuperLink:
         secret = new_secret(self._folder / SECRET)
         root = None if self._certificates is None else (self._certificates / "ca.pem").read_bytes()
         self._endpoint: Endpoint = Endpoint(own_address(self.address), root, secret)
-        self._visitors = Follower(self._folder / REFUSALS)
+        self._visitors = LogFollower(self._folder / REFUSALS)
         self._child = Child(self._arguments(), self._folder, "superlink.log")
         self._wait_until_it_answers()
 

@@ -51,7 +51,7 @@ class Piece(NamedTuple):
     """Room for the clients of any device."""
 
 
-class Judged(NamedTuple):
+class EvaluationRows(NamedTuple):
     """Rows to evaluate a shared model on, cut into pieces and already spread over the devices."""
 
     pieces: list[Piece]
@@ -60,7 +60,7 @@ class Judged(NamedTuple):
     """An input and a label, as far as their shapes and types go."""
 
 
-def place_evaluation_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
+def place_evaluation_rows(split: Split, clients: ClientIds, mesh: Mesh) -> EvaluationRows:
     """The rows of these clients in pieces of about 256 MiB, padded to whole blocks."""
     chosen = whole(split, clients)
     sizes = np.diff(chosen.offsets)
@@ -79,7 +79,7 @@ def place_evaluation_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judge
         whose[len(rows) :] = width
         x, y, placed = jax.device_put((split.x[index], split.y[index], whose), place)
         pieces.append(Piece(x, y, placed, len(rows), firsts, width))
-    return Judged(pieces, sizes, (split.x[:0], split.y[:0]))
+    return EvaluationRows(pieces, sizes, (split.x[:0], split.y[:0]))
 
 
 def _by_device(owners: Int64s, devices: int) -> tuple[Array, Int64s, int]:
@@ -90,7 +90,7 @@ def _by_device(owners: Int64s, devices: int) -> tuple[Array, Int64s, int]:
     return (parts - firsts[:, None]).astype(np.int32).ravel(), firsts, width
 
 
-def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: Judged) -> Means:
+def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: EvaluationRows) -> Means:
     """The loss and the metrics' statistics of one model on the rows of some clients: means per client."""
     task, sizes = setting.task, judged.sizes
     shapes = task.statistic_shapes(*judged.shapes)

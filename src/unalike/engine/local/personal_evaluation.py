@@ -29,7 +29,7 @@ from .devices import everywhere
 from .evaluation import BLOCK, Means, empty_means
 from .plan import Plan
 from .program import PER_DEVICE, REPLICATED, Samples, client_data, recall
-from .rows import Gathered
+from .rows import GatheredRows
 
 if TYPE_CHECKING:
     from .engine import LocalEngine
@@ -65,7 +65,7 @@ def _evaluate_some(
     algorithm, task, mesh = engine.setting.algorithm, engine.setting.task, engine.mesh
     sizes = split.offsets[clients + 1] - split.offsets[clients]
     plan, layout, learn = engine.plan(algorithm.evaluation_work, round, clients, memories, load=sizes)
-    judge = Gathered(split, mesh.size).place(clients, layout)
+    judge = GatheredRows(split, mesh.size).place(clients, layout)
     spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
     memory, _ = memories.gather(layout.arrange(clients))
     sent, each = engine.sent(messages.select(clients), layout), messages.per_client

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...aggregation.base import Uploads, receive_reply
 from ...aggregation.observed_updates import add_observed_updates
-from ...aggregation.server_step import Sent, Server, server_step
+from ...aggregation.server_step import ClientReplies, Server, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
@@ -30,7 +30,7 @@ from .plan import Plan
 PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
 
 
-class Call(NamedTuple):
+class RoundInputs(NamedTuple):
     """What a round is told beside its plan."""
 
     matrix: Any
@@ -53,7 +53,7 @@ class Samples(NamedTuple):
     weights: Any
 
 
-class Kept(NamedTuple):
+class SingleUploads(NamedTuple):
     """What is kept of single uploads, by slot of the layout."""
 
     upload: PyTree
@@ -67,7 +67,7 @@ class Walk(NamedTuple):
 
     tally: Tally
     memory: Memory
-    kept: Kept | dict[str, Any]
+    kept: SingleUploads | dict[str, Any]
     """Nothing, where only sums are needed."""
     report: PyTree
 
@@ -140,7 +140,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
         begun = Walk(
             tally if summed else tally._replace(total={}),
             memory,
-            Kept(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
+            SingleUploads(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
             zeros(report, plan.slots),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(visit, go, plan, i, w), begun)
@@ -161,7 +161,9 @@ def _add(
     return Walk(
         walk.tally.add(upload, message, weight, importance, accepted),
         set_row(walk.memory, i, pytrees.where(accepted > 0, reply.memory, old)),
-        set_row(kept, i, Kept(upload, weight, importance)) if isinstance(kept, Kept) else kept,
+        set_row(kept, i, SingleUploads(upload, weight, importance))
+        if isinstance(kept, SingleUploads)
+        else kept,
         set_row(walk.report, i, report),
     )
 
@@ -183,11 +185,11 @@ def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State,
     walk = make_walk(visit, keep, server.sums_uploads(matrix))
 
     def round(
-        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, call: Call
+        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, call: RoundInputs
     ) -> tuple[State, Memory, PyTree, PyTree]:
         done = walk(sent, rows, plan, memory, call.key)
         uploads = cohort_uploads(visit, done, sent, call.slot_of_client, call.clients) if keep else None
-        everything = Sent(done.tally, uploads, call.matrix, call.heaviest)
+        everything = ClientReplies(done.tally, uploads, call.matrix, call.heaviest)
         message = None if visit.per_client else sent
         number = plan.read("round", 0)
         state, judgment = server_step(server, state, everything, message, number, call.server_key)
@@ -248,7 +250,9 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
     def rounds(state: State, rows: Samples, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
         def take(state: State, k: Any) -> tuple[State, PyTree]:
             message = algorithm.broadcast(task, state)
-            state, _, report, _ = one(state, message, rows, pytrees.row(plans, k), {}, Call(None, None, key))
+            state, _, report, _ = one(
+                state, message, rows, pytrees.row(plans, k), {}, RoundInputs(None, None, key)
+            )
             return state, report
 
         first = pytrees.row(plans, 0)

@@ -1,8 +1,8 @@
 """Data placement on devices.
 
 Either all rows of the federation stay on every device (`Resident`), and where a stream says which of them a
-client holds, the plan lists these; or the rows of the round's clients are gathered for it (`Gathered`), which
-is what a federation that does not fit, or a stream that changes the rows themselves, needs.
+client holds, the plan lists these; or the rows of the round's clients are gathered (`GatheredRows`), where a
+federation does not fit or a stream changes the rows themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .devices import everywhere
 from .layout import Layout
 
 
-class Placed(NamedTuple):
+class PlacedRows(NamedTuple):
     """Arrays for a program and, per place of the layout, where a client's rows start."""
 
     x: Any
@@ -47,18 +47,18 @@ class Resident:
         self._offsets = split.offsets
         self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
 
-    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> PlacedRows:
         """Nothing moves: only the starts, or the numbers of the rows that are held, are looked up."""
         x, y = (rows.placed for rows in self._rows)
         if selection is None:
-            return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+            return PlacedRows(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
         held = layout.arrange(side_by_side(selection.rows.astype(np.int32), selection.offsets))
         chosen = selection.weights
         weights = None if chosen is None else layout.arrange(side_by_side(chosen, selection.offsets))
-        return Placed(x, y, None, np.zeros(len(layout.place), np.int32), held, weights)
+        return PlacedRows(x, y, None, np.zeros(len(layout.place), np.int32), held, weights)
 
 
-class Gathered:
+class GatheredRows:
     """The rows of the round's clients, copied together for each core."""
 
     gathered = True
@@ -66,7 +66,7 @@ class Gathered:
     def __init__(self, split: Split, cores: int) -> None:
         self._split, self._cores = split, cores
 
-    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> PlacedRows:
         """Copy the clients' rows, core by core, to one array of equal pieces."""
         chosen = selection or whole(self._split, clients)
         width = len(layout.place) // self._cores
@@ -82,7 +82,7 @@ class Gathered:
         weights = chosen.weights
         if weights is not None:  # without any rows, all of it is padding
             weights = weights[index] if len(weights) else np.zeros(len(index), np.float32)
-        return Placed(*chosen.read(self._split, index), weights, starts)
+        return PlacedRows(*chosen.read(self._split, index), weights, starts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from ...aggregation.server_step import Sent, server_step
+from ...aggregation.server_step import ClientReplies, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
 from ...typing import Int64s, Memory, Message, PyTree, State
@@ -80,7 +80,7 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
             return lax.cond(order.last[i], lambda n: close(n, order.round[i]), lambda n: n, now)
 
         def close(now: Progress, round: Any) -> Progress:
-            new, _ = server_step(server, now.state, Sent(now.tally), None, round)
+            new, _ = server_step(server, now.state, ClientReplies(now.tally), None, round)
             broadcasts = set_row(now.broadcasts, now.steps, algorithm.broadcast(task, new))
             return Progress(new, nothing(), now.steps + 1, broadcasts)
 

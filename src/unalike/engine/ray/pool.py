@@ -17,8 +17,8 @@ from ...errors import RunError, UnalikeError
 from ...typing import Int64s, Memory
 from ..base import Setting
 from ..debug import ClientError
-from .idle import dismiss, give, take, waiting
-from .log import Log
+from .actor_reuse import dismiss, give, take, waiting
+from .replay_log import Log
 from .rows import pack
 from .session import disconnect
 from .worker import Worker, surroundings

@@ -20,12 +20,12 @@ from ...models.survival import cox_task
 from ...training.observers import Observer
 from ..build import make_task
 from ..config import Experiment
-from ..drawn_settings import RATES, Settings, candidates
+from ..hyperparameter_candidates import RATES, Settings, candidates
 from ..tune import apply_settings, refusal
 from .catalog import Benchmark, benchmark_registry
-from .cut import split_centers
 from .scores import Scores, center_notes, mean_defined, score_strategy
 from .strategies import STRATEGIES, check_strategies, fit_strategy, strategy_experiment
+from .stratified_split import split_centers
 
 VALIDATION = 0.2
 """The part of a center's patients that judges trials."""

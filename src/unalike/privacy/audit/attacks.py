@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import ConfigError
 from ...typing import Array, Bools, Float64s, Int64s
 from .likelihood_ratio import lira, lira_offline, rmia
-from .shadow import shadow_scores
+from .shadow_models import shadow_scores
 from .signals import Signals
 from .statistics import Rate, auc, clopper_pearson, tpr_at_fpr
 from .thresholds import above_thresholds, best_threshold, class_thresholds

@@ -114,7 +114,7 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
         return Surrogate(clients.importance, known)
     if _weighs_by_client(timing):
         seen = reporting(timing, clients, again=True)
-        weights = Begun(timing, clients).policy.weighing.fixed
+        weights = PreparedTiming(timing, clients).policy.weighing.fixed
         # Weights that were made from a dry run, too, are as uncertain as what is seen here.
         noise = (1 + (timing.weights == "corrected")) * float(clients.importance @ seen.variance)
         return Surrogate(clients.importance, seen.frequency * weights, noise)
@@ -139,7 +139,7 @@ def _count_weights(timing: Timing, clients: Clients) -> Surrogate:
 
 def expected_weights(timing: Timing, clients: Clients) -> Float64s | None:
     """q in closed form: waiting for everyone, asynchronous, and FedFix; None where it is not known."""
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     if ready.changing:
         return None
     if isinstance(timing, Synchronous | WaitForAll):
@@ -156,7 +156,7 @@ def window(timing: Timing, clients: Clients) -> int | None:
     >>> window(Asynchronous(hardware=FixedTimes([2, 3, 4])), Clients(np.full(3, 1 / 3)))
     13
     """
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     if isinstance(timing, Synchronous | WaitForAll) and not ready.changing:
         return 1
     if not ready.repeats:
@@ -215,7 +215,7 @@ def constants(timing: Timing, clients: Clients, schedule: Timeline | None = None
     >>> constants(Synchronous(), Clients(np.full(4, 0.25)))
     Constants(alpha=1.0, beta=0.0, longest=1.0, largest=0.25, staleness=0, window=1)
     """
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     schedule = schedule or plan_results(timing, clients, max(6000, 40 * len(clients.importance)))
     alpha, beta = _pairs(timing, ready)
     if ready.repeats:
@@ -230,7 +230,7 @@ def constants(timing: Timing, clients: Clients, schedule: Timeline | None = None
     return Constants(alpha, beta, longest, largest, oldest, window(timing, clients))
 
 
-def _pairs(timing: Timing, ready: Begun) -> tuple[float | None, float | None]:
+def _pairs(timing: Timing, ready: PreparedTiming) -> tuple[float | None, float | None]:
     """alpha and beta, where weights of pairs of clients are known."""
     if isinstance(timing, Policy) and timing.weights == "online":
         return None, None
@@ -245,7 +245,7 @@ def _pairs(timing: Timing, ready: Begun) -> tuple[float | None, float | None]:
 
 
 @dataclass(frozen=True)
-class Begun:
+class PreparedTiming:
     """Copies of a timing that are ready for some clients, and what can be said of it then."""
 
     timing: Timing

@@ -24,7 +24,7 @@ from ...errors import ConfigError
 from ...timing.base import Clients, Step, Timing
 from ...timing.timeline import Timeline, plan_results
 from ...typing import Float64s, Int64s
-from .objective import Begun
+from .objective import PreparedTiming
 
 PLAYED = 6_000
 """Results in a schedule that is long enough to see how fast errors shrink or grow."""
@@ -160,7 +160,7 @@ def stable_limit(schedule: Timeline, period: int | None = None) -> float:
 
 def repeating_schedule(timing: Timing, clients: Clients) -> tuple[Timeline, int | None]:
     """A schedule with its period, or a long one if it does not repeat itself soon."""
-    ready, results = Begun(timing, clients), max(PLAYED, 40 * len(clients.importance))
+    ready, results = PreparedTiming(timing, clients), max(PLAYED, 40 * len(clients.importance))
     for enough in (results // 5, results) if ready.repeats else ():
         schedule = plan_results(timing, clients, enough)
         short = Timeline(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)

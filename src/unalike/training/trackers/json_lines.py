@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from ...core.run_files import ROUNDS
 from ...errors import ConfigError
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, tracker_registry
 
@@ -22,7 +22,7 @@ class JsonLines:
         self._path = None if path is None else Path(path)
         self._file: IO[str] | None = None
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Open the file; a run that goes on adds to it."""
         path = self._path or (None if about.folder is None else about.folder / ROUNDS)
         if path is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, starting, tracker_registry
 
@@ -19,7 +19,7 @@ class MLflow:
         with starting("MLflow"):  # now, so that a store that cannot be opened leaves no run behind
             self._library.set_experiment(experiment)
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Start a run of the same name, inside the one that is active if there is one, with the settings as
         its parameters."""
         words = {name: str(value)[:500] for name, value in given_settings(about.words).items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, tracker_registry
 
@@ -20,7 +20,7 @@ class TensorBoard:
         self._library = import_extra("tensorboardX", "tensorboard", "track = tensorboard")
         self._writer: Any = None
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Open a writer under the run's name, and show its settings."""
         self._writer = self._library.SummaryWriter(str(self._folder / about.name))
         lines = [f"    {name} = {value}" for name, value in given_settings(about.words).items()]

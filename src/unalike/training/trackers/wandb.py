@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, starting, tracker_registry
 
@@ -21,7 +21,7 @@ class WeightsAndBiases:
         with starting("Weights & Biases"):  # now, so that a missing key leaves no run behind
             self._library.login()
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Start a run of the same name, with the settings as its configuration."""
         words = given_settings(about.words)
         with starting("Weights & Biases"):

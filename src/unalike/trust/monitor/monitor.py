@@ -29,10 +29,10 @@ from ...errors import ConfigError
 from ...participation import Participation
 from ...timing import Step
 from ...typing import Array, Message, PyTree, Upload
-from .book import Book
 from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
-from .measure import Arrived, Loss, find_copies, idle, measure
+from .measure import AcceptedUploads, Loss, find_copies, idle, measure
 from .signals import digest
+from .state import MonitorState
 
 monitor_registry: Registry[Aggregator] = Registry("monitor", "monitors")
 UPLOADED, SENT = "monitored_upload", "monitored_model"
@@ -45,7 +45,7 @@ MOST_BYTES = 8 << 30
 class Monitor(AggregatorWrapper):
     """Watches uploads before a rule mixes them; `window` rounds of a client are judged together."""
 
-    book: Book = field(compare=False)
+    book: MonitorState = field(compare=False)
     rule: Aggregator = field(default_factory=WeightedSum)
     window: int = 5
     normality: bool = True
@@ -132,15 +132,15 @@ class Monitor(AggregatorWrapper):
         if inner:
             self.rule.restore(inner)
 
-    def _arrived(self, step: Step, report: Mapping[str, Any]) -> Arrived:
+    def _arrived(self, step: Step, report: Mapping[str, Any]) -> AcceptedUploads:
         """The uploads that are judged: accepted ones, of clients that weigh something or are in quarantine.
         (Who holds no rows learns nothing, and is no free-rider for that.)"""
         quarantined = self.book.verdicts[step.clients] == Verdict.QUARANTINE
         judged = (np.asarray(report["accepted"]) > 0) & ((step.weights != 0) | quarantined)
         uploads, sent = (np.asarray(report[name])[judged] for name in (UPLOADED, SENT))
-        return Arrived(step.clients[judged], uploads, sent)
+        return AcceptedUploads(step.clients[judged], uploads, sent)
 
-    def _judge(self, arrived: Arrived) -> list[dict[str, Any]]:
+    def _judge(self, arrived: AcceptedUploads) -> list[dict[str, Any]]:
         """Note what arrived, and say what is new."""
         book, clients = self.book, arrived.clients
         uploads, models = ([digest(row) for row in rows] for rows in (arrived.uploads, arrived.sent))
@@ -210,14 +210,14 @@ KINDS = {
 def free_riders(window: int = 5, *, clients: int, rule: Aggregator) -> Monitor:
     """Finds clients that send the model back, with or without noise, by so many of their rounds;
     `free-riders:5`."""
-    return Monitor(Book(clients), rule, window)
+    return Monitor(MonitorState(clients), rule, window)
 
 
 @monitor_registry.add("free-riders-with-noise")
 def free_riders_with_noise(window: int = 5, *, clients: int, rule: Aggregator) -> Monitor:
     """The same where honest clients add Gaussian noise of their own (local privacy), which proves nothing
     then; `free-riders-with-noise:5`."""
-    return Monitor(Book(clients), rule, window, normality=False)
+    return Monitor(MonitorState(clients), rule, window, normality=False)
 
 
 def as_vector(tree: PyTree) -> jax.Array:

@@ -22,7 +22,7 @@ from unalike.data.federation import Split
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.trust.behaviors import SimulatedAttack
-from unalike.trust.monitor import Book, Monitor, Verdict
+from unalike.trust.monitor import Monitor, MonitorState, Verdict
 from unalike.trust.monitor.challenge import challenge
 from unalike.trust.monitor.decisions import raise_flags
 from unalike.typing import Float64s
@@ -131,16 +131,18 @@ def replay_upload(model: Any, before: Any) -> Any:
     return jax.tree.map(lambda now, old: now + (now - old), model, before)
 
 
-def run_with_free_rider(race: Race, kind: str, rounds: int) -> tuple[Run, Book]:
+def run_with_free_rider(race: Race, kind: str, rounds: int) -> tuple[Run, MonitorState]:
     """A training with one free-rider, the last client, and what the monitor knows of it."""
     federation = with_free_riders(race.honest, 1)
     attack = SimulatedAttack.of(f"free-rider:{kind}", "1", federation)
     return run_with_monitor(race, attack.federation(federation), attack.algorithm(race.method), rounds)
 
 
-def run_with_monitor(race: Race, federation: Federation, method: Algorithm, rounds: int) -> tuple[Run, Book]:
+def run_with_monitor(
+    race: Race, federation: Federation, method: Algorithm, rounds: int
+) -> tuple[Run, MonitorState]:
     """Train under a monitor."""
-    monitor = Monitor(Book(len(federation)), window=WINDOW)
+    monitor = Monitor(MonitorState(len(federation)), window=WINDOW)
     run = train(
         federation,
         race.data.task,
@@ -160,7 +162,7 @@ def worst_verdict(run: Run) -> int:
     return max([words.get(event["kind"], 0) for event in run.events()], default=0)
 
 
-def caught_in(run: Run, book: Book) -> float:
+def caught_in(run: Run, book: MonitorState) -> float:
     """The round after which the free-rider was in quarantine or excluded; infinite if it never was."""
     known = ("client quarantined", "client excluded")
     rounds = [e["round"] for e in run.events() if e["kind"] in known and e["client"] == HONEST]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..shared.documents import BUTTACI
 from ..study import Claim, places_in, scale_down, study_registry
-from .pictures import picture_claims
+from .images import picture_claims
 from .theory import theory_claims
 from .training import training_claims
 

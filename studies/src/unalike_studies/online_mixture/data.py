@@ -205,7 +205,7 @@ def _mean_loss(means: jax.Array, weights: jax.Array, rows: jax.Array) -> jax.Arr
 
 
 @dataclass(frozen=True)
-class Lots(Stream):
+class BatchStream(Stream):
     """A stream: in step t every client has its t-th lot of rows, and nothing else."""
 
     federation: Federation
@@ -230,7 +230,7 @@ def run_loop(rows: Float64s, algorithm: GaussianFemOMD, start: Float64s, **optio
         gaussian_task(dimension),
         algorithm,
         rounds=steps * turns,
-        stream=HeldSteps(Lots(federation, count), turns),
+        stream=HeldSteps(BatchStream(federation, count), turns),
         initial=algorithm.start([jnp.asarray(mean, jnp.float32) for mean in start]),
         evaluate_every=0,
         **options,

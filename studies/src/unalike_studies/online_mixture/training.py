@@ -22,8 +22,8 @@ from unalike_studies.theory.mixtures.online_regret import regret_curve, regret_s
 
 from ..study import Claim, at_least, at_most, average
 from .data import Played, World, play, preset
+from .images import Pictures, choose_rate, digits, mnist, picture_accuracies, pooled_accuracy
 from .labels import Labels, accuracies, best_accuracy, mixture_player, quarter, single_player
-from .pictures import Pictures, choose_rate, digits, mnist, picture_accuracies, pooled_accuracy
 
 PILOT = 0.3
 """How far a mean over seeds may be from the pilot's."""

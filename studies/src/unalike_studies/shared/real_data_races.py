@@ -33,7 +33,7 @@ from unalike.typing import Params, PyTree, State
 
 from ..fixtures import load_rows
 from ..study import Claim, average
-from .picture_features import Encoder
+from .image_features import Encoder
 from .summaries import printed_difference, score
 
 Setting = dict[str, float]
@@ -48,7 +48,7 @@ SETTLED = ("fedavg+", "knnper")
 """Methods that add something to FedAvg's model when it is trained."""
 
 
-class Marks(NamedTuple):
+class Scores(NamedTuple):
     """Accuracy in per cent: over clients that trained, their bottom decile, and over newcomers."""
 
     mean: float
@@ -56,43 +56,43 @@ class Marks(NamedTuple):
     unseen: float = np.nan
 
 
-Table = dict[str, Marks]
+Table = dict[str, Scores]
 PICTURES = {
     "dirichlet-groups:0.4,3": {
-        "local": Marks(70.2, 48.7),
-        "fedavg": Marks(78.2, 72.4, 77.3),
-        "fedavg+": Marks(82.3, 70.6, 80.4),
-        "fedem": Marks(84.3, 78.1, 85.9),
+        "local": Scores(70.2, 48.7),
+        "fedavg": Scores(78.2, 72.4, 77.3),
+        "fedavg+": Scores(82.3, 70.6, 80.4),
+        "fedem": Scores(84.3, 78.1, 85.9),
     },
     "dirichlet-class:0.3": {
-        "local": Marks(57.6, 41.1),
-        "fedavg": Marks(72.8, 59.6, 72.9),
-        "fedavg+": Marks(75.2, 62.3, 75.3),
-        "ditto": Marks(80.0, 66.5, 79.7),
-        "fedrep": Marks(77.7, 65.2, 76.4),
-        "knnper": Marks(83.0, 71.4, 82.4),
+        "local": Scores(57.6, 41.1),
+        "fedavg": Scores(72.8, 59.6, 72.9),
+        "fedavg+": Scores(75.2, 62.3, 75.3),
+        "ditto": Scores(80.0, 66.5, 79.7),
+        "fedrep": Scores(77.7, 65.2, 76.4),
+        "knnper": Scores(83.0, 71.4, 82.4),
     },
     "classes:2": {
-        "local": Marks(82.4, 71.3),
-        "fedavg": Marks(67.9, 60.1, 67.5),
-        "fedavg+": Marks(85.0, 79.6, 85.1),
-        "ditto": Marks(86.3, 80.6, 85.9),
-        "fedrep": Marks(89.1, 85.3, 89.0),
-        "knnper": Marks(93.8, 88.2, 93.0),
+        "local": Scores(82.4, 71.3),
+        "fedavg": Scores(67.9, 60.1, 67.5),
+        "fedavg+": Scores(85.0, 79.6, 85.1),
+        "ditto": Scores(86.3, 80.6, 85.9),
+        "fedrep": Scores(89.1, 85.3, 89.0),
+        "knnper": Scores(93.8, 88.2, 93.0),
     },
 }
 """What was published for CIFAR-10, by the way its images are dealt."""
 ROLES_FEDEM = {
-    "local": Marks(32.0, 16.6),
-    "fedavg": Marks(46.7, 42.8, 46.7),
-    "fedavg+": Marks(40.0, 25.5, 40.2),
-    "fedem": Marks(46.7, 43.0, 46.7),
+    "local": Scores(32.0, 16.6),
+    "fedavg": Scores(46.7, 42.8, 46.7),
+    "fedavg+": Scores(40.0, 25.5, 40.2),
+    "fedem": Scores(46.7, 43.0, 46.7),
 }
 ROLES_KNNPER = {
-    "local": Marks(32.0, 16.0),
-    "fedavg": Marks(48.1, 43.1, 49.0),
-    "fedavg+": Marks(47.0, 42.2, 49.3),
-    "knnper": Marks(51.4, 45.4, 50.7),
+    "local": Scores(32.0, 16.0),
+    "fedavg": Scores(48.1, 43.1, 49.0),
+    "fedavg+": Scores(47.0, 42.2, 49.3),
+    "knnper": Scores(51.4, 45.4, 50.7),
 }
 """What was published for Shakespeare, in the two papers."""
 FEDEM_TABLES, KNNPER_TABLES = ("Table 3.2", "Table 3.3"), ("Table 3.5", "Table 3.6")
@@ -137,7 +137,7 @@ class Problem:
 class Race(NamedTuple):
     """Every method's marks for each seed, its settings, and what differs from what was published."""
 
-    marks: dict[str, list[Marks]]
+    marks: dict[str, list[Scores]]
     settings: dict[str, Setting]
     note: str
 
@@ -153,7 +153,7 @@ def claims(
     """A line for every method of two published tables, and one for every comparison."""
     place = " and ".join(tables)
     for number, (name, theirs) in enumerate(published.items()):
-        ours = Marks(*np.mean(race.marks[name], axis=0))
+        ours = Scores(*np.mean(race.marks[name], axis=0))
         words = ", ".join(f"{key} {value:.3g}" for key, value in race.settings[name].items())
         note = f"{words}; {race.note}" if number == 0 else words
         line = f"{data}: {name}, accuracy / bottom decile / of new clients"
@@ -173,7 +173,7 @@ def claims(
 
 
 def compare_claim(
-    id: str, data: str, marks: dict[str, list[Marks]], published: Table, one: Comparison, place: str
+    id: str, data: str, marks: dict[str, list[Scores]], published: Table, one: Comparison, place: str
 ) -> Claim:
     """How far a method leads another, beside how far it did in the published table."""
     values = [lead(*pair, one.part) for pair in zip(marks[one.ours], marks[one.other], strict=True)]
@@ -186,7 +186,7 @@ def compare_claim(
     return average(id, words, values, one.least, published=theirs, place=place, **rest)
 
 
-def lead(ours: Marks, other: Marks, part: str) -> float:
+def lead(ours: Scores, other: Scores, part: str) -> float:
     """The difference of one mark.
 
     >>> lead(Marks(80.0, 60.0), Marks(75.0, 63.0), "decile")
@@ -195,7 +195,7 @@ def lead(ours: Marks, other: Marks, part: str) -> float:
     return float(getattr(ours, part) - getattr(other, part))
 
 
-def format_marks(marks: Marks) -> str:
+def format_marks(marks: Scores) -> str:
     """Marks for people; what there is none of is a dash.
 
     >>> shown(Marks(80.04, 60.0))
@@ -246,7 +246,7 @@ def mark_methods(lesson: Problem, settings: dict[str, Setting]) -> Table:
     for name, setting in settings.items():
         runs[name] = lesson.learn(name, runs["fedavg"].state if name in SETTLED else None, **setting)
     return {
-        name: Marks(*score(run), newcomer_accuracy(lesson, name, run, settings[name]))
+        name: Scores(*score(run), newcomer_accuracy(lesson, name, run, settings[name]))
         for name, run in runs.items()
     }
 

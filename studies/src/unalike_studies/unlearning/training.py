@@ -16,8 +16,8 @@ import numpy as np
 from unalike.experiments.unlearning_schemes import (
     Branch,
     Forgetting,
-    Lesson,
     Scheme,
+    UnlearningProblem,
     forget_in_sequence,
     train_branch,
 )
@@ -37,7 +37,7 @@ UNDERCOUNTS = "with the reference ledger, which undercounts a drawn client by (M
 class Trials:
     """Trainings of all seeds, each done once."""
 
-    def __init__(self, lessons: Sequence[Lesson]) -> None:
+    def __init__(self, lessons: Sequence[UnlearningProblem]) -> None:
         self.lessons = list(lessons)
         self.first: list[Branch] = [train_branch(one, one.start(), updates=True) for one in self.lessons]
         self._known: dict[tuple[str, float, str], list[list[Forgetting]]] = {}
@@ -233,7 +233,7 @@ def honest_claims(trials: Trials) -> Iterator[Claim]:
     )
 
 
-def traffic_claim(lesson: Lesson) -> Claim:
+def traffic_claim(lesson: UnlearningProblem) -> Claim:
     """U9: the ledger asks nothing of clients."""
     from unalike.aggregation.base import WeightedSum
 

@@ -37,7 +37,7 @@ class CountedArrivals(Arrivals):
         return np.array([self._totals[bisect_right(self._rounds, round)]])
 
 
-class HeldRows:
+class BoundedMemory:
     """One client's memory: rows are taken, and forgotten as the rule says.
 
     >>> held = HeldRows(Split(np.zeros((1, 1)), np.zeros(1), np.array([0, 1])), bounded_memory("2"), seed=0)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from ..core.registry import Registry
-from .store import Datastore
+from .datastore import Datastore
 
 Policy = Callable[[Datastore, ArrayLike, ArrayLike, int], Datastore]
 policy_registry: Registry[Policy] = Registry("memory policy")

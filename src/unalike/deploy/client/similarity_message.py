@@ -33,7 +33,7 @@ Answers = Callable[[WireMessage], WireMessage]
 PLAIN = "plain"
 
 
-class DirectionTeller:
+class SimilarityWorker:
     """Answers requests for a direction; `telling` is None where the node's owner has not agreed."""
 
     def __init__(

@@ -27,7 +27,7 @@ from .variations import check_options, variant, vary
 ASKED, TUNING = "comparison.toml", "tuning.toml"
 
 
-class AskedComparison(BaseModel):
+class ComparisonFile(BaseModel):
     """The experiment, and what differs between its runs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,7 +56,7 @@ class AskedComparison(BaseModel):
         return vary({name: variant(self.experiment, name) for name in self.algorithms}, self.vary)
 
 
-class AskedTuning(BaseModel):
+class TuningFile(BaseModel):
     """The experiment, and how settings of methods are searched."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,7 +71,7 @@ class AskedTuning(BaseModel):
     experiment: Experiment
 
 
-Asked = AskedComparison | AskedTuning
+Asked = ComparisonFile | TuningFile
 
 
 def write_asked(folder: Path, asked: Asked) -> None:
@@ -90,7 +90,7 @@ def write_asked(folder: Path, asked: Asked) -> None:
     write_config(folder / _file(asked), asked.model_dump())
 
 
-def read_asked(folder: Path) -> AskedComparison:
+def read_asked(folder: Path) -> ComparisonFile:
     """What is compared in a folder."""
     if (folder / TUNING).is_file():
         raise RunError(
@@ -102,7 +102,7 @@ def read_asked(folder: Path) -> AskedComparison:
     seal = verify(folder)
     values: dict[str, Any] = read_config(folder / ASKED)
     try:
-        asked = AskedComparison(**values)
+        asked = ComparisonFile(**values)
     except ValidationError as error:
         name = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise ConfigError(f"{folder / ASKED} describes no comparison: {name} is not possible.") from None
@@ -126,4 +126,4 @@ def _was_begun(folder: Path, asked: Asked) -> bool:
 
 
 def _file(asked: Asked) -> str:
-    return ASKED if isinstance(asked, AskedComparison) else TUNING
+    return ASKED if isinstance(asked, ComparisonFile) else TUNING

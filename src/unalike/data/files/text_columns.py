@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import DataError, UnalikeError
 from ...typing import Array, Float64s
 from ..missing_values import is_missing_word
-from .agreement import LONGEST_LABEL, Words, check_known_label, code_words
+from .agreement import LONGEST_LABEL, StringLabels, check_known_label, code_words
 
 _KINDS: tuple[Callable[[str], int | float], ...]
 
@@ -55,7 +55,7 @@ def words_of(words: Sequence[str]) -> Array:
     return np.array(kept, dtype=str)
 
 
-def targets_of(client: str, words: Sequence[str]) -> Array | Words:
+def targets_of(client: str, words: Sequence[str]) -> Array | StringLabels:
     """Whole numbers where the text is whole numbers, floats where it is numbers, words otherwise; a label
     that is missing is refused with its row.
 

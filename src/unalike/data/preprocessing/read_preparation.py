@@ -57,14 +57,14 @@ def statistics_facts(told: Mapping[str, Any], columns: Sequence[str]) -> dict[st
         raise DataError(f"these are not statistics of columns ({error}).") from None
 
 
-class UntoldError(Exception):
+class MissingCategoriesError(Exception):
     """A column of words of which none was told."""
 
 
 def _parse_facts(column: str, told: Mapping[str, Any]) -> ColumnFacts:
     try:
         return _facts(told)
-    except UntoldError:
+    except MissingCategoriesError:
         raise DataError(
             f"the statistics tell no word of column {column!r}, because each is in too few rows; leave it "
             f"out with --drop {column}."
@@ -78,7 +78,7 @@ def _facts(told: Mapping[str, Any]) -> ColumnFacts:
         return ColumnFacts("numbers", known + gaps, gaps, mean, std**2 * max(known - 1, 0))
     words = {str(word): int(count) for word, count in told.get("words", {}).items()}
     if not words and told["kind"] == "words":
-        raise UntoldError
+        raise MissingCategoriesError
     days = {days_of(word): count for word, count in words.items()}
     known = sum(words.values())
     if words and None not in days:

@@ -71,7 +71,7 @@ def mean_target(weights: Float32s, targets: Array) -> Float32s:
     return np.einsum("qk,qk...->q...", weights, targets).astype(np.float32)
 
 
-def neighbors_say(task: Task, weights: Float32s, labels: Array, like: Float32s) -> Float32s:
+def neighbor_prediction(task: Task, weights: Float32s, labels: Array, like: Float32s) -> Float32s:
     """The neighbors' prediction, in the form of the global model's (`like`)."""
     if task.kind() == "logits":
         return votes(weights, labels, like.shape[-1])

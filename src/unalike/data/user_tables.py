@@ -18,10 +18,10 @@ from ..core.catalog import SQL, TABLES
 from ..errors import ConfigError, DataError, UnalikeError
 from ..typing import Array
 from .federation import Federation
-from .files.agreement import Words, same_kind, spell
+from .files.agreement import StringLabels, same_kind, spell
 from .files.client_files import Rows, likely_target, read_folder
-from .files.table_columns import in_short, targets_of
-from .foreign import are_truths, is_missing, is_nested
+from .files.text_columns import in_short, targets_of
+from .library_data import is_boolean, is_missing, is_nested
 from .splitting import PARTS
 from .table_clients import PART, ClientTable, federation_of, how_to_prepare
 from .tables.read_tables import are_parts, columns_of, is_table, read_columns, split_columns, tables_in
@@ -134,7 +134,7 @@ def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
     return {str(names.get(i, i)): part for i, part in enumerate(parts)}
 
 
-def target_values(client: str, values: Any) -> Array | Words:
+def target_values(client: str, values: Any) -> Array | StringLabels:
     """Whole numbers and words are classes, other numbers the targets of a regression.
 
     >>> target_values("a", [1, 0, 1]), target_values("a", np.array([0.5, 1.0]))
@@ -149,7 +149,7 @@ def target_values(client: str, values: Any) -> Array | Words:
         raise DataError(f"client {client!r} has an empty label in row {row}; fill it in or drop the row.")
     if given.dtype.kind in "iuf":
         return given
-    if given.dtype.kind == "b" or are_truths(given.tolist()):
+    if given.dtype.kind == "b" or is_boolean(given.tolist()):
         return given.astype(np.int64)
     return targets_of(client, [str(value).strip() for value in given.tolist()])
 

@@ -21,11 +21,11 @@ def measure_constants(
     experiment: Experiment, federation: Federation, learning_rate: float = 0.1, visits: int = 5
 ) -> GradientConstants:
     """The constants of an experiment's model on these clients."""
-    from ...advice.client_losses import Look
+    from ...advice.client_losses import ProbeSettings
     from ...advice.measure_constants import measure_gradient_constants
     from ...experiments.build import make_task
 
-    look = Look(rounds=visits, learning_rate=learning_rate)
+    look = ProbeSettings(rounds=visits, learning_rate=learning_rate)
     return measure_gradient_constants(federation, make_task(experiment, federation), look, experiment.seed)
 
 

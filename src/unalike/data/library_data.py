@@ -77,7 +77,7 @@ def is_index(name: str) -> bool:
     return name.startswith("__index_level_")
 
 
-def are_truths(values: Sequence[Any]) -> bool:
+def is_boolean(values: Sequence[Any]) -> bool:
     """Whether all that is known of a column is true or false.
 
     >>> are_truths([True, None]), are_truths([1, None]), are_truths([None])

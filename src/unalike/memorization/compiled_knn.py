@@ -26,7 +26,7 @@ BLOCK = 256
 """Rows looked up at a time among themselves."""
 
 
-class Places(NamedTuple):
+class FixedStore(NamedTuple):
     """A store of a fixed size."""
 
     keys: jax.Array
@@ -91,7 +91,12 @@ def _search_again(
 
 
 def ask(
-    task: Task, rule: Rule, store: Places, queries: jax.Array, common: jax.Array, own: jax.Array | None = None
+    task: Task,
+    rule: Rule,
+    store: FixedStore,
+    queries: jax.Array,
+    common: jax.Array,
+    own: jax.Array | None = None,
 ) -> jax.Array:
     """What the neighbors of some queries say, in the form of the global model's predictions (`common`)."""
     distances, rows = nearest(store.keys, store.kept, queries, rule.k, own)
@@ -109,7 +114,7 @@ def _weights(rule: Rule, distances: jax.Array, dimension: int) -> jax.Array:
     return raw / jnp.maximum(raw.sum(axis=1, keepdims=True), 1.0)
 
 
-def ask_own(task: Task, rule: Rule, store: Places) -> jax.Array:
+def ask_own(task: Task, rule: Rule, store: FixedStore) -> jax.Array:
     """What the other rows say of each row, a block at a time."""
     rows = len(store.keys)
     width = min(BLOCK, rows)
@@ -120,7 +125,7 @@ def ask_own(task: Task, rule: Rule, store: Places) -> jax.Array:
 
 
 def best_share(
-    task: Task, near: jax.Array, store: Places, asked: jax.Array, grid: Sequence[float] = GRID
+    task: Task, near: jax.Array, store: FixedStore, asked: jax.Array, grid: Sequence[float] = GRID
 ) -> jax.Array:
     """The share of the neighbors that does best on the rows that are asked about."""
     scores = [_score(task, mix(share, near, store.common), store.labels, asked) for share in grid]

@@ -21,7 +21,7 @@ COUNTED = ("seen", "replays", "caught", "verdicts")
 DIGEST_BYTES = 32
 
 
-class Book:
+class MonitorState:
     """What is known of each client; grows with what it is told."""
 
     def __init__(self, clients: int) -> None:
