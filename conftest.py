@@ -53,9 +53,9 @@ def bounded_memory() -> Iterator[None]:
 
     Rarely before: most tests of a file compile the same few programs, and to trace them again takes a second.
     """
-    from unalike.engine import programs  # not at the top, where JAX has no flags yet
+    from unalike.engine import compilation_cache  # not at the top, where JAX has no flags yet
 
-    programs.TOGETHER = sys.maxsize
+    compilation_cache.TOGETHER = sys.maxsize
     yield
     forget_above(ROOM)
 
@@ -71,9 +71,9 @@ def forget_above(megabytes: int) -> None:
     """Forget what is compiled if the process takes more than that."""
     status = Path("/proc/self/statm")
     if status.exists() and int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > megabytes << 20:
-        from unalike.engine import programs
+        from unalike.engine import compilation_cache
 
-        programs.forget_programs(-1)
+        compilation_cache.forget_programs(-1)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

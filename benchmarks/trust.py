@@ -27,7 +27,7 @@ from measuring import medians
 import unalike
 from unalike import FedAvg, LocalWork, Task
 from unalike.aggregation.base import Aggregator, WeightedSum, aggregator_registry
-from unalike.trust.monitor import Book, Monitor
+from unalike.trust.monitor import Monitor, MonitorState
 from unalike.trust.robust import RobustRule, Votes
 from unalike.trust.unlearning.measured_uploads import MeasuredUploads
 
@@ -80,7 +80,7 @@ def rounds_of(model: Any, rounds: int, repeats: int) -> list[Row]:
     watched: dict[str, Callable[[], Aggregator]] = {
         "plain sum": WeightedSum,
         "ledger": MeasuredUploads,
-        "monitor": lambda: Monitor(Book(50)),
+        "monitor": lambda: Monitor(MonitorState(50)),
         "median": lambda: aggregator_registry.make("median"),
         "nnm:2,trimmed-mean:0.2": lambda: aggregator_registry.make("nnm:2,trimmed-mean:0.2"),
     }

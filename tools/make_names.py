@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from unalike.core.names import FILLED_IN, first_sentence, typed_value  # noqa: E402
+from unalike.core.names import FILLED_IN, first_sentence, format_value  # noqa: E402
 
 TABLES = {
     ROOT / "src" / "unalike": ROOT / "src" / "unalike" / "core" / "names.json",
@@ -204,7 +204,7 @@ def _is_plain(name: str, kind: ast.expr | None) -> bool:
 def _value(value: ast.expr | None) -> str:
     if value is None or (isinstance(value, ast.Constant) and value.value is None):
         return ""
-    return typed_value(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
+    return format_value(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
 
 
 if __name__ == "__main__":

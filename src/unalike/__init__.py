@@ -1,4 +1,4 @@
-"""Federated learning for clients that are not alike.
+"""Federated learning for heterogeneous clients.
 
 Public names are listed in `__init__.pyi` and imported when they are first used: asking for help or a version
 does not wait for JAX.
@@ -6,7 +6,7 @@ does not wait for JAX.
 
 import lazy_loader as _lazy
 
-from .core.start import set_up_jax as _set_up_jax
+from .core.jax_startup import set_up_jax as _set_up_jax
 
 _set_up_jax()
 

@@ -1,4 +1,4 @@
-"""What does a person read when something is wrong?
+"""Errors and warnings that users read.
 
 Every mistake a user can make is an :class:`UnalikeError`: one sentence that says what is wrong, then what is
 allowed and the nearest spelling. The command line prints it without a traceback and exits with code 2.

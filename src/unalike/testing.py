@@ -1,4 +1,4 @@
-"""Does an algorithm keep its promises?  (The algorithm contract.)
+"""The algorithm contract: checks for built-in algorithms and for yours.
 
 :func:`check_algorithm` is to Unalike what `check_estimator` is to scikit-learn: it runs any algorithm, ours
 or a user's, through the invariants that the training loop, the engines and the run folder rely on.
@@ -178,7 +178,7 @@ def every_engine(bench: Bench) -> None:
     """All engines, with data resident or gathered, on one core or all, give the same answer."""
     # A cohort like those above, so that nothing is compiled again; what is not compiled is slow.
     reference = everything(bench.run(rounds=2, per_round=3))
-    for other in (bench.run(rounds=2, per_round=3, engine="debug"), _gathered(bench)):
+    for other in (bench.run(rounds=2, per_round=3, engine="debug"), _run_bench(bench)):
         gap = pytrees.largest_difference(reference, everything(other))
         _require("every engine gives the same answer", gap, TOLERANCE)
 
@@ -215,7 +215,7 @@ def _spoilt(federation: Federation) -> Federation:
     return replace(federation, train=replace(federation.train, x=x))
 
 
-def _gathered(bench: Bench) -> Run:
+def _run_bench(bench: Bench) -> Run:
     ready = bench.algorithm.prepare(bench.task, bench.federation)
     setting = Setting(bench.federation, bench.task, ready, 1, devices=1)
     return bench.run(rounds=2, judged=True, per_round=3, engine=LocalEngine(setting, resident=False))

@@ -9,7 +9,7 @@ from unalike.data import load
 from unalike.errors import RunError
 from unalike.models import Task, linear, mlp
 from unalike_studies import trainings as module
-from unalike_studies.trainings import Trainings, described
+from unalike_studies.trainings import Trainings, describe_training
 
 SEED = {"seed": 0}
 
@@ -86,13 +86,13 @@ def test_rows_importances_models_and_penalties_are_told_apart():
     federation = load("gaussians:2,3,3", clients=3, samples=30, seed=0)
     model, task = linear(input_shape=(3,), outputs=2), Task.classification
     variants = [
-        described(federation, task(model, 2)),
-        described(federation, task(model, 2, 0.1)),
-        described(federation, task(mlp(4, input_shape=(3,), outputs=2), 2)),
-        described(federation, task(mlp(5, input_shape=(3,), outputs=2), 2)),
-        described(replace(federation, test=federation.train), task(model, 2)),
-        described(federation.with_importance([0.5, 0.25, 0.25]), task(model, 2)),
-        described(load("gaussians:2,3,3", clients=3, samples=30, seed=1), task(model, 2)),
+        describe_training(federation, task(model, 2)),
+        describe_training(federation, task(model, 2, 0.1)),
+        describe_training(federation, task(mlp(4, input_shape=(3,), outputs=2), 2)),
+        describe_training(federation, task(mlp(5, input_shape=(3,), outputs=2), 2)),
+        describe_training(replace(federation, test=federation.train), task(model, 2)),
+        describe_training(federation.with_importance([0.5, 0.25, 0.25]), task(model, 2)),
+        describe_training(load("gaussians:2,3,3", clients=3, samples=30, seed=1), task(model, 2)),
     ]
     assert len({str(each) for each in variants}) == len(variants)
-    assert variants[0] == described(federation, task(model, 2))
+    assert variants[0] == describe_training(federation, task(model, 2))

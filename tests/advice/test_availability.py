@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError
-from unalike.advice import Look
+from unalike.advice import ProbeSettings
 from unalike.advice.availability import Population, advise_availability, best_rates, strategy_weights
 from unalike.advice.measure_availability import measure_losses
 from unalike.models import Task, mlp
@@ -25,7 +25,7 @@ EVERYONE = np.arange(5)
 
 @pytest.fixture(scope="module")
 def facts():
-    return measure_losses(federation(SIZES), TASK, Look(rounds=2, batches=2, batch_size=4))
+    return measure_losses(federation(SIZES), TASK, ProbeSettings(rounds=2, batches=2, batch_size=4))
 
 
 @pytest.fixture(scope="module")
@@ -140,4 +140,4 @@ def test_machines_get_every_term(advice):
 def test_losses_that_are_not_convex_are_refused():
     task = Task.classification(mlp(3, input_shape=(FEATURES,), outputs=CLASSES), CLASSES, l2=L2)
     with pytest.raises(ConfigError, match="convex losses; measure a classification with --model linear"):
-        measure_losses(federation(SIZES), task, Look(rounds=0))
+        measure_losses(federation(SIZES), task, ProbeSettings(rounds=0))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError
-from unalike.advice import GradientConstants, Look, measure_gradient_constants, report_methods
+from unalike.advice import GradientConstants, ProbeSettings, measure_gradient_constants, report_methods
 from unalike.advice.measure_constants import smoothness_bound
 from unalike.data import Federation, Split
 from unalike.models import Task, linear, mlp
@@ -15,7 +15,7 @@ from unalike.participation import Full, Uniform
 
 CLASSES, FEATURES, L2 = 3, 4, 0.1
 TASK = Task.classification(linear(input_shape=(FEATURES,), outputs=CLASSES), CLASSES, l2=L2)
-LOOK = Look(rounds=2, batches=3, batch_size=4)
+LOOK = ProbeSettings(rounds=2, batches=3, batch_size=4)
 
 
 def federation(sizes=(9, 14, 6), alike=False):
@@ -60,7 +60,7 @@ def test_heterogeneity_is_the_least_loss_of_all_minus_each_ones_own(measured):
 
 def test_whole_clients_as_batches_leave_only_what_pulls_clients_apart():
     """Without noise, Sigma is sum_i p_i |grad f_i(w*)|^2: for clients that are alike, nothing."""
-    whole = Look(rounds=0, batches=1, batch_size=20)
+    whole = ProbeSettings(rounds=0, batches=1, batch_size=20)
     alike = measure_gradient_constants(federation((9, 9, 9), alike=True), TASK, whole)
     apart = measure_gradient_constants(federation(), TASK, whole)
     assert alike.residual == pytest.approx(0, abs=1e-6)
@@ -76,7 +76,7 @@ def test_clients_with_the_same_rows_are_not_unlike():
 
 
 def test_dissimilarity_at_the_start_is_the_spread_of_gradients():
-    found = measure_gradient_constants(federation(), TASK, Look(rounds=0, batches=1))
+    found = measure_gradient_constants(federation(), TASK, ProbeSettings(rounds=0, batches=1))
     share = federation().importance
     start = np.zeros((FEATURES + 1, CLASSES))
     gradients = np.array([loss_and_gradient(start, *federation().train.client(i))[1] for i in range(3)])
@@ -101,7 +101,7 @@ def test_both_pairs_of_dissimilarity_and_growth_fit_and_the_smaller_bound_is_tak
 
 
 def test_whole_batches_have_no_variance_and_the_largest_gradient():
-    found = measure_gradient_constants(federation(), TASK, Look(rounds=0, batches=1, batch_size=14))
+    found = measure_gradient_constants(federation(), TASK, ProbeSettings(rounds=0, batches=1, batch_size=14))
     start = np.zeros((FEATURES + 1, CLASSES))
     squares = [(loss_and_gradient(start, *federation().train.client(i))[1] ** 2).sum() for i in range(3)]
     assert found.gradient_variance == pytest.approx(0, abs=1e-10)
@@ -126,7 +126,7 @@ def test_the_largest_curvature_of_least_squares_is_exact():
     split = Split(x, x[:, :1] + 1, np.array([0, 5, 12]))
     clients = Federation(split, Split(x[:0], x[:0, :1], np.zeros(3, np.int64)), split, None)
     task = Task.regression(linear(input_shape=(3,), outputs=1))
-    found = measure_gradient_constants(clients, task, Look(rounds=0))
+    found = measure_gradient_constants(clients, task, ProbeSettings(rounds=0))
     wide = np.hstack([x, np.ones((12, 1))])
     curvatures = [np.linalg.eigvalsh(part.T @ part / len(part))[-1] for part in (wide[:5], wide[5:])]
     ratio = found.smoothness / max(curvatures)  # 1 for halved squared errors, 2 for whole ones
@@ -138,14 +138,16 @@ def test_the_largest_curvature_of_least_squares_is_exact():
 def test_a_model_that_is_not_convex_promises_nothing():
     task = Task.classification(mlp(3, input_shape=(FEATURES,), outputs=CLASSES), CLASSES, l2=L2)
     assert smoothness_bound(federation(), task) is None
-    found = measure_gradient_constants(federation(), task, Look(rounds=0, batches=1))
+    found = measure_gradient_constants(federation(), task, ProbeSettings(rounds=0, batches=1))
     assert found.convexity == 0
     assert found.smoothness > 0
     assert all(report.gap_bound is None for report in report_methods(found, 0.01, 5, 10))
 
 
 def test_no_more_clients_are_measured_than_asked_for():
-    assert measure_gradient_constants(federation(), TASK, Look(rounds=0, most_clients=2)).clients == 2
+    assert (
+        measure_gradient_constants(federation(), TASK, ProbeSettings(rounds=0, most_clients=2)).clients == 2
+    )
 
 
 def test_bounds_of_sampling_and_timing_use_the_constants(measured):
@@ -168,7 +170,7 @@ def test_longer_steps_than_the_theorems_allow_have_no_bound(measured):
 def test_impossible_looks_are_refused():
     for settings in ({"batch_size": 0}, {"rounds": -1}, {"learning_rate": 0.0}):
         with pytest.raises(ConfigError):
-            Look(**settings)
+            ProbeSettings(**settings)
     nobody = federation((0, 0, 0))
     with pytest.raises(ConfigError, match="no client"):
         measure_gradient_constants(nobody.with_importance("equal"), TASK, LOOK)

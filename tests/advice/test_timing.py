@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unalike.advice.timing import advise_timing, candidates, readable, reweighted
-from unalike.advice.timing_race import Curve, Goal, curve_of
+from unalike.advice.timing import advise_timing, candidates, readable, reweight
+from unalike.advice.timing_race import Curve, RaceTarget, curve_of
 from unalike.errors import ConfigError
 from unalike.theory.asynchrony import quadratic
 from unalike.theory.asynchrony.objective import Surrogate, surrogate, window
@@ -36,7 +36,7 @@ def advice():
 
 @pytest.fixture(scope="module")
 def alike():
-    return advise_timing(TIMES, goal=Goal(unlike=0))
+    return advise_timing(TIMES, goal=RaceTarget(unlike=0))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_period_of_a_buffer_is_its_window(advice):
 @pytest.mark.parametrize("conditioning", [2.0, 10.0, 50.0])
 def test_waiting_takes_the_time_of_the_best_step_for_two_curvatures(conditioning):
     """The best step is 2 / (1 + 1/c), and shrinks errors by (c - 1) / (c + 1) a round."""
-    goal = Goal(conditioning=conditioning, target=1e-3)
+    goal = RaceTarget(conditioning=conditioning, target=1e-3)
     report = advise_timing([2, 2], goal=goal)["wait-for-all"]
     exact = 2 * math.log(1e3) / -math.log((conditioning - 1) / (conditioning + 1))
     assert report.time_to_target == pytest.approx(exact, rel=0.04)
@@ -146,7 +146,7 @@ def test_a_race_without_noise_is_won_by_the_highest_rate():
     """rate(step) = step (1 - step) has its slowest direction at the ends of [s/4, s]."""
     steps = np.linspace(0.001, 0.999, 999)
     curve = Curve(1.0, steps, 1 - steps, np.zeros(999))
-    step, time = curve.race(Goal(target=0.1, conditioning=4.0, unlike=5.0))
+    step, time = curve.race(RaceTarget(target=0.1, conditioning=4.0, unlike=5.0))
     assert step == pytest.approx(0.8, abs=2e-3)  # s (1 - s) = s/4 (1 - s/4)
     assert time == pytest.approx(math.log(10) / 0.16, rel=1e-2)
 
@@ -155,7 +155,7 @@ def test_steps_get_shorter_as_errors_do():
     """rate(s) = s and left(s) = s: the best step is error / sqrt(3), and the time has a closed form."""
     steps = np.geomspace(1e-4, 1, 2000)
     curve = Curve(1.0, steps, np.ones(2000), steps**2)
-    _, time = curve.race(Goal(target=0.05, conditioning=1.0, unlike=1.0))
+    _, time = curve.race(RaceTarget(target=0.05, conditioning=1.0, unlike=1.0))
     # d log(error)/dt = -error 2 / (3 sqrt 3), so that 1/error grows evenly.
     assert time == pytest.approx((1 / 0.05 - 1) * 3 * math.sqrt(3) / 2, rel=1e-2)
 
@@ -167,7 +167,7 @@ def test_a_step_that_jumps_to_the_optimum_is_fast_but_a_number():
     assert curve.limit == pytest.approx(1.0, rel=1e-3)
     assert np.isfinite(curve.pace).all()
     assert np.isfinite(curve.left).all()
-    _, time = curve.race(Goal(conditioning=1.0))
+    _, time = curve.race(RaceTarget(conditioning=1.0))
     assert 0 <= time < 1.5
 
 
@@ -198,14 +198,14 @@ def test_a_buffer_that_does_not_divide_the_clients_is_biased_even_if_they_are_eq
 
 
 def test_one_slow_client_among_many_quick_ones_is_not_waited_for():
-    advice = advise_timing([1] * 5 + [20], goal=Goal(unlike=0.01))
+    advice = advise_timing([1] * 5 + [20], goal=RaceTarget(unlike=0.01))
     assert advice.recommended != "wait-for-all"
     assert "If all are waited for, that takes" in advice.verdict
     assert "must be corrected" in advice.verdict
 
 
 def test_very_unlike_clients_are_waited_for():
-    assert advise_timing(TIMES, goal=Goal(unlike=10)).recommended == "wait-for-all"
+    assert advise_timing(TIMES, goal=RaceTarget(unlike=10)).recommended == "wait-for-all"
 
 
 def test_importances_count():
@@ -219,7 +219,7 @@ def test_importances_count():
 def test_one_client_and_random_times_are_fine(monkeypatch):
     assert advise_timing([3]).recommended == "wait-for-all"
     monkeypatch.setattr(quadratic, "PLAYED", 1500)
-    random = advise_timing(ExponentialTimes([1.0, 0.2]), goal=Goal(unlike=0))
+    random = advise_timing(ExponentialTimes([1.0, 0.2]), goal=RaceTarget(unlike=0))
     assert random["async"].window is None
     assert random["wait-for-all"].aggregations_per_time < 1
     assert random.recommended != "wait-for-all"
@@ -235,7 +235,7 @@ def test_everything_is_ready_for_json(advice):
 
 def test_reweighted_schedules_keep_their_times():
     schedule = plan_schedule(Asynchronous(hardware=FixedTimes(TIMES)), EVERYONE, steps=30)
-    other = reweighted(schedule, np.array([1.0, 2.0, 3.0, 4.0]))
+    other = reweight(schedule, np.array([1.0, 2.0, 3.0, 4.0]))
     assert [step.time for step in other.steps] == [step.time for step in schedule.steps]
     assert all((step.weights == step.clients + 1).all() for step in other.steps)
 
@@ -255,7 +255,7 @@ def test_reweighted_schedules_keep_their_times():
 )
 def test_goals_that_make_no_sense_are_one_sentence(options, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        Goal(**options)
+        RaceTarget(**options)
 
 
 def test_requests_that_make_no_sense_are_one_sentence():

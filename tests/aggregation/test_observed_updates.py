@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unalike import Cohort, FedAvg, Local, LocalWork, Participation, Reply, Task, load, models, train
-from unalike.aggregation.observed_updates import update, update_norm, watched
+from unalike.aggregation.observed_updates import add_observed_updates, update, update_norm
 from unalike.participation import ClusteredBySimilarity
 from unalike.runs import flatten
 
@@ -68,9 +68,9 @@ def test_an_upload_of_the_same_names_but_other_shapes_is_something_else():
 
 def test_what_is_watched_stands_beside_what_the_client_reports():
     reply = Reply({"w": jnp.array([3.0])}, {}, {"train_loss": jnp.array(0.5)})
-    seen = watched(("update_norm",), {"w": jnp.array([1.0])}, reply)
+    seen = add_observed_updates(("update_norm",), {"w": jnp.array([1.0])}, reply)
     assert {name: float(value) for name, value in seen.items()} == {"train_loss": 0.5, "update_norm": 2.0}
-    assert dict(watched((), {}, reply)) == dict(reply.report)
+    assert dict(add_observed_updates((), {}, reply)) == dict(reply.report)
 
 
 def test_the_model_moves_by_the_weighted_sum_of_the_updates_that_are_seen(federation, task):

@@ -13,9 +13,9 @@ from unalike.algorithms.shared.private_gradient import (
     RowSet,
     add_noise,
     batch_room,
-    clipped_sum,
     draw_rows,
     private_gradient,
+    sum_clipped_gradients,
 )
 from unalike.models import Batch
 
@@ -78,8 +78,8 @@ def test_a_row_that_is_added_moves_the_clipped_sum_by_at_most_the_norm():
     x, y = rows(30)
     params = naive.task().init(jax.random.key(0))
     for left_out in range(2):
-        full = clipped_sum(naive.task(), params, Batch.of(100 * x, y), CLIP)
-        less = clipped_sum(
+        full = sum_clipped_gradients(naive.task(), params, Batch.of(100 * x, y), CLIP)
+        less = sum_clipped_gradients(
             naive.task(), params, Batch.of(100 * jnp.delete(x, left_out, 0), jnp.delete(y, left_out)), CLIP
         )
         gap = np.sqrt(
@@ -94,15 +94,17 @@ def test_a_row_that_is_added_moves_the_clipped_sum_by_at_most_the_norm():
 def test_weights_of_rows_cannot_make_a_row_count_more_than_the_norm():
     x, y = rows(1)
     params = naive.task().init(jax.random.key(0))
-    heavy = clipped_sum(naive.task(), params, Batch.of(x, y, weight=jnp.array([1e6])), CLIP)
+    heavy = sum_clipped_gradients(naive.task(), params, Batch.of(x, y, weight=jnp.array([1e6])), CLIP)
     assert np.sqrt(sum(float(jnp.sum(a**2)) for a in jax.tree.leaves(heavy))) <= CLIP * (1 + 1e-5)
 
 
 def test_a_row_whose_gradient_is_not_finite_counts_as_nothing():
     x, y = rows(4)
     params = naive.task().init(jax.random.key(0))
-    spoiled = clipped_sum(naive.task(), params, Batch.of(x.at[1].set(jnp.nan), y), CLIP)
-    without = clipped_sum(naive.task(), params, Batch.of(jnp.delete(x, 1, 0), jnp.delete(y, 1)), CLIP)
+    spoiled = sum_clipped_gradients(naive.task(), params, Batch.of(x.at[1].set(jnp.nan), y), CLIP)
+    without = sum_clipped_gradients(
+        naive.task(), params, Batch.of(jnp.delete(x, 1, 0), jnp.delete(y, 1)), CLIP
+    )
     assert unalike.core.pytrees.largest_difference(spoiled, without) < 1e-6
 
 

@@ -14,7 +14,7 @@ from unalike.data import Federation, Split
 from unalike.engine import Setting, engine_registry
 from unalike.errors import ConfigError
 from unalike.memorization import GRID, memorize, search
-from unalike.memorization.compiled import Places, ask_own, nearest
+from unalike.memorization.compiled_knn import FixedStore, ask_own, nearest
 from unalike.memorization.neighbors import search_others
 from unalike.memorization.voting_rule import Rule
 from unalike.models import Model, Task, mlp
@@ -206,7 +206,7 @@ def test_rows_are_asked_about_in_blocks_without_themselves():
     task = Task.classification(Model(lambda key: {}, lambda params, x: x), 3)
     keys, labels = rng.normal(size=(300, 2)).astype(np.float32), rng.integers(0, 3, 300)
     common = np.full((300, 3), 1 / 3, np.float32)
-    store = Places(jnp.asarray(keys), jnp.asarray(labels), jnp.asarray(common), jnp.ones(300, bool))
+    store = FixedStore(jnp.asarray(keys), jnp.asarray(labels), jnp.asarray(common), jnp.ones(300, bool))
     assert np.allclose(
         ask_own(task, Rule(4), store), Rule(4).ask_others(task, keys, labels, common), atol=1e-5
     )

@@ -5,7 +5,7 @@ import pytest
 
 from unalike.algorithms import FedAvg, FedAvgPlus, Local, LocalWork, Messages
 from unalike.engine import LocalEngine, Memories, Setting
-from unalike.engine.local.batches import plan_batches, rounded_up
+from unalike.engine.local.batches import plan_batches, round_up
 
 from . import naive
 
@@ -62,7 +62,7 @@ def test_a_tuned_predictor_is_some_epochs_of_descent_from_the_global_model(feder
     found = LocalEngine(setting).evaluate(Messages(message), Memories({}, 3), "test", 2)
     clients = np.arange(3)
     work = LocalWork(epochs=epochs, batch_size=3)
-    plan = plan_batches(work, federation.train.sizes, clients, 2, 6, rounded_up(8))
+    plan = plan_batches(work, federation.train.sizes, clients, 2, 6, round_up(8))
     for client in clients:
         x, y = federation.train.client(client)
         batches = [rows[rows >= 0] for rows in plan.positions[client, : plan.steps[client]]]

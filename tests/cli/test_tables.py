@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from unalike.cli.tables import fitted, measured, room, widths
+from unalike.cli.tables import fit_table, measure_column, room, widths
 
 
 def printed(rows, width, **options):
     console = Console(width=width, record=True, force_terminal=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(fitted(rows, width, **options))
+    console.print(fit_table(rows, width, **options))
     return console.export_text()
 
 
@@ -55,7 +55,7 @@ def test_an_interval_stays_in_one_line():
 
 
 def test_a_table_is_as_wide_as_it_needs():
-    columns = [measured("name", ["a", "b"]), measured("value", ["1", "22"])]
+    columns = [measure_column("name", ["a", "b"]), measure_column("value", ["1", "22"])]
     assert room(columns, 80, 1)
     assert widths(columns, 80, 1) == [4, 5]
 

@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from unalike.core.figure_style import FAINT, INK, MUTED, PALETTE, PAPER, color, dash, is_ours, spread, styled
+from unalike.core.figure_style import (
+    FAINT,
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    color,
+    dash,
+    is_ours,
+    spread,
+    with_figure_style,
+)
 from unalike.participation import Multinomial
 from unalike.report import comparison_clients, save
 from unalike.report.job_plots import FinishedJobs, gantt
@@ -61,7 +72,7 @@ def test_the_page_knows_the_same_colors():
 
 def test_drawing_leaves_the_settings_of_others_alone():
     before = dict(mpl.rcParams)
-    assert styled(lambda: mpl.rcParams["axes.spines.top"])() is False
+    assert with_figure_style(lambda: mpl.rcParams["axes.spines.top"])() is False
     assert dict(mpl.rcParams) == before
 
 

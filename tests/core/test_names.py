@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unalike.core.catalog import KINDS, explain
-from unalike.core.names import named
+from unalike.core.names import names_of_kind
 from unalike.core.registry import Registry
 
 ROOT = Path(__file__).parents[2]
@@ -35,12 +35,12 @@ def test_every_kind_has_its_place_in_the_order():
 def test_every_name_is_the_object_that_is_registered_under_it(kind):
     known = registry(kind)
     assert known.kind == KINDS[kind].word
-    assert list(named(kind)) == [name for name in known if name in named(kind)]
-    for name, entry in named(kind).items():
+    assert list(names_of_kind(kind)) == [name for name in known if name in names_of_kind(kind)]
+    for name, entry in names_of_kind(kind).items():
         maker = known[name]
         assert (maker.__module__, maker.__qualname__) == (entry.module, entry.attribute)
-    assert {name: known.explain()[name] for name in named(kind)} == {
-        n: e.about for n, e in named(kind).items()
+    assert {name: known.explain()[name] for name in names_of_kind(kind)} == {
+        n: e.about for n, e in names_of_kind(kind).items()
     }
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_registered_that_the_table_does_not_have(kind):
     """Makers of this package, once all of its modules that can be named are imported."""
     known = registry(kind)
     own = [name for name in known if known[name].__module__.startswith(("unalike.", "unalike_studies."))]
-    assert own == list(named(kind))
+    assert own == list(names_of_kind(kind))
 
 
 LAZY = """
@@ -82,7 +82,7 @@ def test_a_makers_module_that_cannot_be_imported_is_a_sentence(monkeypatch):
 
 
 def test_ones_own_maker_of_a_listed_name_stays():
-    registry, entry = Registry("skew", "skews"), named("skews")["rotation"]
+    registry, entry = Registry("skew", "skews"), names_of_kind("skews")["rotation"]
     own = registry.add("rotation")(lambda: "mine")
     listed = getattr(importlib.import_module(entry.module), entry.attribute)
     assert registry.add("rotation")(listed) is listed

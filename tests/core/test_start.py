@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from unalike.core.start import cache_folder
+from unalike.core.jax_startup import cache_folder
 
 SLOW = ("jax", "scipy", "sklearn", "matplotlib", "networkx.classes", "optax", "pandas")
 
@@ -68,7 +68,7 @@ def test_importing_the_package_imports_nothing_slow():
 
 @pytest.mark.parametrize("first", ["import unalike\nimport jax", "import jax\nimport unalike"])
 def test_every_core_is_a_device_whoever_is_imported_first(first):
-    count = "from unalike.core.start import cores\nassert jax.device_count() == cores(), jax.devices()"
+    count = "from unalike.core.jax_startup import cores\nassert jax.device_count() == cores(), jax.devices()"
     imported(f"{first}\n{count}\nassert jax.config.jax_compilation_cache_dir.endswith('xla')")
 
 

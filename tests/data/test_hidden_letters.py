@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from unalike.cli.log_lines import dated
+from unalike.cli.log_lines import add_time
 from unalike.data import Federation
 from unalike.errors import DataError
 
@@ -27,5 +27,5 @@ def test_ordinary_labels_of_all_scripts_are_taken():
 
 
 def test_a_log_holds_nothing_that_a_terminal_obeys():
-    line = dated("refused a request: unknown operator '\x1b]0;owned\x07' \u202e[bold]")
+    line = add_time("refused a request: unknown operator '\x1b]0;owned\x07' \u202e[bold]")
     assert re.fullmatch(r"\d\d:\d\d:\d\d  refused a request: unknown operator ' ]0;owned '  \\\[bold\]", line)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.data import load, source_registry
-from unalike.data.sources.leaf import _client
+from unalike.data.sources.leaf_synthetic import _client
 from unalike.data.sources.mixture import draw_mixture
 from unalike.data.sources.quadratic import quadratic_truth, weighted_optimum
 from unalike.data.sources.source import some_rows

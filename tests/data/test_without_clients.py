@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike import Federation
-from unalike.data.without_clients import coded_alike, label_again
+from unalike.data.without_clients import has_same_encoding, label_again
 
 TABLES = {
     "basel": {"age": [40.0, 60.0, 55.0], "sex": ["f", "m", "f"], "ill": ["no", "yes", "no"]},
@@ -23,7 +23,7 @@ def test_rows_are_coded_as_without_the_table(gone):
     place = list(TABLES).index(gone)
     found = label_again(made(TABLES, without=[gone]), [place]).without_rows([place])
     wanted = made({name: table for name, table in TABLES.items() if name != gone})
-    assert coded_alike(found, wanted)
+    assert has_same_encoding(found, wanted)
     np.testing.assert_array_equal(found.train.x, wanted.train.x)
     np.testing.assert_array_equal(found.train.y, wanted.train.y)
     assert found.names == tuple(TABLES)

@@ -7,7 +7,7 @@ import numpy as np
 from unalike.analytics.model_matrix import Plan
 from unalike.data.tables import Table
 from unalike.deploy.analysis_config import AnalysisConfig
-from unalike.deploy.client.app import prefixed
+from unalike.deploy.client.app import add_prefix
 from unalike.deploy.client_config import PROTOCOL
 from unalike.deploy.transport.messages import WireMessage
 
@@ -55,7 +55,7 @@ def step(node, plan, objective, point, round=0, **method):
 def train(node, contract, message, round=0):
     place = {"job": round, "last": -1, "round": round, "keep": 0}
     numbers = {"contract": contract, "protocol": PROTOCOL, **place}
-    return node.answer(WireMessage("train", numbers, prefixed("message", message)))
+    return node.answer(WireMessage("train", numbers, add_prefix("message", message)))
 
 
 def refused(answer, rule):

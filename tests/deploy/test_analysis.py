@@ -18,14 +18,14 @@ from unalike.analytics.hierarchical.penalized import PenalizedRegression
 from unalike.analytics.linear.mixed_model import MixedModel
 from unalike.analytics.linear.regression import LinearRegression
 from unalike.analytics.model_matrix import Plan, matrix_of
-from unalike.analytics.shareable import read_method, write_method
+from unalike.analytics.serialization import read_method, write_method
 from unalike.analytics.statistics import LocalNodes, describe
 from unalike.analytics.survival.cox_model import CoxModel
 from unalike.data.tables import Table
 from unalike.deploy.analysis import RemoteNodes, analyse_nodes
 from unalike.deploy.analysis_config import AnalysisConfig
 from unalike.deploy.client.table_node import TableWorker
-from unalike.deploy.local_deployment import deployed_workers
+from unalike.deploy.local_deployment import deploy_workers
 from unalike.deploy.server import introductions
 from unalike.deploy.transport.messages import WireMessage
 from unalike.errors import ConfigError, UnalikeError
@@ -147,7 +147,7 @@ def test_gaussian_processes_of_nodes_need_a_known_range(post, tmp_path):
 def test_over_a_network_nodes_give_the_same(tmp_path):
     """Once through a real SuperLink: statistics, and a model."""
     nodes = list(workers(tmp_path).values())
-    with deployed_workers(nodes, tmp_path) as link, link.open() as opened:
+    with deploy_workers(nodes, tmp_path) as link, link.open() as opened:
         introductions(opened, len(TABLES), 60.0, lambda line: None)
         there, here = describe(RemoteNodes(opened, list(TABLES))), describe(LocalNodes(TABLES, 5))
         assert there.as_dict() == here.as_dict()

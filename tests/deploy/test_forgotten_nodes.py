@@ -9,7 +9,7 @@ import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.core.run_files import BEST, FACTS, MODEL
 from unalike.deploy.client.app import ClientWorker
-from unalike.deploy.forgotten_nodes import RemainingNodes, started_forgetting
+from unalike.deploy.forgotten_nodes import RemainingNodes, load_forgotten_nodes
 from unalike.deploy.server import introductions, make_folder, train_nodes
 from unalike.errors import RunError
 from unalike.experiments.forget import forget, prepare_nodes, publish, retraining_folder
@@ -42,7 +42,7 @@ def served(village, folder, **values):
 
 def retrained(village, folder, **values):
     described = experiment(unlearning="full", **values)
-    forgetting = started_forgetting(folder)
+    forgetting = load_forgotten_nodes(folder)
     post = RemainingNodes(village, forgetting.names)
     told = forgetting.in_their_places(introductions(post, forgetting.remaining, 5.0, lambda line: None))
     forgetting = forgetting.fitted(told)
@@ -101,7 +101,7 @@ def test_it_is_the_model_of_a_simulation_without_the_node(federation, village, t
 def test_a_run_that_has_forgotten_is_not_trained_on(village, tmp_path):
     folder = tmp_path / "run"
     served(village, folder)
-    assert started_forgetting(folder) is None
+    assert load_forgotten_nodes(folder) is None
     with pytest.raises(RunError, match="elsewhere"):
         forget(folder, ["node-1"], BUDGET)
     prepare_nodes(folder, ["node-1"], BUDGET)
@@ -109,7 +109,7 @@ def test_a_run_that_has_forgotten_is_not_trained_on(village, tmp_path):
         prepare_nodes(folder, ["node-2"], BUDGET)
     retrained(village, folder)
     with pytest.raises(RunError, match="bring them back"):
-        started_forgetting(folder)
+        load_forgotten_nodes(folder)
 
 
 def test_nothing_of_a_forgotten_node_is_left_in_the_folder(village, tmp_path):

@@ -9,7 +9,7 @@ import unalike
 from unalike.core.pytrees import largest_difference
 from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client_config import PROTOCOL, NodeRows
-from unalike.deploy.node_agreement import agree_groups, gathered
+from unalike.deploy.node_agreement import agree_groups, gather_federation
 from unalike.deploy.server import check_servable
 from unalike.deploy.transport.messages import WireMessage
 
@@ -69,10 +69,10 @@ def test_a_file_of_the_server_stands_over_what_nodes_say(federation, village, tm
     path = tmp_path / "groups.csv"
     path.write_text("client,group\n" + "".join(f"node-{i},{g}\n" for i, g in enumerate("aabb")))
     told = {name: NodeRows.of(worker.federation) for name, worker in village.workers.items()}
-    assert gathered(told, experiment(groups=str(path))).groups == tuple("aabb")
+    assert gather_federation(told, experiment(groups=str(path))).groups == tuple("aabb")
     path.write_text("client,group\nnode-0,a\nsomebody,b\n")
     with pytest.raises(unalike.UnalikeError, match=r"somebody|node-1"):
-        gathered(told, experiment(groups=str(path)))
+        gather_federation(told, experiment(groups=str(path)))
 
 
 def test_a_node_that_says_no_group_is_named(village):

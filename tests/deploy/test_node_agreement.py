@@ -12,7 +12,7 @@ from unalike.data import Federation
 from unalike.deploy.client.app import ClientWorker
 from unalike.deploy.client.rows import as_agreed, is_uncut, without_cut
 from unalike.deploy.client_config import ClientConfig, NodeRows
-from unalike.deploy.node_agreement import gathered, in_order
+from unalike.deploy.node_agreement import gather_federation, in_order
 from unalike.deploy.server import introductions, make_contracts, make_folder, train_nodes
 from unalike.deploy.transport.messages import MessageError
 from unalike.experiments.build import make_federation, make_task
@@ -105,7 +105,7 @@ def test_the_server_knows_names_sizes_and_order_as_a_simulation_does(folder, vil
 def test_every_node_has_the_rows_that_a_simulation_gives_it(folder, village):
     described = experiment(**SAID)
     told = introductions(village, 4, 5.0, lambda line: None)
-    client_configs = make_contracts(described, gathered(told, described), "run")
+    client_configs = make_contracts(described, gather_federation(told, described), "run")
     whole = make_federation(described.model_copy(update={"data": str(folder)}))
     for i, (name, client_config) in enumerate(zip(told, client_configs, strict=True)):
         node = village.workers[name]
@@ -202,7 +202,7 @@ GOOD = NodeRows(
 )
 def test_what_cannot_be_agreed_is_refused_with_the_nodes_name(changes, words):
     with pytest.raises(unalike.DataError, match=words):
-        gathered({"ann": GOOD, "bob": replace(GOOD, **changes)}, experiment())
+        gather_federation({"ann": GOOD, "bob": replace(GOOD, **changes)}, experiment())
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 import unalike
 from unalike.data.similarity import measure_similarity
 from unalike.deploy.client.app import ClientWorker
-from unalike.deploy.client.tell_direction import DirectionTeller
-from unalike.deploy.node_agreement import gathered
+from unalike.deploy.client.similarity_message import SimilarityWorker
+from unalike.deploy.node_agreement import gather_federation
 from unalike.deploy.node_similarity import ask_directions, write_node_similarity
 from unalike.deploy.server import introductions
 from unalike.deploy.transport.messages import WireMessage
@@ -35,7 +35,7 @@ def nodes(federation, tmp_path):
         for i, telling in enumerate(tellings):
             own = federation.subset([i])
             worker = ClientWorker(own, tmp_path / f"node-{i}")
-            teller = DirectionTeller(lambda own=own: own, telling)
+            teller = SimilarityWorker(lambda own=own: own, telling)
             workers[f"node-{i}"] = SimpleNamespace(answer=teller.in_front_of(worker.answer), federation=own)
         return Village.of(workers)
 
@@ -105,7 +105,7 @@ def test_what_is_no_direction_is_refused_with_the_nodes_name(nodes, lie, words):
 
 def test_a_run_folder_gets_numbers_and_a_page(nodes, tmp_path):
     found, told = asked(nodes(*["plain"] * CLIENTS))
-    numbers, page = write_node_similarity(found, gathered(told, experiment()), tmp_path)
+    numbers, page = write_node_similarity(found, gather_federation(told, experiment()), tmp_path)
     stored = json.loads(numbers.read_text(), parse_constant=pytest.fail)
     assert stored["homogeneity"] == pytest.approx(found.homogeneity)
     assert stored["iid_reference"] is None
@@ -114,7 +114,7 @@ def test_a_run_folder_gets_numbers_and_a_page(nodes, tmp_path):
 
 def test_a_way_of_telling_that_does_not_exist_is_refused_at_once():
     with pytest.raises(ConfigError, match="unknown message privacy"):
-        DirectionTeller(list, "secretly")
+        SimilarityWorker(list, "secretly")
 
 
 def test_nodes_that_share_a_secret_have_the_same_graph_and_show_no_direction(nodes, federation, tmp_path):
@@ -126,4 +126,4 @@ def test_nodes_that_share_a_secret_have_the_same_graph_and_show_no_direction(nod
 
 def test_a_rotation_of_nodes_needs_a_secret_of_theirs():
     with pytest.raises(ConfigError, match="not with the server"):
-        DirectionTeller(lambda: None, "rotation")
+        SimilarityWorker(lambda: None, "rotation")

@@ -6,8 +6,8 @@ import pytest
 
 import unalike
 from unalike import FedAvg, LocalWork, Task
-from unalike.engine import programs
-from unalike.engine.programs import cached_program, forget_programs
+from unalike.engine import compilation_cache
+from unalike.engine.compilation_cache import cached_program, forget_programs
 
 
 def test_the_same_arguments_give_the_same_program():
@@ -22,8 +22,8 @@ def test_the_same_arguments_give_the_same_program():
 def test_programs_are_forgotten_only_when_they_are_many(monkeypatch):
     cleared = []
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(1))
-    monkeypatch.setattr(programs, "_built", ["round"] * 5)
-    monkeypatch.setattr(programs, "TOGETHER", 5)
+    monkeypatch.setattr(compilation_cache, "_built", ["round"] * 5)
+    monkeypatch.setattr(compilation_cache, "TOGETHER", 5)
     forget_programs()
     assert not cleared
     forget_programs(4)

@@ -14,7 +14,7 @@ from unalike.algorithms import L2SGD, Ditto, FedAdam, FedProx, Needs, optimizer_
 from unalike.algorithms.shared.optimizers import PLAIN
 from unalike.algorithms.shared.wrapper import AlgorithmWrapper
 from unalike.engine import traced_rates
-from unalike.engine.traced_rates import Place, fill_rates, split_rates
+from unalike.engine.traced_rates import RatePlace, fill_rates, split_rates
 
 from . import toys
 
@@ -87,7 +87,7 @@ def test_a_method_is_split_wherever_it_holds_optimizers():
     inner = FedAdam(optimizer=Optimizer("sgd", 0.5, momentum=0.9), server_optimizer=Optimizer("adam", 0.01))
     template, rates = split_rates(AlgorithmWrapper(inner=inner))
     assert rates == (0.5, 0.01)
-    assert template.inner.optimizer.learning_rate == Place(0)
+    assert template.inner.optimizer.learning_rate == RatePlace(0)
     assert fill_rates(template, rates) == AlgorithmWrapper(inner=inner)
     assert template == split_rates(AlgorithmWrapper(inner=replace(inner, optimizer=inner.optimizer)))[0]
 
@@ -157,5 +157,5 @@ def test_bits_are_those_of_a_rate_that_is_written_into_the_program(method, monke
 
 def test_rates_that_were_sent_stay_on_the_devices():
     where = unalike.engine.local.devices.everywhere(unalike.engine.local.devices.mesh())
-    assert traced_rates.placed((0.1,), where) is traced_rates.placed((0.1,), where)
-    assert traced_rates.placed((0.1,), where)[0].weak_type
+    assert traced_rates.place_rates((0.1,), where) is traced_rates.place_rates((0.1,), where)
+    assert traced_rates.place_rates((0.1,), where)[0].weak_type

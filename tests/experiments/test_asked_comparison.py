@@ -5,12 +5,12 @@ from itertools import count
 import pytest
 
 from unalike import ConfigError, RunError
-from unalike.experiments.asked_comparison import ASKED, AskedComparison, begun, read_asked, write_asked
+from unalike.experiments.comparison_file import ASKED, ComparisonFile, begun, read_asked, write_asked
 from unalike.experiments.config import Experiment
 from unalike.runs.comparison_files import ANSWER
 from unalike.runs.sealed_files import seal_again
 
-ONE = AskedComparison(
+ONE = ComparisonFile(
     algorithms=("fedavg",),
     vary=("l2=0.1,0.2",),
     seeds=2,

@@ -14,7 +14,7 @@ from unalike.experiments.audit import audit, audit_run, declared_values
 from unalike.experiments.audit_references import draw_halves, train_cohort
 from unalike.experiments.audit_rows import OTHERS, TRAINING, AuditRows, collect_rows, deal_again, run_signals
 from unalike.experiments.config import make_experiment
-from unalike.experiments.reopen import reopened
+from unalike.experiments.reopen import reopen
 from unalike.experiments.run import run_experiment
 from unalike.models import Task, linear
 from unalike.privacy.audit.report_card import summarize
@@ -101,7 +101,7 @@ def test_the_folder_is_not_changed_and_an_audit_repeats(memorizing, card):
 
 
 def test_the_reopened_run_predicts_what_the_record_says(memorizing):
-    with reopened(memorizing) as (_, run):
+    with reopen(memorizing) as (_, run):
         table = collect_rows(run.setting.federation)
         signals = run_signals(run, table)
         for split, kind in (("train", TRAINING), ("test", OTHERS)):
@@ -113,7 +113,7 @@ def test_the_reopened_run_predicts_what_the_record_says(memorizing):
 
 @pytest.mark.parametrize("name", ["fedavg+", "ditto", "fedem", "knnper", "local"])
 def test_own_predictors_are_those_that_the_engine_evaluates(memorizing, name):
-    with reopened(memorizing) as (experiment, first):
+    with reopen(memorizing) as (experiment, first):
         options = {"algorithm": name, "rounds": 2}
         run = run_experiment(experiment.model_copy(update=options), federation=first.setting.federation)
         table = collect_rows(run.setting.federation)
@@ -123,7 +123,7 @@ def test_own_predictors_are_those_that_the_engine_evaluates(memorizing, name):
 
 
 def test_personal_models_are_compared_with_runs_of_the_same_experiment(memorizing):
-    with reopened(memorizing) as (experiment, first):
+    with reopen(memorizing) as (experiment, first):
         alone = experiment.model_copy(update={"algorithm": "local", "rounds": 15})
         run = run_experiment(alone, federation=first.setting.federation)
         card = audit_run(run, alone, references=4)
@@ -145,7 +145,7 @@ def test_a_run_of_python_is_audited_where_it_is():
 
 
 def test_the_accountants_epsilon_is_declared_beside_the_measured_bound(memorizing, card):
-    with reopened(memorizing) as (experiment, first):
+    with reopen(memorizing) as (experiment, first):
         private = experiment.model_copy(update={"aggregator": "central-dp:1,2", "rounds": 3})
         run = run_experiment(private, federation=first.setting.federation)
     declared = declared_values(run, 0.5)
@@ -179,7 +179,7 @@ def test_halves_are_halves_of_every_client_and_differ():
 
 
 def test_dealing_again_moves_rows_between_training_and_test(memorizing):
-    with reopened(memorizing) as (_, run):
+    with reopen(memorizing) as (_, run):
         federation = run.setting.federation
         table = collect_rows(federation)
         inside = draw_halves(table.owners, 1, 0)[0]

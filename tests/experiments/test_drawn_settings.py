@@ -9,8 +9,8 @@ from unalike import ConfigError
 from unalike.algorithms import algorithm_registry
 from unalike.experiments.build import make_algorithm
 from unalike.experiments.config import make_experiment
-from unalike.experiments.drawn_settings import SEARCHES, candidates, grid, search_space
-from unalike.experiments.tune import applied
+from unalike.experiments.hyperparameter_candidates import SEARCHES, candidates, grid, search_space
+from unalike.experiments.tune import apply_settings
 
 
 def described(algorithm="fedavg", **values):
@@ -28,7 +28,7 @@ def test_every_method_gets_the_same_number_of_trials(search, budget):
 def test_the_first_trial_is_the_experiment_as_it_stands(search):
     for name in algorithm_registry:
         first = candidates(described(name, learning_rate=0.07), 3, search)[0]
-        assert make_algorithm(applied(described(name, learning_rate=0.07), first)) == make_algorithm(
+        assert make_algorithm(apply_settings(described(name, learning_rate=0.07), first)) == make_algorithm(
             described(name, learning_rate=0.07)
         )
 

@@ -15,12 +15,12 @@ from unalike.experiments.config import make_experiment
 from unalike.experiments.run import run_experiment
 from unalike.experiments.tune import (
     Trial,
-    applied,
+    apply_settings,
     at_the_edge,
     check_choice,
     fairest_first,
     final_federation,
-    ranked,
+    rank_trials,
     tune,
     with_validation,
 )
@@ -55,7 +55,7 @@ def test_the_best_at_an_end_of_what_was_tried_is_said():
 
 
 def test_settings_go_where_they_belong():
-    experiment = applied(described("ditto", options={"solver": 1}), {"learning_rate": 0.3, "lam": 2.0})
+    experiment = apply_settings(described("ditto", options={"solver": 1}), {"learning_rate": 0.3, "lam": 2.0})
     assert experiment.learning_rate == 0.3
     assert experiment.options == {"solver": 1, "lam": 2.0}
 
@@ -64,7 +64,7 @@ def test_settings_go_where_they_belong():
 def test_trials_are_ranked_and_what_failed_comes_last(higher):
     scores = [0.2, math.nan, 0.5, 0.2, 0.1]
     trials = [Trial("m", {"number": i}, score) for i, score in enumerate(scores)]
-    order = [trial.settings["number"] for trial in ranked(trials, higher)]
+    order = [trial.settings["number"] for trial in rank_trials(trials, higher)]
     assert order == ([2, 0, 3, 4, 1] if higher else [4, 0, 3, 2, 1])
 
 
@@ -105,7 +105,7 @@ def test_scores_are_those_of_a_run_on_validation_rows_whatever_the_test_rows_say
     scores = {trial.settings["learning_rate"]: trial.score for trial in found}
     assert len(scores) == 2
     assert found[0].score == max(scores.values())
-    best = run_experiment(applied(with_validation(described()), found[0].settings), federation=honest)
+    best = run_experiment(apply_settings(with_validation(described()), found[0].settings), federation=honest)
     assert best.final()["validation_accuracy"] == found[0].score
 
 

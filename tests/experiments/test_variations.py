@@ -4,7 +4,7 @@ import pytest
 
 from unalike import ConfigError
 from unalike.experiments.config import Experiment
-from unalike.experiments.variations import SHARED, folder_name, varied, vary
+from unalike.experiments.variations import SHARED, folder_name, parse_variations, vary
 
 
 def test_every_combination_is_there_once_in_the_order_given():
@@ -80,7 +80,7 @@ def test_words_that_are_no_names_are_arguments_of_the_name_before():
         "timing=deadline:1.5,keep,async,fedfix-widening:0.2,2",
         "participation=ca-fed:1,running,f3ast:selection",
     ]
-    assert varied(words) == {
+    assert parse_variations(words) == {
         "timing": ["deadline:1.5,keep", "async", "fedfix-widening:0.2,2"],
         "participation": ["ca-fed:1,running", "f3ast:selection"],
     }

@@ -5,14 +5,14 @@ import pytest
 
 from unalike.core.pytrees import by_path
 from unalike.models import model_registry
-from unalike.models.torch_names import renamed
+from unalike.models.torch_names import rename_tensors
 
 
 @pytest.mark.parametrize("name", model_registry)
 def test_every_parameter_is_one_layer_s(name):
     sizes = {"outputs": 10} if name in ("lstm", "gru", "rnn") else {"outputs": 10, "input_shape": (28, 28, 1)}
     model = model_registry.make(name, **sizes)
-    found = [one.path for one in renamed(model)]
+    found = [one.path for one in rename_tensors(model)]
     assert sorted(found) == sorted(by_path(jax.eval_shape(model.init, jax.random.key(0))))
     if model.head is not None:
         assert model.layers[-1].at == model.head

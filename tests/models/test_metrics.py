@@ -21,14 +21,14 @@ from unalike.algorithms import algorithm_registry
 from unalike.core.catalog import separate
 from unalike.models import Metric, accuracy, linear, mean_squared_error, metric_registry
 from unalike.models.metrics import (
+    deciding_metric,
     find_metric,
     higher_is_better,
     is_share,
-    judged_metric,
     label_of,
     mean_by_client,
     mean_of_all,
-    measured_columns,
+    metric_columns,
 )
 
 CLASSES = 4
@@ -178,14 +178,14 @@ def test_metrics_share_a_statistic_and_are_asked_for_by_name():
     )
     assert list(task.metrics) == ["f1", "confusion"]
     assert list(task.statistics) == ["confusion"]
-    assert judged_metric(task.metrics) == "f1"
+    assert deciding_metric(task.metrics) == "f1"
     x, y = np.zeros((5, 3), np.float32), np.zeros(5, np.int32)
     assert task.statistic_shapes(x, y) == {"loss": (), "confusion": (CLASSES, CLASSES)}
 
 
 def test_a_table_alone_does_not_replace_what_judges():
     task = Task.classification(linear(input_shape=(3,), outputs=CLASSES), CLASSES, metrics=["confusion"])
-    assert judged_metric(task.metrics) == "accuracy"
+    assert deciding_metric(task.metrics) == "accuracy"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_registered_metric_of_ones_own_is_known_everywhere():
         assert not higher_is_better("test_staleness_kept")
         assert label_of("test_staleness_kept") == "test kept"
         assert is_share("unseen_staleness_kept")
-        assert measured_columns(["test_staleness_kept", "test_f1"], first=["staleness_kept"]) == (
+        assert metric_columns(["test_staleness_kept", "test_f1"], first=["staleness_kept"]) == (
             "test_staleness_kept",
             "test_f1",
         )

@@ -16,7 +16,7 @@ from unalike.participation import (
     sampler_registry,
 )
 from unalike.participation.base import nobody_answers
-from unalike.participation.samplers.base import Once, counted
+from unalike.participation.samplers.base import Once, count_draws
 
 IMPORTANCE = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
 
@@ -124,7 +124,7 @@ def test_a_cohort_that_makes_no_sense_is_refused(clients, weights, words):
 
 
 def test_repeated_draws_become_counts():
-    cohort = counted(np.array([4, 1, 4, 4]), 0.25)
+    cohort = count_draws(np.array([4, 1, 4, 4]), 0.25)
     assert cohort.clients.tolist() == [1, 4]
     assert cohort.weights.tolist() == [0.25, 0.75]
 

@@ -14,7 +14,7 @@ from unalike.engine import Setting
 from unalike.experiments.build import make_algorithm, make_task
 from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.accounting import Ledger, gaussian_epsilon
-from unalike.privacy.local import LocalPrivacy, local_privacy, spent_delta
+from unalike.privacy.local import LocalPrivacy, local_privacy, upload_delta
 from unalike.timing import Step, WaitForAll, timing_registry
 from unalike.training.train import train
 
@@ -231,7 +231,7 @@ def test_epsilon_is_recorded(village, tmp_path):
 def test_epsilon_is_the_smallest_that_keeps_delta():
     for multiplier in (0.5, 1.0, 4.0):
         epsilon = gaussian_epsilon(multiplier, 1e-5)
-        assert spent_delta(epsilon, multiplier) <= 1e-5 < spent_delta(0.9999 * epsilon, multiplier)
+        assert upload_delta(epsilon, multiplier) <= 1e-5 < upload_delta(0.9999 * epsilon, multiplier)
 
 
 def test_nothing_spent_is_nothing():
@@ -409,4 +409,4 @@ def test_the_server_need_not_know_of_local_privacy(village, tmp_path):
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
 def test_the_formula_of_the_noise_keeps_its_promise_up_to_one(epsilon, delta):
     multiplier = np.sqrt(2 * np.log(1.25 / delta)) / epsilon
-    assert 0 < spent_delta(epsilon, multiplier) <= delta
+    assert 0 < upload_delta(epsilon, multiplier) <= delta

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unalike.report import client_distribution, comparison_clients, comparison_curves, curves, save, traffic
-from unalike.report.comparison_plots import aligned_seeds
-from unalike.report.words import bytes_text, cell, number_text, value
+from unalike.report.comparison_plots import align_seeds
+from unalike.report.text_format import bytes_text, cell, number_text, value
 
 
 def metrics(rounds=20):
@@ -78,7 +78,7 @@ def test_seeds_that_were_measured_at_different_rounds_are_aligned():
         {"round": np.array([1, 2]), "x": np.array([1.0, 2.0])},
         {"round": np.array([2, 3]), "x": np.array([4.0, 5.0])},
     ]
-    rounds, table = aligned_seeds(seeds, "x")
+    rounds, table = align_seeds(seeds, "x")
     np.testing.assert_array_equal(rounds, [1, 2, 3])
     np.testing.assert_array_equal(table, [[1, 2, np.nan], [np.nan, 4, 5]])
 

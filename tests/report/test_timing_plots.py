@@ -6,7 +6,7 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.report import save
 from unalike.report.embed import embed
-from unalike.report.job_plots import FinishedJobs, gantt, shown_clients, shown_time
+from unalike.report.job_plots import FinishedJobs, choose_clients, choose_horizon, gantt
 from unalike.report.timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
 
 
@@ -119,7 +119,7 @@ def test_a_long_run_shows_its_beginning_and_says_so():
     figure = gantt(work)
     (axes,) = figure.axes
     assert 300 < len(bars(figure)) < 450
-    assert axes.get_xlim()[1] == shown_time(work, shown_clients(work)) < work.aggregated.max()
+    assert axes.get_xlim()[1] == choose_horizon(work, choose_clients(work)) < work.aggregated.max()
     assert f"its beginning: {len(bars(figure))} of 4,000 jobs" in axes.get_xlabel()
     assert len(embed(figure, "f", "jobs")) < 150_000
     assert embed(figure, "f", "jobs").startswith("<svg")
@@ -144,7 +144,7 @@ def test_of_ten_thousand_clients_some_of_every_speed_have_rows():
     finished = started + np.tile(speeds, 3)
     zeros = np.zeros(30_000, np.int64)
     work = FinishedJobs(clients, started, finished, finished, zeros, zeros)
-    rows = shown_clients(work)
+    rows = choose_clients(work)
     assert len(rows) == len(set(rows.tolist())) == 40
     assert rows[0] == 9999
     assert rows[-1] == 0
@@ -158,16 +158,16 @@ def test_of_drawn_cohorts_the_first_ones_are_shown_and_not_the_rare_returns():
     began = np.repeat(np.arange(rounds, dtype=float), per_round)
     number = np.repeat(np.arange(rounds), per_round)
     work = FinishedJobs(clients.ravel(), began, began + 0.5, began + 1, number, np.zeros_like(number))
-    rows = shown_clients(work)
+    rows = choose_clients(work)
     first = [began[work.clients == client].min() for client in rows]
     assert first == sorted(first)
     assert max(first) <= 4
-    assert shown_time(work, rows) <= 8
+    assert choose_horizon(work, rows) <= 8
 
 
 def test_equal_times_keep_the_order_of_clients():
     thirds = np.array([1 / 3, 0.1 + 0.2 + 1 / 3 - 0.3, 1 / 3])
-    np.testing.assert_array_equal(shown_clients(jobs(thirds)), [0, 1, 2])
+    np.testing.assert_array_equal(choose_clients(jobs(thirds)), [0, 1, 2])
 
 
 @pytest.mark.parametrize("clients", [1, 2, 39, 40, 41, 300])

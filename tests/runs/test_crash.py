@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import RunError
-from unalike.runs import Record, RunFolder, locked
+from unalike.runs import Record, RunFolder, lock_folder
 
 TRAINING = """
 import sys
@@ -34,7 +34,7 @@ def killed(tmp_path_factory):
     path = tmp_path_factory.mktemp("crash") / "run"
     process = subprocess.Popen([sys.executable, "-c", TRAINING, str(path)], stdout=subprocess.PIPE, text=True)
     announced = [int(process.stdout.readline()) for _ in range(60)]
-    with pytest.raises(RunError) as refusal, locked(path):
+    with pytest.raises(RunError) as refusal, lock_folder(path):
         pass
     with RunFolder.open(path, read_only=True) as folder:
         seen = folder.record.last_round()

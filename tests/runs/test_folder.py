@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.errors import RunError
-from unalike.runs import RunFolder, locked, versions
+from unalike.runs import RunFolder, lock_folder, versions
 
 CONFIG = {
     "algorithm": "fedavg",
@@ -74,7 +74,7 @@ def test_a_run_is_replaced_when_asked(tmp_path):
 
 def test_a_run_in_use_is_not_replaced(tmp_path):
     RunFolder.create(tmp_path / "run", {"seed": 1}).close()
-    with locked(tmp_path / "run"), pytest.raises(RunError, match="in use"):
+    with lock_folder(tmp_path / "run"), pytest.raises(RunError, match="in use"):
         RunFolder.create(tmp_path / "run", {}, overwrite=True)
     assert RunFolder.open(tmp_path / "run").config == {"seed": 1}
 

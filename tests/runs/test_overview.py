@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike import RunError
-from unalike.runs import RunFolder, locked
+from unalike.runs import RunFolder, lock_folder
 from unalike.runs.overview import differing_settings, find_runs, find_waste, look_at
 
 
@@ -22,7 +22,7 @@ def made(path, finished=True, **config):
 def test_states_are_what_happened(tmp_path):
     finished, interrupted = made(tmp_path / "a"), made(tmp_path / "b", finished=False)
     assert (look_at(finished).state, look_at(interrupted).state) == ("finished", "interrupted")
-    with locked(interrupted):
+    with lock_folder(interrupted):
         assert look_at(interrupted).state == "running"
     (finished / "metrics.sqlite").write_bytes(b"no database")
     assert look_at(finished).state == "damaged"
@@ -72,7 +72,7 @@ def test_an_interrupted_run_goes_but_a_strangers_file_stays(tmp_path):
 def test_a_run_that_somebody_works_on_is_left_alone(tmp_path):
     folder = made(tmp_path / "a", finished=False)
     waste = find_waste(look_at(folder))
-    with locked(folder):
+    with lock_folder(folder):
         assert find_waste(look_at(folder)) is None
         with pytest.raises(RunError, match="in use"):
             waste.remove()

@@ -6,7 +6,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.topology.cycle_time import critical_circuit, howard, karp, start_times
-from unalike.topology.strong_connectivity import is_strong, reached
+from unalike.topology.strong_connectivity import is_strong, reachable_silos
 
 
 def digraph(size, chance, rng):
@@ -112,4 +112,4 @@ def test_strong_connectivity_agrees_with_networkx():
         graph = nx.DiGraph(list(map(tuple, np.argwhere(arcs).tolist())))
         graph.add_nodes_from(range(6))
         assert is_strong(arcs) == nx.is_strongly_connected(graph)
-        assert set(np.flatnonzero(reached(arcs, 2))) == nx.descendants(graph, 2) | {2}
+        assert set(np.flatnonzero(reachable_silos(arcs, 2))) == nx.descendants(graph, 2) | {2}

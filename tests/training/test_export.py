@@ -10,7 +10,7 @@ from unalike import ConfigError, FedAvg, Federation, LocalWork, Task
 from unalike.algorithms import algorithm_registry
 from unalike.core import pytrees
 from unalike.models import load_torch_weights
-from unalike.training.export import export, trained_model
+from unalike.training.export import export, find_trained_model
 
 RNG = np.random.default_rng(0)
 ROWS = {n: (RNG.normal(size=(8, 4)).astype(np.float32), RNG.integers(0, 3, 8)) for n in ("a", "b")}
@@ -38,10 +38,10 @@ def test_the_file_holds_the_model_and_goes_back_in(run, tmp_path):
 
 def test_a_client_s_own_model_is_the_one_it_predicts_with():
     run = train("ditto")
-    own = [trained_model(run, name) for name in CLIENTS.names]
+    own = [find_trained_model(run, name) for name in CLIENTS.names]
     losses = [run.setting.task.losses(p, *ROWS[n]).mean() for p, n in zip(own, CLIENTS.names, strict=True)]
     assert np.allclose(run.evaluate("train")["loss"], losses, atol=1e-6)
-    assert pytrees.largest_difference(trained_model(run), run.message) == 0
+    assert pytrees.largest_difference(find_trained_model(run), run.message) == 0
 
 
 def test_what_cannot_leave_is_refused_before_anything_is_written(run, tmp_path):

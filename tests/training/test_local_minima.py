@@ -11,13 +11,13 @@ def test_blocks_of_clients_are_fitted_as_everyone_together(monkeypatch):
     federation = unalike.load("gaussians", clients=12, samples=240, seed=1)
     task = Task.classification(linear(input_shape=(20,), outputs=federation.classes), federation.classes)
     together = module.local_minima(federation, task, steps=40)
-    planned, fitted = [], module._fitted
+    planned, fitted = [], module._fit_clients
 
     def watched(some, *rest):
         planned.append(len(some))
         return fitted(some, *rest)
 
-    monkeypatch.setattr(module, "_fitted", watched)
+    monkeypatch.setattr(module, "_fit_clients", watched)
     monkeypatch.setattr(module, "PLANNED", 5 * 40 * int(federation.train.sizes.max()))
     apart = module.local_minima(federation, task, steps=40)
     np.testing.assert_allclose(apart, together, rtol=1e-4)

@@ -130,12 +130,12 @@ def _table_job(rng: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _row_job(rng: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     """A training or an evaluation that a server may ask for, perhaps with another value somewhere."""
-    from unalike.deploy.client_config import ClientConfig, told_of
+    from unalike.deploy.client_config import ClientConfig, client_settings
     from unalike.experiments.config import make_experiment
 
     names = {"algorithm": rng.choice(["fedavg", "fedprox", "scaffold", "ditto", "local"])}
     asked = make_experiment({"model": "linear", "steps": 1, "batch_size": 8, "seed": 5, **names})
-    told = ClientConfig("abc", told_of(asked), 0, 1, 1.0, 24, 10).write()
+    told = ClientConfig("abc", client_settings(asked), 0, 1, 1.0, 24, 10).write()
     fill = rng.choice([0, 0, 0.1, 1e30])
     sent = {name: {"kind": "float32", "shape": shape, "fill": fill} for name, shape in _shapes().items()}
     if rng.random() < 0.1:
@@ -152,14 +152,14 @@ def _shapes() -> dict[str, list[int]]:
     """The arrays of the model that nodes are sent."""
     import jax
 
-    from unalike.deploy.client.app import prefixed
+    from unalike.deploy.client.app import add_prefix
     from unalike.experiments.build import make_federation, make_task
     from unalike.experiments.config import make_experiment
 
     asked = make_experiment({"data": "digits", "samples": 30, "clients": 1, "model": "linear"})
     task = make_task(asked, make_federation(asked))
     return {
-        name: list(array.shape) for name, array in prefixed("message", task.init(jax.random.key(0))).items()
+        name: list(array.shape) for name, array in add_prefix("message", task.init(jax.random.key(0))).items()
     }
 
 

@@ -1,7 +1,7 @@
-"""How unlike are the clients, and what follows from it?  (Advice with its reasons.)"""
+"""Advice with its reasons: which method, sampling, timing or topology suits these clients?"""
 
 from .availability import AvailabilityAdvice, Population, StrategyBound, advise_availability
-from .client_losses import Look
+from .client_losses import ProbeSettings
 from .constants import GradientConstants, MethodReport, report_methods
 from .free_riders import FreeRiderAdvice, FreeRiderReport, LocalDescent, advise_free_riders
 from .heterogeneity import HeterogeneityAdvice, MeasureReport, advise_heterogeneity
@@ -10,23 +10,23 @@ from .measure_constants import measure_gradient_constants
 from .sampling import Advice, SchemeReport, advise_sampling
 from .streams import StrategyReport, StreamAdvice, advise_streams
 from .timing import PolicyReport, TimingAdvice, advise_timing
-from .timing_race import Goal
+from .timing_race import RaceTarget
 
 __all__ = [
     "Advice",
     "AvailabilityAdvice",
     "FreeRiderAdvice",
     "FreeRiderReport",
-    "Goal",
     "GradientConstants",
     "HeterogeneityAdvice",
     "LocalDescent",
-    "Look",
     "LossFacts",
     "MeasureReport",
     "MethodReport",
     "PolicyReport",
     "Population",
+    "ProbeSettings",
+    "RaceTarget",
     "SchemeReport",
     "StrategyBound",
     "StrategyReport",

@@ -1,4 +1,4 @@
-"""What do strategies for clients that come and go cost, on these clients?  (Bounds with measured constants.)
+"""Advice on client availability: the bounds of weighting strategies, with measured constants.
 
 A strategy's weights q make training quick or slow (the optimization error) and lead it to an objective with
 weights p in proportion to pi q (the bias error); for condition number kappa (Rodio, Faticanti, Marfoq, Neglia

@@ -1,7 +1,7 @@
-"""What are a client's loss and its gradients at some model?  (Functions of flat parameters, to measure with.)
+"""Losses and gradients of clients as functions of flat parameters, to measure constants with.
 
 Losses are those of clients' training rows with the task's penalty; the loss of all is their mean by
-importance. Gradients are looked at where training passes: :func:`visited_models`.
+importance. Gradients are looked at where training passes: :func:`models_along_training`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POWER_STEPS, MINIMIZER_STEPS = 30, 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ProbeSettings:
     """Where and how much is measured."""
 
     rounds: int = 5
@@ -74,20 +74,22 @@ class ClientLosses:
         spread = float(self.share @ ((each - common) ** 2).sum(axis=1))
         return float(common @ common), float(common @ common) + spread
 
-    def residual(self, w: Float64s, look: Look, seed: int) -> float:
+    def residual(self, w: Float64s, look: ProbeSettings, seed: int) -> float:
         """sum_i p_i E|mini-batch gradient|^2, which is |grad f_i|^2 plus the variance."""
         clients = range(len(self.federation))
         squares = [self.noise(w, i, look, seed)[0] + float(np.sum(self.gradient(w, i) ** 2)) for i in clients]
         return float(self.share @ squares)
 
-    def noise(self, w: Float64s, client: int, look: Look, seed: int) -> tuple[float, float]:
+    def noise(self, w: Float64s, client: int, look: ProbeSettings, seed: int) -> tuple[float, float]:
         """The variance of mini-batch gradients, and their largest squared norm."""
         x, y = self.federation.train.client(client)
         rng, width = generator(seed, "mini-batches", client), look.batch_size
         full, squares, variances = self.gradient(w, client), [], []
         for _ in range(look.batches):
             rows = rng.permutation(len(y))[:width]
-            found = np.asarray(self._both(_single(w), _padded(x[rows], y[rows], None, width))[1], np.float64)
+            found = np.asarray(
+                self._both(_single(w), _pad_batch(x[rows], y[rows], None, width))[1], np.float64
+            )
             squares.append(float(np.sum(found**2)))
             variances.append(float(np.sum((found - full) ** 2)))
         return float(np.mean(variances)), max(squares)
@@ -130,7 +132,7 @@ class ClientLosses:
     def _each(self) -> list[Batch]:
         train = self.federation.train
         width = int(train.sizes.max())
-        return [_padded(*train.client(i), None, width) for i in range(len(self.federation))]
+        return [_pad_batch(*train.client(i), None, width) for i in range(len(self.federation))]
 
     @cached_property
     def _everyone(self) -> Batch:
@@ -139,7 +141,7 @@ class ClientLosses:
     def _mixture(self, share: Float64s) -> Batch:
         train = self.federation.train
         weights = (share / train.sizes)[train.owners] * len(train.y)
-        return _padded(train.x, train.y, weights, len(train.y))
+        return _pad_batch(train.x, train.y, weights, len(train.y))
 
     def _loss(self, w: jax.Array, batch: Batch) -> jax.Array:
         return self.task.loss(self.unflatten(w), batch)
@@ -161,7 +163,9 @@ def only_clients(federation: Federation, clients: ClientIds) -> Federation:
     return federation.subset(clients).with_importance(share / share.sum())
 
 
-def visited_models(federation: Federation, task: Task, look: Look, seed: int) -> Iterator[Float64s]:
+def models_along_training(
+    federation: Federation, task: Task, look: ProbeSettings, seed: int
+) -> Iterator[Float64s]:
     """Models on the way of a short training, the middle one and the last."""
     if not look.rounds:
         return
@@ -180,7 +184,7 @@ def visited_models(federation: Federation, task: Task, look: Look, seed: int) ->
         yield np.asarray(ravel_pytree(params)[0], np.float64)
 
 
-def _padded(x: Array, y: Array, weights: Float64s | None, rows: int) -> Batch:
+def _pad_batch(x: Array, y: Array, weights: Float64s | None, rows: int) -> Batch:
     """A batch of so many rows, of which the last ones weigh nothing, so that all clients compile once."""
     real = len(y)
     x, y = (

@@ -1,4 +1,4 @@
-"""How alike are those who take part in a round, beside everyone?  (Homogeneity of cohorts.)
+"""Cohort similarity: how homogeneous are a round's clients, compared with all clients?
 
 Samplers and availability choose clients; if those who are chosen are more alike than all are, rounds see only
 a part of what there is (biased participation). For every round, with C_t its clients,
@@ -43,8 +43,8 @@ class CohortSimilarity:
         """The same and every round, ready for JSON; None where fewer than two took part."""
         return {
             **self.summary(),
-            "by_round": _listed(self.cohorts),
-            "available_by_round": None if self.available is None else _listed(self.available),
+            "by_round": _to_list(self.cohorts),
+            "available_by_round": None if self.available is None else _to_list(self.available),
         }
 
 
@@ -72,7 +72,7 @@ def _places(found: Similarity, clients: ClientIds) -> ClientIds:
     return np.flatnonzero(np.isin(found.compared, clients))
 
 
-def _listed(values: Float64s) -> list[float | None]:
+def _to_list(values: Float64s) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 

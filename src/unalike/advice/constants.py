@@ -1,4 +1,4 @@
-"""What do the bounds say for these clients?  (Constants of a federation, and what follows from them.)
+"""Constants of a federation (smoothness, convexity, noise, dissimilarity) and what the bounds say for them.
 
 Bounds of FedAvg, FedProx, perturbed gradients, client sampling and stale results all depend on a few numbers:
 L, mu, the variance s2 of mini-batch gradients, their largest squared norm G^2, and how unlike clients are,
@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..participation.samplers.statistics import WeightStatistics
-from ..theory.asynchrony.planner import Course
+from ..theory.asynchrony.planner import TrainingSetup
 from ..theory.perturbed_gradient import nonconvex, strongly_convex
 from ..theory.perturbed_gradient.conditions import longest_nonconvex_step, longest_step
 from ..theory.perturbed_gradient.problem import Method, Perturbed, Problem, Proximal
 from ..theory.perturbed_gradient.stability import stability_warning
 from ..theory.sampling import bound as sampling
 from ..theory.sampling.dissimilarity import Dissimilarity
-from .timing_race import Goal
+from .timing_race import RaceTarget
 
 MOST_CONDITIONING = 1e6
 """Beyond this, losses are as good as flat in some directions."""
@@ -96,14 +96,16 @@ class GradientConstants:
             pairs.append(Dissimilarity(self.dissimilarity_growth, self.dissimilarity_at_optimum))
         return pairs
 
-    def timing_goal(self, target: float = 0.01) -> Goal:
+    def timing_goal(self, target: float = 0.01) -> RaceTarget:
         """The race of timings on losses that are as curved and clients that are as unlike."""
         ratio = self.smoothness / self.convexity if self.convexity else math.inf
-        return Goal(target=target, conditioning=min(ratio, MOST_CONDITIONING), unlike=self.optima_distance)
+        return RaceTarget(
+            target=target, conditioning=min(ratio, MOST_CONDITIONING), unlike=self.optima_distance
+        )
 
-    def timing_course(self, aggregations: int, local_steps: int) -> Course:
+    def timing_course(self, aggregations: int, local_steps: int) -> TrainingSetup:
         """For the bounds of stale results; their R is Gamma, what clients' own optima would save."""
-        return Course(
+        return TrainingSetup(
             aggregations=max(aggregations, 1),
             local_steps=local_steps,
             smoothness=self.smoothness,

@@ -1,4 +1,4 @@
-"""Do clients pull a model in different directions, and do their models suit each other?  (Gradients, losses.)
+"""Gradient disagreement between clients, and how well their models transfer to each other.
 
 For every two clients i and j:
 

@@ -1,4 +1,4 @@
-"""What would free-riders do to this training, and would anybody notice?  (Advice on free-riders.)
+"""Advice on free-riders: their effect on this training, and whether they would be detected.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021), on
 quadratic losses: k free-riders that claim M_k rows each, among honest clients with M_J, make the same

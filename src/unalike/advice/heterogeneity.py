@@ -1,4 +1,4 @@
-"""How unlike are these clients, by several measures, and what follows?  (Advice on heterogeneity.)
+"""Advice on heterogeneity: several measures of non-IID data, and what follows from them.
 
 The homogeneity of features (E. Buttaci, "Does Perturbation Aid Convergence?", MSc thesis, Politecnico di
 Torino) is compared with that of shuffled rows,

@@ -1,4 +1,4 @@
-"""What do clients lose when some of them count for more?  (Losses that bounds of availability depend on.)
+"""Client losses under unequal weights: the measured constants of availability bounds.
 
 Training with clients that come and go minimizes F_B = sum_k p_k F_k instead of F = sum_k alpha_k F_k. Here
 both are minimized (L-BFGS), and so is every client's F_k, so that the bias F(w_B*) - F(w*) and the gaps
@@ -20,7 +20,7 @@ from ..data import Federation
 from ..errors import ConfigError
 from ..models import Task
 from ..typing import Float64s
-from .client_losses import ClientLosses, Look, visited_models
+from .client_losses import ClientLosses, ProbeSettings, models_along_training
 from .measure_constants import is_convex, smoothness_bound
 
 
@@ -90,7 +90,7 @@ class LossFacts:
         return max(float((self.values(model) - self.minima).max()), 0.0)
 
 
-def measure_losses(federation: Federation, task: Task, look: Look, seed: int = 0) -> LossFacts:
+def measure_losses(federation: Federation, task: Task, look: ProbeSettings, seed: int = 0) -> LossFacts:
     """What the bounds of availability need to know of clients with rows, each of whom counts."""
     bound = smoothness_bound(federation, task)
     if bound is None or not is_convex(task):
@@ -98,7 +98,7 @@ def measure_losses(federation: Federation, task: Task, look: Look, seed: int = 0
             "the bounds of availability are of convex losses; measure a classification with --model linear."
         )
     losses, clients = ClientLosses(federation, task, seed), range(len(federation))
-    visited = [losses.start, *visited_models(federation, task, look, seed)]
+    visited = [losses.start, *models_along_training(federation, task, look, seed)]
     optimum, least = losses.minimize(None)
     noise = [[losses.noise(w, i, look, seed)[0] for i in clients] for w in visited]
     minima = np.array([losses.minimize(i)[1] for i in clients])

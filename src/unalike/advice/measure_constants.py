@@ -1,4 +1,4 @@
-"""How curved, noisy and unlike are the losses of these clients?  (Estimators of L, mu, s2, G^2 and Gamma.)
+"""Estimators of L, mu, s2, G^2 and Gamma: curvature, gradient noise and dissimilarity of client losses.
 
 Gradients are looked at where training passes: at the first model and after some rounds of FedAvg.
 
@@ -24,18 +24,18 @@ from ..models import Task
 from ..models.losses import cross_entropy
 from ..theory.sampling.dissimilarity import Dissimilarity, least_floor, without_growth
 from ..typing import Array, Float64s
-from .client_losses import ClientLosses, Look, only_clients, some_clients, visited_models
+from .client_losses import ClientLosses, ProbeSettings, models_along_training, only_clients, some_clients
 from .constants import GradientConstants
 
 
 def measure_gradient_constants(
-    federation: Federation, task: Task, look: Look | None = None, seed: int = 0
+    federation: Federation, task: Task, look: ProbeSettings | None = None, seed: int = 0
 ) -> GradientConstants:
     """The constants of a federation with a model; rows never leave their client, numbers do."""
-    look = look or Look()
+    look = look or ProbeSettings()
     clients = some_clients(federation, look.most_clients, seed)
     losses = ClientLosses(only_clients(federation, clients), task, seed)
-    visited = [losses.start, *visited_models(losses.federation, task, look, seed)]
+    visited = [losses.start, *models_along_training(losses.federation, task, look, seed)]
     optimum, least = losses.minimize(None)
     own = [losses.minimize(i) for i in range(len(losses.federation))]
     noise = [losses.noise(w, i, look, seed) for w in visited for i in range(len(losses.federation))]

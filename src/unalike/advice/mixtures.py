@@ -1,4 +1,4 @@
-"""What do mixture weights tell about clients?
+"""What mixture weights reveal about clients: clusters, similarity and rare components.
 
 FedEM gives every client a share of each component (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated
 Multi-Task Learning under a Mixture of Distributions, 2021). The shares stay with the clients; where clients

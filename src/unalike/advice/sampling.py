@@ -1,4 +1,4 @@
-"""Which sampling scheme suits these clients?  (Client sampling.)
+"""Advice on client sampling: which sampling scheme suits these clients?
 
 Every scheme's exact moments side by side, and a choice by the rules of Fraboni, Vidal, Kameni and Lorenzi ("A
 General Theory for Client Sampling in Federated Learning", 2022, and "Clustered Sampling", 2021). Equal

@@ -1,4 +1,4 @@
-"""How far does training get with each sampling scheme?  (The bound of sampling, with measured constants.)
+"""The convergence bound of client sampling, with measured constants.
 
 The bound on the mean squared gradient (Fraboni, Vidal, Kameni and Lorenzi, A General Theory for Client
 Sampling in Federated Learning, 2022) depends on the step; schemes are compared at the best step of each,

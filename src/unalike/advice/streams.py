@@ -1,4 +1,4 @@
-"""How much weight should historical data get?  (Advice on importances for data streams.)
+"""Advice on data streams: how much weight should historical data get?
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Rows that stay are the same in
 every round, rows that pass make gradients noisy; but rows that count too little are rows less. Strategies are

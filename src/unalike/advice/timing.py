@@ -1,4 +1,4 @@
-"""When should the server aggregate, with clients of these speeds?  (Asynchronous aggregation.)
+"""Advice on asynchronous aggregation: when should the server aggregate, with clients of these speeds?
 
 Every policy's schedule is known before training, so that what it costs and what it does to weights can be
 counted; what it does to training is computed on quadratic losses. A policy that aggregates more often wins
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ..data.importance import check_importance
 from ..errors import ConfigError
-from ..theory.asynchrony.objective import CERTAIN, UNBIASED, Begun, Surrogate, window
+from ..theory.asynchrony.objective import CERTAIN, UNBIASED, PreparedTiming, Surrogate, window
 from ..theory.asynchrony.quadratic import repeating_schedule
 from ..timing import (
     Asynchronous,
@@ -37,7 +37,7 @@ from ..timing import (
 )
 from ..timing.report_frequency import Reporting, reporting
 from ..typing import Float64s
-from .timing_race import Goal, curve_of
+from .timing_race import RaceTarget, curve_of
 
 MOST_CLIENTS = 1000
 """Schedules of more clients would take minutes to play."""
@@ -84,7 +84,7 @@ class TimingAdvice:
     """All policies side by side, the one to use, and why."""
 
     clients: int
-    goal: Goal
+    goal: RaceTarget
     policies: tuple[PolicyReport, ...]
     recommended: str
     reasons: tuple[str, ...]
@@ -115,7 +115,7 @@ def advise_timing(
     importance: ArrayLike | None = None,
     *,
     clients: int | None = None,
-    goal: Goal | None = None,
+    goal: RaceTarget | None = None,
     seed: int = 0,
 ) -> TimingAdvice:
     """Compare policies for clients of these speeds (a hardware, or each client's time for a job), and say
@@ -124,7 +124,7 @@ def advise_timing(
     >>> advise_timing([1, 1, 1, 5]).recommended
     'fedfix:1'
     """
-    goal = goal or Goal()
+    goal = goal or RaceTarget()
     check_clients(clients or 1)
     times = _hardware(hardware, importance, clients, seed)
     count = len(times.mean)
@@ -174,26 +174,26 @@ def _hardware(
 # One policy ----------------------------------------------------------------------------------------------
 
 
-def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterator[PolicyReport]:
+def _reports(name: str, policy: Policy, clients: Clients, goal: RaceTarget) -> Iterator[PolicyReport]:
     """A policy with corrected and with identical weights; they share a schedule."""
     schedule, period = repeating_schedule(policy, clients)
-    ready, importance = Begun(policy, clients), clients.importance
+    ready, importance = PreparedTiming(policy, clients), clients.importance
     often = _frequency(ready.policy, schedule, period)
     identical = importance if policy.traits.by_cohort else ready.policy.weighing.fixed
     corrected = np.where(often > 0, importance / np.maximum(often, 1e-300), 0.0)
-    seen = _seen(ready.policy, clients, often, period)
+    seen = _observe_reports(ready.policy, clients, often, period)
     known_window = window(policy, clients) or period
     for words, weights in (("corrected", corrected), ("identical", identical)):
         if words == "identical" and policy.traits.by_cohort:
             return  # nobody reports more often than the others
-        weighted = reweighted(schedule, weights)
+        weighted = reweight(schedule, weights)
         curve = curve_of(weighted, period, Surrogate(importance, often * weights))
         minimized = Surrogate(importance, seen.frequency * weights)
         step, time = curve.race(goal)
         yield PolicyReport(
             name,
             words,
-            **_counted(schedule, period),
+            **_count_reports(schedule, period),
             chi_square=_tidy(minimized.chi_square()),
             chance_chi_square=2 * float(importance @ seen.variance),
             window=known_window,
@@ -203,7 +203,7 @@ def _reports(name: str, policy: Policy, clients: Clients, goal: Goal) -> Iterato
         )
 
 
-def reweighted(schedule: Timeline, weights: Float64s) -> Timeline:
+def reweight(schedule: Timeline, weights: Float64s) -> Timeline:
     """The same results at the same times with other weights, one for each client."""
     steps = [step._replace(weights=weights[step.clients]) for step in schedule.steps]
     return Timeline(steps, schedule.clients)
@@ -219,7 +219,7 @@ def _frequency(policy: Policy, schedule: Timeline, period: int | None) -> Float6
     return Timeline(schedule.steps[-period:] if period else schedule.steps, schedule.clients).frequency
 
 
-def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
+def _observe_reports(policy: Policy, clients: Clients, often: Float64s, period: int | None) -> Reporting:
     """The same without doubt where it is known or repeats; else by a dry run of its own, because weights
     always suit the schedule that they were made from."""
     if policy.traits.by_cohort or period or policy.frequency() is not None:
@@ -227,7 +227,7 @@ def _seen(policy: Policy, clients: Clients, often: Float64s, period: int | None)
     return reporting(policy, clients, again=True)
 
 
-def _counted(schedule: Timeline, period: int | None) -> dict[str, Any]:
+def _count_reports(schedule: Timeline, period: int | None) -> dict[str, Any]:
     """Rates and ages over the last period, or over all that was planned."""
     begin = len(schedule.steps) - period if period else 0
     before = schedule.steps[begin - 1].time if begin else 0.0
@@ -253,7 +253,7 @@ def _first_time(schedule: Timeline) -> float:
 # The verdict ---------------------------------------------------------------------------------------------
 
 
-def _choose(reports: Sequence[PolicyReport], goal: Goal) -> tuple[str, tuple[str, ...]]:
+def _choose(reports: Sequence[PolicyReport], goal: RaceTarget) -> tuple[str, tuple[str, ...]]:
     """The unbiased policy that reaches the target first; of nearly equal ones, that with fewest messages."""
     unbiased = [report for report in reports if report.weights == "corrected" and not report.biased]
     soonest = min(unbiased, key=lambda report: report.time_to_target)
@@ -267,7 +267,7 @@ def _choose(reports: Sequence[PolicyReport], goal: Goal) -> tuple[str, tuple[str
     return best.policy, reasons
 
 
-def _arrival(best: PolicyReport, soonest: PolicyReport, goal: Goal) -> str:
+def _arrival(best: PolicyReport, soonest: PolicyReport, goal: RaceTarget) -> str:
     first = "as the first without a bias"
     if soonest.time_to_target < 0.999 * best.time_to_target:
         first = (

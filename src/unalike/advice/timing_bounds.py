@@ -1,4 +1,5 @@
-"""How far does each timing get in a given time?  (The bounds of asynchronous training, measured constants.)
+"""Bounds of asynchronous training with measured constants: how far does each timing policy get in a given
+time?
 
 The order of the mean optimality gap of N steps (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for
 Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023), with N the steps that a
@@ -17,7 +18,7 @@ from typing import Any
 
 from ..theory.asynchrony.bias_terms import lasting_bias
 from ..theory.asynchrony.objective import Constants, constants, surrogate
-from ..theory.asynchrony.planner import Course, aggregations, gap_terms, largest_learning_rate
+from ..theory.asynchrony.planner import TrainingSetup, aggregations, gap_terms, largest_learning_rate
 from ..timing import Clients, Policy
 from .constants import GradientConstants
 
@@ -53,7 +54,7 @@ def timing_bounds(
     ]
 
 
-def _bound(name: str, policy: Policy, clients: Clients, course: Course) -> TimingBound:
+def _bound(name: str, policy: Policy, clients: Clients, course: TrainingSetup) -> TimingBound:
     corrected = replace(policy, weights="corrected")
     known = constants(corrected, clients)
     short = replace(course, learning_rate=min(course.local_rate, largest_learning_rate(known, course)))
@@ -62,7 +63,7 @@ def _bound(name: str, policy: Policy, clients: Clients, course: Course) -> Timin
     return TimingBound(name, course.aggregations, short.local_rate, _gap(known, short), bias)
 
 
-def _gap(known: Constants, course: Course) -> float | None:
+def _gap(known: Constants, course: TrainingSetup) -> float | None:
     """The smaller of the two theorems' bounds; None where there is no alpha or beta."""
     if known.alpha is None or known.beta is None:
         return None

@@ -1,4 +1,4 @@
-"""How long does a policy take to come close enough?  (A race on quadratic losses.)
+"""Timing policies raced on quadratic losses: simulated time to a target accuracy.
 
 Losses have curvatures up to a factor `conditioning` apart, and clients' optima differ by `unlike` times the
 distance to go. With steps that shrink errors at some rate, and leave something because results are old, or
@@ -32,7 +32,7 @@ FASTEST, LARGEST = 1e6, 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Goal:
+class RaceTarget:
     """What training is to reach, on which losses."""
 
     target: float = 0.01
@@ -76,7 +76,7 @@ class Curve:
         """The squared error that stays."""
         return np.interp(np.log(steps), np.log(self.steps), self.left)
 
-    def race(self, goal: Goal) -> tuple[float, float]:
+    def race(self, goal: RaceTarget) -> tuple[float, float]:
         """The best step in the beginning, and the time to the target if steps get shorter as they should."""
         steps = self.steps[:, None] * goal.curvatures
         slowest = self.rate(steps).min(axis=1)

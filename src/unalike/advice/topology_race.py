@@ -1,4 +1,4 @@
-"""How soon is a model good on each overlay?  (Rounds measured by training, seconds from the network's clock.)
+"""Overlays raced by training: rounds are measured, seconds come from the network's clock.
 
 A softmax regression on Gaussian classes, unevenly dealt to the silos, is trained by DPASGD on every overlay;
 the target is a part of the best accuracy that the mean model reaches on the first overlay. So a sparse

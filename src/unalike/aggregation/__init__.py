@@ -1,1 +1,1 @@
-"""What the server makes of uploads: their weighted sum, and what can be seen and checked of each of them."""
+"""Aggregation: the weighted sum of uploads, observed updates and checks."""

@@ -1,4 +1,4 @@
-"""What can be seen of an upload without the algorithm's help?  (The change it makes, and its length.)"""
+"""Observed updates: the change an upload makes, and its norm, for any algorithm."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def update_norm(message: Message, upload: Upload) -> jax.Array:
 WATCHED: dict[str, Callable[[PyTree, PyTree], jax.Array]] = {"update": update, "update_norm": update_norm}
 
 
-def watched(names: tuple[str, ...], message: Message, reply: Reply) -> Mapping[str, jax.Array]:
+def add_observed_updates(names: tuple[str, ...], message: Message, reply: Reply) -> Mapping[str, jax.Array]:
     """The client's report with what is watched."""
     return {**reply.report, **{name: WATCHED[name](message, reply.upload) for name in names}}

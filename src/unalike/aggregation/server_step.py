@@ -1,4 +1,4 @@
-"""How does the server step on what clients sent?  (Aggregator, weighted sum, the method's aggregate.)
+"""The server's step: aggregator, weighted sum, the method's `aggregate`.
 
 One function for every engine: on one machine it is the end of the compiled round, elsewhere a small program
 of its own.
@@ -44,7 +44,7 @@ class Server(NamedTuple):
         return not matrix and not self.aggregator.needs.combine
 
 
-class Sent(NamedTuple):
+class ClientReplies(NamedTuple):
     """What a step's clients sent."""
 
     tally: Tally
@@ -57,7 +57,7 @@ class Sent(NamedTuple):
 
 
 def server_step(
-    server: Server, state: State, sent: Sent, message: Message | None, round: Any, key: Any = None
+    server: Server, state: State, sent: ClientReplies, message: Message | None, round: Any, key: Any = None
 ) -> tuple[State, Report]:
     """The server's state after a step, and what the aggregator says of single clients; `message` is the one
     that all clients started from, if it was one.
@@ -76,7 +76,9 @@ def server_step(
     return pytrees.where(aggregate.accepted > 0, after, state), report
 
 
-def receive_all(server: Server, sent: Sent, message: Message | None, round: Any) -> tuple[Aggregate, Report]:
+def receive_all(
+    server: Server, sent: ClientReplies, message: Message | None, round: Any
+) -> tuple[Aggregate, Report]:
     """What the server receives of a step's clients."""
     tally, uploads = sent.tally, sent.uploads
     if uploads is None:

@@ -1,4 +1,4 @@
-"""How are uploads mixed?  (The weighted sum: add an upload, merge, say what the server receives.)
+"""The tally, a weighted sum of uploads: add an upload, merge, give the server its aggregate.
 
     total = sum_i weight_i upload_i        start = sum_i weight_i message_i        over the accepted uploads
 

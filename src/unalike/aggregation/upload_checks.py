@@ -1,4 +1,4 @@
-"""Can an upload be trusted enough to be added?  (Validation of uploads.)
+"""Validation of uploads before they are added.
 
 An upload must have the structure, shapes and dtypes that the algorithm's uploads have, and only finite
 entries. A bad one is left out and recorded; training goes on.

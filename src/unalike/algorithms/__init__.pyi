@@ -7,7 +7,6 @@ from .dfedem import DFedEM
 from .ditto import Ditto
 from .dp_sgd import DPSGD
 from .dpasgd import DPASGD
-from .fair_fine_tuning import GifairPlus
 from .fed_omd import FedOMD
 from .fedavg import FedAvg
 from .fedavg_averaged import FedAvgAveraged
@@ -23,6 +22,7 @@ from .fedrep import FedRep
 from .fem_omd import FemOMD, GaussianFemOMD
 from .gifair import Gifair
 from .gifair_per import GifairPer
+from .gifair_plus import GifairPlus
 from .ifca import IFCA
 from .knnper import KNNPer
 from .l2sgd import L2SGD
@@ -36,7 +36,7 @@ from .push_sum import PushSum
 from .q_ffl import QFFL
 from .scaffold import Scaffold
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.messages import Messages
 from .shared.optimizers import Optimizer, optimizer_names, schedule_registry
 from .shared.similarity_weights import SimilarityWeights, similarity_weights
@@ -88,6 +88,7 @@ __all__ = [
     "GifairPlus",
     "KNNPer",
     "Local",
+    "LocalResult",
     "LocalWork",
     "Messages",
     "Mocha",
@@ -105,7 +106,6 @@ __all__ = [
     "SurrogateOptimizer",
     "Term",
     "TermGroup",
-    "Trained",
     "algorithm_registry",
     "local_sgd",
     "optimizer_names",

@@ -1,5 +1,5 @@
-"""AdvReg: clients learn a model that an attacker of their own cannot tell members by (Nasr, Shokri and
-Houmansadr, Machine Learning with Membership Privacy using Adversarial Regularization, 2018).
+"""AdvReg: adversarial regularization against membership inference (Nasr, Shokri and Houmansadr, Machine
+Learning with Membership Privacy using Adversarial Regularization, 2018).
 
 attacker:   h <- ascend on   mean of log h over training rows  +  mean of log(1 - h) over reference rows
 client:     descend on       mean over training rows of  loss + lam * log h

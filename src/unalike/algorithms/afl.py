@@ -1,5 +1,5 @@
-"""AFL: the model that is best for the worst mixture of clients or groups (Mohri, Sivek, Suresh, Agnostic
-Federated Learning, 2019).
+"""AFL: minimize the loss of the worst mixture of clients or groups (Mohri, Sivek, Suresh, Agnostic Federated
+Learning, 2019).
 
     min_w  max_{lam on the simplex}  sum_i lam_i L_i(w)
     client:   w_k <- descend from w;     sends  w_k  and  F_k(w), with weight  lam_i / (importance of group i)
@@ -25,7 +25,7 @@ from ..typing import Memory, Message, Predictor, State, Upload
 from .base import Aggregate, Reply, algorithm_registry
 from .needs import Needs
 from .shared.client_data import ClientData
-from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, updated_losses
+from .shared.last_losses import mean_loss, report_loss, traffic_with_numbers, update_losses
 from .shared.local_sgd import local_sgd
 from .shared.loss_aware import LossAware
 from .shared.newcomers import require_not_negative
@@ -86,7 +86,7 @@ class AFL(LossAware):
         assert mixed.importance_sum is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
         # By importance: who has lost all weight in the mixture must still be heard.
-        losses = updated_losses(state["losses"], mixed.importance_sum)
+        losses = update_losses(state["losses"], mixed.importance_sum)
         rounds = state["rounds"] + 1
         moved = subtract(stepped["params"], state["average"])
         return State(

@@ -1,5 +1,5 @@
-"""APFL: every client mixes the global model with one of its own (Deng, Kamani, Mahdavi, Adaptive Personalized
-Federated Learning, 2020).
+"""APFL: every client interpolates the global model and a local one (Deng, Kamani, Mahdavi, Adaptive
+Personalized Federated Learning, 2020).
 
     client, for each batch:   mixed <- alpha v_i + (1 - alpha) w_i
                               w_i   <- w_i - rate * grad f_i(w_i)                      sends  w_i

@@ -1,6 +1,6 @@
-"""Clustered federated learning: where averaging has come to rest but clients still pull, they are split in
-two (Sattler, Mueller, Samek, Clustered Federated Learning: Model-Agnostic Distributed Multi-Task Optimization
-under Privacy Constraints, 2020).
+"""Clustered federated learning: clusters of clients are split in two when averaging converges but clients'
+gradients still disagree (Sattler, Mueller, Samek, Clustered Federated Learning: Model-Agnostic Distributed
+Multi-Task Optimization under Privacy Constraints, 2020).
 
     client t:   theta_t  <-  descend from its cluster's model;      sends  D_t = theta_t - theta
     server:     for each cluster c:

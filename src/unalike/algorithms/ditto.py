@@ -1,5 +1,5 @@
-"""Ditto: beside the global model, every client trains one of its own that stays near it (Li, Hu, Beirami,
-Smith, Ditto: Fair and Robust Federated Learning Through Personalization, 2021).
+"""Ditto: every client also trains a personal model that is kept near the global one (Li, Hu, Beirami, Smith,
+Ditto: Fair and Robust Federated Learning Through Personalization, 2021).
 
     client:   w_i <- descend from w;                                                    sends  w_i
               v_i <- descend from v_i on   f_i(v) + lam/2 |v - w|^2                     stays with the client
@@ -21,7 +21,7 @@ from ..typing import Memory, Message, Params, Predictor
 from .base import Reply, algorithm_registry
 from .fedavg import FedAvg
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
 from .shared.optimizer_steps import with_rate
 
@@ -61,6 +61,6 @@ class Ditto(TrainsNewcomers, FedAvg):
     ) -> Predictor:
         return memory["params"]
 
-    def _near(self, task: Task, anchor: Params, start: Params, data: ClientData) -> Trained:
+    def _near(self, task: Task, anchor: Params, start: Params, data: ClientData) -> LocalResult:
         optimizer = with_rate(self.optimizer, self.personal_learning_rate)
         return local_sgd(task, start, data, optimizer, anchor=anchor, mu=self.lam)

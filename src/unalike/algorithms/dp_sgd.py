@@ -1,4 +1,4 @@
-"""DP-SGD: clients learn without any single row being seen in their models (Abadi et al., Deep Learning with
+"""DP-SGD: differentially private local SGD that hides every single row (Abadi et al., Deep Learning with
 Differential Privacy, 2016).
 
 client:   w <- w - rate * ( sum_{i in batch} clip(g_i, C) + Gaussian noise of deviation z C ) / b

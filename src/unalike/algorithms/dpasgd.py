@@ -1,4 +1,4 @@
-"""DPASGD: decentralised periodic averaging; some local steps, then an average with neighbors (Wang, Joshi,
+"""DPASGD: decentralized periodic averaging; some local steps, then an average with neighbors (Wang, Joshi,
 Cooperative SGD: A Unified Framework for the Design and Analysis of Communication-Efficient SGD Algorithms,
 2018).
 

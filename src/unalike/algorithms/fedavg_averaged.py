@@ -1,4 +1,4 @@
-"""Which model does the server hand out: the last, or the mean of all?  (Averaged iterates, projection.)
+"""Averaged iterates and projection: the server returns the last model or the mean of all.
 
     w(t+1) = Pi(w(t) + sum_i weight_i (w_i - v_i)),        handed out:  sum_t q(t) w(t)  /  sum_t q(t)
 

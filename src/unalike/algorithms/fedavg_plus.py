@@ -1,4 +1,4 @@
-"""FedAvg+: every client tunes the global model on its own rows before it predicts (Jiang et al., Improving
+"""FedAvg+: every client fine-tunes the global model on its rows before it predicts (Jiang et al., Improving
 Federated Learning Personalization via Model Agnostic Meta Learning, 2019). The tuned model is never sent.
 
     predict:  w_i <- one pass of descent from w over data_i

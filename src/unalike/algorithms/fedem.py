@@ -1,4 +1,4 @@
-"""FedEM: every client's data are a mixture of a few populations, the same for all clients (Marfoq, Neglia,
+"""FedEM: every client's data are a mixture of a few distributions, the same for all clients (Marfoq, Neglia,
 Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
 
     client t:   q[i, m]   <-  weight_tm exp(-loss(theta_m; i)) / sum_m' ...           for all its rows i
@@ -39,7 +39,7 @@ from .shared.mixture import (
     weighted_mean,
 )
 from .shared.optimizers import Optimizer
-from .shared.solvers import make_solver, solved
+from .shared.solvers import make_solver, solve_component
 
 
 @algorithm_registry.add("fedem")
@@ -172,5 +172,5 @@ def _by_turns(
     kinds: list[str], task: Task, start: Params, data: ClientData, optimizer: Optimizer
 ) -> tuple[PyTree, dict[str, jax.Array]]:
     """The answer of the solver whose turn it is with this client."""
-    ways = [partial(solved, task, start, data, optimizer, kind) for kind in kinds]
+    ways = [partial(solve_component, task, start, data, optimizer, kind) for kind in kinds]
     return lax.switch(data.client % len(ways), ways) if len(ways) > 1 else ways[0]()

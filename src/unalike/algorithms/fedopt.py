@@ -1,4 +1,4 @@
-"""What if the server takes the clients' mean change as a gradient?  (FedOpt: FedAvgM, FedAdam, FedYogi, ...)
+"""FedOpt: server optimizers on the clients' mean change as a gradient (FedAvgM, FedAdam, FedYogi, ...).
 
     FedAvg, whose server follows -(sum_i w_i x_i - x) with momentum or an adaptive step.
 

@@ -1,5 +1,5 @@
-"""FedRep: a shared representation under heads of the clients' own, trained in turn (Collins, Hassani,
-Mokhtari, Shakkottai, Exploiting Shared Representations for Personalized Federated Learning, 2021).
+"""FedRep: a shared representation under personalized heads, trained in turn (Collins, Hassani, Mokhtari,
+Shakkottai, Exploiting Shared Representations for Personalized Federated Learning, 2021).
 
     client:   head_i <- descend on the head with the body fixed,    `head_epochs` times over the rows
               body_i <- descend from body with head_i fixed;                            sends  body_i
@@ -21,7 +21,7 @@ from ..typing import Memory, Message, PyTree
 from .base import Reply, algorithm_registry
 from .fedper import FedPer
 from .shared.client_data import ClientData
-from .shared.layer_split import repeated, with_fixed
+from .shared.layer_split import repeat_batches, with_fixed
 from .shared.local_sgd import local_sgd
 from .shared.newcomers import require_not_negative
 from .shared.optimizer_steps import with_rate
@@ -48,7 +48,7 @@ class FedRep(FedPer):
         with_rate(self.optimizer, self.head_learning_rate)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
-        head = self._train_head(task, message, memory, repeated(data, self.head_epochs))
+        head = self._train_head(task, message, memory, repeat_batches(data, self.head_epochs))
         body = local_sgd(with_fixed(task, head), message, data, self.optimizer)
         return Reply(body.params, head, {"train_loss": body.loss})
 

@@ -1,5 +1,5 @@
-"""FEM-OMD: mixtures of clients whose worlds change (federated EM with online mirror descent; Marfoq's
-doctoral thesis, 2023, section 4.4 and appendix H).
+"""FEM-OMD: online mixtures for clients whose distributions change (federated EM with online mirror descent;
+Marfoq's doctoral thesis, 2023, section 4.4 and appendix H).
 
 All data are mixtures of the same few populations; what changes, for each client and in every time step, are
 the mixture weights. The components are learned together, by K exchanges of expectation and maximization on

@@ -29,7 +29,7 @@ from .base import Algorithm, Reply, algorithm_registry
 from .shared.client_data import ClientData
 from .shared.fair_weights import choose_lambda, client_groups, pressure_caveats
 from .shared.last_losses import mean_loss, report_loss, uninformed_loss
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.loss_aware import LossAware
 
 
@@ -88,6 +88,6 @@ class Gifair(LossAware):
         report = {"train_loss": jnp.where(data.steps > 0, seen, loss), "multiplier": factor}
         return Reply(Upload({"params": trained.params, **told}), memory, report)
 
-    def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> Trained:
+    def descend(self, task: Task, start: Params, data: ClientData, factor: jax.Array) -> LocalResult:
         """Local steps whose gradients are multiplied; with lam = 0 there is nothing to multiply."""
         return local_sgd(task, start, data, self.optimizer, factor=factor if self.lam != 0 else None)

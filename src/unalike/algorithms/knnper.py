@@ -21,11 +21,11 @@ import jax.numpy as jnp
 from ..core.pixels import as_floats
 from ..data.federation import Federation
 from ..errors import ConfigError
-from ..memorization.compiled import Places, ask, ask_own, best_share, draw_rows, mix
+from ..memorization.compiled_knn import FixedStore, ask, ask_own, best_share, draw_rows, mix
+from ..memorization.datastore import rows_kept
 from ..memorization.embedding import representation
 from ..memorization.interpolation_weight import BEFORE_ENOUGH, ENOUGH, FOLDS, check_choice
-from ..memorization.store import rows_kept
-from ..memorization.vote import check_labels, outputs, predictions
+from ..memorization.knn_voting import check_labels, outputs, predictions
 from ..memorization.voting_rule import Rule
 from ..models import Task
 from ..typing import Memory, Message, Params, Predictor, PyTree
@@ -92,7 +92,7 @@ class KNNPer(FedAvg):
         keys = representation(task, self.features)(params, x).reshape(len(x), -1).astype(jnp.float32)
         return keys, predictions(task, task.apply(params, x))
 
-    def _remember(self, task: Task, params: Params, data: ClientData, key: jax.Array) -> Places:
+    def _remember(self, task: Task, params: Params, data: ClientData, key: jax.Array) -> FixedStore:
         """The rows that count, or a random part of them, as the model sees them in one pass."""
 
         def both(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -105,9 +105,11 @@ class KNNPer(FedAvg):
         sizes = jnp.asarray([rows_kept(self.capacity, n) for n in range(data.capacity + 1)])
         kept = draw_rows(real, sizes[real.sum()], key)
         labels = data.per_row(lambda x, y: y)
-        return Places(jnp.where(kept[:, None], found, 0), labels, said.reshape(-1, *common.shape[1:]), kept)
+        return FixedStore(
+            jnp.where(kept[:, None], found, 0), labels, said.reshape(-1, *common.shape[1:]), kept
+        )
 
-    def _share(self, task: Task, store: Places, key: jax.Array) -> jax.Array:
+    def _share(self, task: Task, store: FixedStore, key: jax.Array) -> jax.Array:
         """lambda: given, or the best one for the rows that are looked up; fixed where rows are few."""
         rows = store.kept.sum()
         if not isinstance(self.choose, str):

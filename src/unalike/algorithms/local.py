@@ -1,4 +1,4 @@
-"""Local: every client trains alone. The reference that tells whether taking part is worth it.
+"""Local: every client trains alone. The baseline that shows whether federated learning is worth it.
 
 client:   w_i <- descend(w_i, data_i);   sends nothing
 """

@@ -1,5 +1,5 @@
-"""MOCHA: linear models of all clients with a learned relation between them (Smith, Chiang, Sanjabi,
-Talwalkar, Federated Multi-Task Learning, 2017).
+"""MOCHA: multi-task learning of linear models with a learned relation between clients (Smith, Chiang,
+Sanjabi, Talwalkar, Federated Multi-Task Learning, 2017).
 
     minimize   sum_t (1/n_t) sum_i hinge(y_i w_t' x_i)  +  lambda/2 tr(W Omega W'),      Sigma = Omega^-1
 

@@ -1,4 +1,4 @@
-"""Per-FedAvg: learn the model from which one step on a client's own rows leads furthest (Fallah, Mokhtari,
+"""Per-FedAvg: meta-learning of the model that one step on a client's rows improves most (Fallah, Mokhtari,
 Ozdaglar, Personalized Federated Learning with Theoretical Guarantees: A Model-Agnostic Meta-Learning
 Approach, 2020).
 

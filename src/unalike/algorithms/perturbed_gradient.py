@@ -1,4 +1,4 @@
-"""The perturbed gradient method: gradients are taken between a client's model and where those like it ended
+"""The perturbed gradient method: gradients are taken between a client's model and where similar clients ended
 (Buttaci, Does Perturbation Aid Convergence?, MSc thesis, Politecnico di Torino).
 
     client:   w_i <- w_i - rate * gradient_i( beta w_i + (1 - beta) u_i ),    from w;     sends  w_i
@@ -35,7 +35,7 @@ from .base import Aggregate, Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .needs import Needs
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained
+from .shared.local_sgd import LocalResult
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.optimizers import Optimizer
 from .shared.similarity_weights import SimilarityWeights, similarity_weights
@@ -168,7 +168,7 @@ class PermutedGradient(PerturbedGradient):
 
 def perturbed_sgd(
     task: Task, start: Params, towards: Params, data: ClientData, optimizer: Optimizer, beta: float
-) -> Trained:
+) -> LocalResult:
     """Walk over the planned mini-batches with gradients at beta * model + (1 - beta) * towards."""
     descent = OptimizerSteps(optimizer, data.round)
 
@@ -179,7 +179,7 @@ def perturbed_sgd(
         return descent.step(point, gradient), total + loss
 
     end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
-    return Trained(end.params, total / jnp.maximum(data.steps, 1))
+    return LocalResult(end.params, total / jnp.maximum(data.steps, 1))
 
 
 def neighbor_means(state: State) -> Params:

@@ -1,5 +1,5 @@
-"""pFedMe: personal models are near a global one, which is where they are best reached from (Dinh, Tran,
-Nguyen, Personalized Federated Learning with Moreau Envelopes, 2020).
+"""pFedMe: personal models in the Moreau envelope of a global one (Dinh, Tran, Nguyen, Personalized Federated
+Learning with Moreau Envelopes, 2020).
 
     client, for each batch:   theta_i <- `steps` of descent on   f_i(theta) + lam/2 |theta - w_i|^2
                               w_i     <- w_i - eta lam (w_i - theta_i)                       sends  w_i
@@ -31,7 +31,7 @@ from .base import Aggregate, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .needs import Needs
 from .shared.client_data import ClientData
-from .shared.local_sgd import Trained, local_sgd
+from .shared.local_sgd import LocalResult, local_sgd
 from .shared.newcomers import TrainsNewcomers, require_not_negative
 from .shared.optimizer_steps import OptimizerState, OptimizerSteps
 from .shared.optimizers import Optimizer
@@ -163,7 +163,7 @@ class PFedMeSimple(TrainsNewcomers):
         """What multiplies the way to the mean in the gradient."""
         return self.lam
 
-    def _near(self, task: Task, mean: PyTree, start: Params, data: ClientData) -> Trained:
+    def _near(self, task: Task, mean: PyTree, start: Params, data: ClientData) -> LocalResult:
         return local_sgd(task, start, data, self.optimizer, anchor=mean, mu=self.strength)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Stochastic gradient push: averaging on digraphs in which some are heard more than others (Nedic, Olshevsky,
+"""Stochastic gradient push (push-sum): averaging on directed graphs that are not balanced (Nedic, Olshevsky,
 Stochastic Gradient-Push for Strongly Convex Functions on Time-Varying Directed Graphs, 2016; Assran, Loizou,
 Ballas, Rabbat, Stochastic Gradient Push for Distributed Deep Learning, 2019).
 

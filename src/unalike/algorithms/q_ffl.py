@@ -1,5 +1,5 @@
-"""q-FFL: losses count with a power, so that large ones count more (Li, Sanjabi, Beirami, Smith, Fair Resource
-Allocation in Federated Learning, 2020; the method is called q-FedAvg there).
+"""q-FFL: losses are raised to a power, so that large ones count more (Li, Sanjabi, Beirami, Smith, Fair
+Resource Allocation in Federated Learning, 2020; the method is called q-FedAvg there).
 
     minimize  sum_k p_k F_k(w)^(q+1) / (q+1)
     client:   g_k = w - w_k,  w_k descended from w;     D_k = F_k^q g_k / eta

@@ -1,4 +1,4 @@
-"""Which settings say what clients and the server compute?  (Settings of experiments.)"""
+"""Settings of the algorithm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Federated surrogate optimization: clients minimize what lies above their objectives (Marfoq, Neglia,
-Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
+"""Federated surrogate optimization: clients minimize majorizers of their objectives (Marfoq, Neglia, Bellet,
+Kameni, Vidal, Federated Multi-Task Learning under a Mixture of Distributions, 2021).
 
     client t:   g_t  <-  surrogate of f_t near (u, v_t)
                 v_t  <-  argmin_v g_t(u, v)                          stays with the client

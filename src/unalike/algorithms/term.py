@@ -1,5 +1,5 @@
-"""TERM: clients count with the exponential of their loss (Li, Beirami, Sanjabi, Smith, Tilted Empirical Risk
-Minimization, 2021), here tilted between clients.
+"""TERM: clients are weighted by the exponential of their loss (Li, Beirami, Sanjabi, Smith, Tilted Empirical
+Risk Minimization, 2021), here tilted between clients.
 
     minimize  (1/t) log( sum_k p_k exp(t F_k(w)) )
     client:   w_k <- descend from w;             sends  w_k  with the weight  exp(t (F_k(w) - level))

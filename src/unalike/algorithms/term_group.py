@@ -1,5 +1,5 @@
-"""TERM-Group: clients count with the exponential of their group's loss (Li, Beirami, Sanjabi, Smith, Tilted
-Empirical Risk Minimization, 2021), tilted between groups and level inside each.
+"""TERM-Group: clients are weighted by the exponential of their group's loss (Li, Beirami, Sanjabi, Smith,
+Tilted Empirical Risk Minimization, 2021), tilted between groups and level inside each.
 
     server:   weight_k = exp(t L_k) / sum_j p_j exp(t L_j)        L_k: mean of the last losses of k's group
     client:   w_k <- descend from w;                              sends  w_k  and  F_k(w), with this weight

@@ -1,5 +1,5 @@
-"""WERM: training rows and reference rows are weighed against each other (Kaplan, Xu, Marfoq, Neglia and
-Santana de Oliveira, A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses, 2024).
+"""WERM: weighted empirical risk of training rows and reference rows (Kaplan, Xu, Marfoq, Neglia and Santana
+de Oliveira, A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses, 2024).
 
 client:   descend on   w * mean of the losses of training rows  +  (1 - w) * mean of those of reference rows
 

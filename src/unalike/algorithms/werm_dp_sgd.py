@@ -1,4 +1,4 @@
-"""WERM with DP-SGD: two sets of rows, each hidden by noise of its own (Kaplan, Xu, Marfoq, Neglia and Santana
+"""WERM with DP-SGD: two sets of rows, each protected by its own noise (Kaplan, Xu, Marfoq, Neglia and Santana
 de Oliveira, A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses, 2024; Abadi et
 al., Deep Learning with Differential Privacy, 2016).
 

@@ -1,4 +1,4 @@
-"""What do the clients' data say, and how sure is it?  (Estimators with intervals, on the same loop.)"""
+"""Federated statistics and estimators with confidence intervals, fitted by the same training loop."""
 
 from .analyses import choose_analysis, fit_analysis
 from .design import Design

@@ -1,4 +1,4 @@
-"""Which analysis does a person mean by a formula and perhaps a name?  (From words to a fitted estimator.)
+"""Choosing an analysis: from a formula (and perhaps a name) to a fitted estimator.
 
 rul ~ cycle                         linear
 rul ~ cycle + (1 | client)          mixed, because of the bars

@@ -1,4 +1,4 @@
-"""Which numbers does an analysis see?  (The design matrix of every client, with named columns.)
+"""The design matrix of every client, with named columns.
 
 A :class:`Design` is a federation of 64-bit rows whose features are the columns of the design matrix, in the
 same order at every client, and clients that count equally, so that sums over them are exact

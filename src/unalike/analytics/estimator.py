@@ -1,4 +1,4 @@
-"""What do all estimators have in common?  (One contract: the same methods with the same parameters.)
+"""The estimator contract: the same methods with the same parameters for all estimators.
 
     fit(data, formula)                              params      bse      cov_params()      conf_int(level)
     predict(new, client, return_std, interval)      score(new, y, client)      summary()      figures()
@@ -20,9 +20,9 @@ import numpy as np
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
 from ..typing import Float64s
-from .forecast import Forecast, explained_share
+from .forecast import Forecast, r_squared
 from .formula import parse_formula
-from .inputs import Given
+from .inputs import EstimatorInput
 from .model_matrix import Gaps
 from .summary import Summary
 
@@ -125,7 +125,7 @@ class Estimator:
             y: Their responses, as the left side of the formula has them.
             client: Whose rows they are.
         """
-        return explained_share(self.predict(new, client), y)
+        return r_squared(self.predict(new, client), y)
 
     def summary(self, level: float = 0.95) -> Summary:
         """What was estimated, to print.
@@ -152,9 +152,9 @@ class Estimator:
     # What holds for all -----------------------------------------------------------------------------------
 
     @property
-    def fitted_to(self) -> Given:
+    def fitted_to(self) -> EstimatorInput:
         """What it was fitted to; a `ConfigError` before."""
-        given: Given | None = getattr(self, "given", None)
+        given: EstimatorInput | None = getattr(self, "given", None)
         if given is None:
             raise ConfigError(f"{type(self).__name__} has not seen any data; call fit first.")
         return given

@@ -1,4 +1,4 @@
-"""How does an analysis run?  (The same loop, engines and run folders as training.)"""
+"""Fitting an analysis with the same loop, engines and run folders as training."""
 
 from __future__ import annotations
 

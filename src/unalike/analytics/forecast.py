@@ -1,4 +1,4 @@
-"""What is said of new rows, and how good is it?  (Predictions with their uncertainty, and scores.)"""
+"""Predictions for new rows with their uncertainty, and scores."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_level(level: float) -> None:
         raise ConfigError(f"the level of an interval lies between 0 and 1, but is {level}.")
 
 
-def predicted_rows(predicted: Array, y: Any) -> tuple[Array, Array]:
+def select_predicted_rows(predicted: Array, y: Any) -> tuple[Array, Array]:
     """The predictions and responses of the rows that can be predicted."""
     y = np.asarray(y).reshape(-1)
     if len(y) != len(predicted):
@@ -82,13 +82,13 @@ def predicted_rows(predicted: Array, y: Any) -> tuple[Array, Array]:
     return predicted[known], y[known]
 
 
-def explained_share(predicted: Array, y: Any) -> float:
+def r_squared(predicted: Array, y: Any) -> float:
     """R^2, the share of the responses' variance that predictions explain, over the rows that have one.
 
     >>> explained_share(np.array([1.0, 2.0, np.nan]), [1.0, 2.0, 5.0])
     1.0
     """
-    predicted, y = predicted_rows(predicted, np.asarray(y, np.float64))
+    predicted, y = select_predicted_rows(predicted, np.asarray(y, np.float64))
     if len(y) < 2 or not np.ptp(y):
         raise DataError("R^2 needs at least two different responses.")
     return 1 - float(np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))

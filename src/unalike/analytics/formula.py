@@ -1,4 +1,4 @@
-"""What does `y ~ age + C(sex) + (1 | client)` mean?  (Formulas, read but never run.)
+"""Formulas such as `y ~ age + C(sex) + (1 | client)`: parsed, never executed.
 
 Formulas are those of Wilkinson and Rogers ("Symbolic Description of Factorial Models", 1973), parsed by
 `formulaic`; the part in bars, which coefficients differ between clients, is ours. A node may be sent a
@@ -75,7 +75,7 @@ def _formula_of(text: str) -> Formula:
     fixed, varying = _without_bars(text)
     parsed = read_terms(fixed)
     names = {name: part for part in (parsed.lhs, parsed.rhs) for name in _expressions(part)}
-    trees = {name: _checked(name, text) for name in names}
+    trees = {name: _check_expression(name, text) for name in names}
     columns = {column for name, tree in trees.items() for column in _columns(name, tree)}
     if varying is not None:
         _check_varying(varying, set(trees), text)
@@ -107,7 +107,7 @@ def factor_expressions(formula: Formula) -> list[list[str]]:
 
 def columns_in(expression: str) -> set[str]:
     """The columns in a factor of a formula that was read."""
-    return _columns(expression, _checked(expression, expression)) or {expression}
+    return _columns(expression, _check_expression(expression, expression)) or {expression}
 
 
 def _without_bars(text: str) -> tuple[str, str | None]:
@@ -131,7 +131,7 @@ def _without_bars(text: str) -> tuple[str, str | None]:
 
 def _parentheses_around(text: str, place: int) -> tuple[int, int]:
     """Where the parentheses around a bar open and close."""
-    first, last = _unmatched(text[:place][::-1], ")", "("), _unmatched(text[place + 1 :], "(", ")")
+    first, last = _find_unmatched(text[:place][::-1], ")", "("), _find_unmatched(text[place + 1 :], "(", ")")
     if first is None or last is None:
         raise ConfigError(
             f"position {place + 1} of {text!r}: write what differs between clients in parentheses, such as "
@@ -140,7 +140,7 @@ def _parentheses_around(text: str, place: int) -> tuple[int, int]:
     return place - 1 - first, place + 1 + last
 
 
-def _unmatched(text: str, opening: str, closing: str) -> int | None:
+def _find_unmatched(text: str, opening: str, closing: str) -> int | None:
     """The place of the first `closing` that nothing before it opens."""
     depth = 0
     for place, letter in enumerate(text):
@@ -184,7 +184,7 @@ def _expressions(part: Any) -> Iterator[str]:
                 yield factor.expr
 
 
-def _checked(expression: str, text: str) -> ast.Expression | None:
+def _check_expression(expression: str, text: str) -> ast.Expression | None:
     """The tree of an expression that is safe to compute; None for the name of a column."""
     place = max(text.find(expression), 0) + 1
     try:

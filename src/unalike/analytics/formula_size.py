@@ -1,4 +1,4 @@
-"""How many terms does a formula expand to?  (Counted before anything is expanded.)
+"""The number of terms of a formula, counted before it is expanded.
 
 `a * b * c` has 7 terms, and 22 factors have four million: a short formula from somebody else could take a
 machine's time and memory. The parser's tree of operators is small; terms are counted on it from below, those

@@ -1,4 +1,4 @@
-"""What can an estimator be fitted to?  (A design, a federation, or tables with a formula.)"""
+"""Inputs of an estimator: a design, a federation, or tables with a formula."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .model_matrix import GAPS, Gaps, Plan, design_by_formula, predictors_of, wh
 
 
 @dataclass(frozen=True)
-class Given:
+class EstimatorInput:
     """A design, and how it was made where a formula made it."""
 
     design: Design
@@ -66,7 +66,7 @@ class Given:
         row with a missing value or with a word that no row had."""
         if (self.plan is not None and isinstance(new, Table | Mapping)) or hasattr(new, "columns"):
             table = new if isinstance(new, Table) else next(iter(tables_of({"new": new}).values()))
-            return predictors_of(table, _required(self.plan))
+            return predictors_of(table, _require_plan(self.plan))
         x = np.asarray(new, np.float64)
         if x.ndim != 2 or x.shape[1] != len(self.design.terms):
             raise DataError(
@@ -75,16 +75,18 @@ class Given:
         return x
 
 
-def as_given(data: Any, formula: str | None = None, gaps: Gaps = "drop", intercept: bool = True) -> Given:
+def as_given(
+    data: Any, formula: str | None = None, gaps: Gaps = "drop", intercept: bool = True
+) -> EstimatorInput:
     """What an estimator is fitted to, from whatever people have."""
-    if isinstance(data, Given):
+    if isinstance(data, EstimatorInput):
         return data
     if gaps not in GAPS:
         raise ConfigError(f"gaps are dropped or refused (gaps='drop' or 'refuse'), not {gaps!r}.")
     if isinstance(data, Design | Federation) and formula is None:
         design = data if isinstance(data, Design) else Design.of(data, intercept)
         check_finite(design)
-        return Given(design)
+        return EstimatorInput(design)
     if formula is None:
         raise ConfigError("tables need a formula, such as 'y ~ age + C(sex)'.")
     tables = tables_of(data)
@@ -92,7 +94,7 @@ def as_given(data: Any, formula: str | None = None, gaps: Gaps = "drop", interce
     there = set(planned.design.federation.names or ())
     absent = {name: why_no_rows(table, planned.plan) for name, table in tables.items() if name not in there}
     dropped = {name: count for name, count in planned.dropped.items() if name in there}
-    return Given(planned.design, planned.plan, dropped, absent)
+    return EstimatorInput(planned.design, planned.plan, dropped, absent)
 
 
 def check_finite(design: Design) -> None:
@@ -104,7 +106,7 @@ def check_finite(design: Design) -> None:
         raise DataError(f"client {client!r} has {wrong.sum()} rows with gaps; drop or fill them first.")
 
 
-def _required(plan: Plan | None) -> Plan:
+def _require_plan(plan: Plan | None) -> Plan:
     if plan is None:
         raise DataError("tables can be predicted only where a formula made the columns; give an array.")
     return plan

@@ -1,4 +1,4 @@
-"""Which columns of numbers does a formula make of a table, the same at every client?  (Model matrices.)
+"""Model matrices: the columns of numbers that a formula makes of a table, the same at every client.
 
 Words become indicator columns, and which words there are must be agreed before: nodes tell the words that
 they hold often enough, and everyone codes by the union. `center` and `scale` use the mean and deviation of
@@ -86,10 +86,10 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
     pairs = zip(moments.mean.tolist(), moments.std.tolist(), strict=True)
     known_moments = dict(zip(moments.names, pairs, strict=True))
     plan = Plan(text, words, known_moments, (), (), gaps)
-    terms = _named_columns(plan, formula.fixed, agreed.kinds)
+    terms = _name_columns(plan, formula.fixed, agreed.kinds)
     if formula.varying is None:
         return Plan(text, words, known_moments, terms, (), gaps)
-    varying = _named_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
+    varying = _name_columns(plan, f"{formula.response} ~ {formula.varying}", agreed.kinds)
     strange = [name for name in varying if name not in terms]
     if strange:
         raise ConfigError(f"{', '.join(strange)} in the bars of {text!r} is no column outside them.")
@@ -98,7 +98,7 @@ def plan_design(nodes: Nodes, text: str, gaps: Gaps = "drop") -> Plan:
 
 def complete_rows(table: Table, plan: Plan) -> Array:
     """Which rows have a value that was agreed on in every column of the formula."""
-    return ~_coded(table, parse_formula(plan.formula).columns, plan)[1]
+    return ~_encode_columns(table, parse_formula(plan.formula).columns, plan)[1]
 
 
 def matrix_of(table: Table, plan: Plan) -> Matrix:
@@ -107,7 +107,7 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
     for name in sorted(formula.columns):
         if name not in table:
             raise DataError(f"there is no column {name!r}.")
-    columns, missing = _coded(table, formula.columns, plan)
+    columns, missing = _encode_columns(table, formula.columns, plan)
     if missing.any() and plan.gaps == "refuse":
         raise DataError(f"{int(missing.sum())} rows have gaps in {', '.join(sorted(formula.columns))}.")
     kept = {name: column[~missing] for name, column in columns.items()}
@@ -122,7 +122,7 @@ def matrix_of(table: Table, plan: Plan) -> Matrix:
 def factor_columns(table: Table, plan: Plan, factors: str) -> Float64s:
     """The columns of some factors of a plan's formula, such as `sex:log(age)`, for rows that miss nothing."""
     formula = parse_formula(plan.formula)
-    columns, _ = _coded(table, formula.columns, plan)
+    columns, _ = _encode_columns(table, formula.columns, plan)
     return _evaluate(columns, plan, f"{formula.response} ~ 0 + {factors}")[0]
 
 
@@ -139,7 +139,7 @@ def predictors_of(table: Table, plan: Plan) -> Float64s:
     for name in sorted(needed):
         if name not in table:
             raise DataError(f"the new rows have no column {name!r}, which {plan.formula!r} needs.")
-    columns, missing = _coded(table, needed, plan)
+    columns, missing = _encode_columns(table, needed, plan)
     kept = {name: column[~missing] for name, column in columns.items()}
     response = {_NO_RESPONSE: np.zeros(int((~missing).sum()))}
     x = np.full((len(table), len(plan.terms)), np.nan)
@@ -151,13 +151,13 @@ def predictors_of(table: Table, plan: Plan) -> Float64s:
 def why_no_rows(table: Table, plan: Plan) -> str:
     """Why a table has no row for a plan: a column without any value, or no row with all of them."""
     names = sorted(parse_formula(plan.formula).columns)
-    empty = [name for name in names if _coded(table, [name], plan)[1].all()]
+    empty = [name for name in names if _encode_columns(table, [name], plan)[1].all()]
     if empty:
         return f"column {', '.join(map(repr, empty))} has no value in any row"
     return f"no row has a value in all of {', '.join(map(repr, names))}"
 
 
-class Planned(NamedTuple):
+class PlannedMatrix(NamedTuple):
     """The rows of all clients, and how they were made."""
 
     design: Design
@@ -165,7 +165,9 @@ class Planned(NamedTuple):
     dropped: dict[str, int]
 
 
-def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1) -> Planned:
+def design_by_formula(
+    tables: Tables, text: str, gaps: Gaps = "drop", minimum_cell_count: int = 1
+) -> PlannedMatrix:
     """The design of tables that are here.
 
     >>> from unalike.data.tables import tables_of
@@ -184,7 +186,7 @@ def design_by_formula(tables: Tables, text: str, gaps: Gaps = "drop", minimum_ce
     kept = {name: matrix for name, matrix in made.items() if len(matrix.y)}
     if not kept:
         raise DataError(f"no client has a row without gaps in the columns of {text!r}.")
-    return Planned(
+    return PlannedMatrix(
         as_design(kept, plan), plan, {name: matrix.dropped for name, matrix in made.items() if matrix.dropped}
     )
 
@@ -200,7 +202,7 @@ def as_design(matrices: Mapping[str, Matrix], plan: Plan) -> Design:
     return Design(rows.with_importance("equal"), plan.terms, response, plan.varying)
 
 
-def _coded(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, Array], Array]:
+def _encode_columns(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, Array], Array]:
     """Columns of a table, words that were not agreed on being missing; and which rows miss something."""
     columns, missing = dict[str, Array](), np.zeros(len(table), bool)
     for name in sorted(names):
@@ -217,7 +219,7 @@ def _coded(table: Table, names: Collection[str], plan: Plan) -> tuple[dict[str, 
     return columns, missing
 
 
-def _named_columns(plan: Plan, text: str, kinds: Mapping[str, str]) -> tuple[str, ...]:
+def _name_columns(plan: Plan, text: str, kinds: Mapping[str, str]) -> tuple[str, ...]:
     """What the columns of a formula will be called, from one made-up row."""
     made_up = {name: np.array([plan.words[name][0]]) if name in plan.words else np.ones(1) for name in kinds}
     return _evaluate(made_up, plan, text)[2]

@@ -1,4 +1,4 @@
-"""What did an analysis cost?  (Rounds, bytes and rows, for the head of a summary.)"""
+"""Cost of an analysis (rounds, bytes and rows), for the head of a summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ..training.run import Run
 from .design import Design
-from .linear.identified import find_aliased
+from .linear.identifiability import find_aliased
 from .summary import Cell, SummaryTable
 
 SHOWN = 20

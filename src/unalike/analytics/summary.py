@@ -1,4 +1,4 @@
-"""How is a result printed?  (Tables of estimates as text, HTML and LaTeX.)
+"""Summary tables of estimates as text, HTML and LaTeX.
 
 A :class:`Summary` is a title, facts (pairs of words), tables and notes. Estimators build one; whoever reads
 it chooses the form.
@@ -66,9 +66,9 @@ class Summary:
 
     def as_text(self) -> str:
         """For a terminal."""
-        parts = ["\n".join([self.title, *_aligned([[name, show_number(v)] for name, v in self.facts])])]
+        parts = ["\n".join([self.title, *_align_columns([[name, show_number(v)] for name, v in self.facts])])]
         for table in self.tables:
-            parts.append("\n".join([table.title, *_aligned([list(table.header), *table.cells()])]))
+            parts.append("\n".join([table.title, *_align_columns([list(table.header), *table.cells()])]))
         parts.extend(self.notes)
         return "\n\n".join(parts)
 
@@ -87,7 +87,7 @@ class Summary:
         return "\n\n".join([*(_latex_table(table) for table in self.tables), *notes])
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines in which columns are below each other: the first to the left, the others to the right."""
     if not rows:
         return []

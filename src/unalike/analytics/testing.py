@@ -1,4 +1,4 @@
-"""Does an estimator keep the contract of all estimators?  (For ours, and for those of users.)
+"""Checks of the estimator contract, for built-in estimators and for yours.
 
     unalike.analytics.testing.check_estimator(LinearRegression, tables, "y ~ age + sex")
 
@@ -96,7 +96,7 @@ def check_estimator(
 
 def check_unfitted(bench: Bench) -> None:
     """Before `fit`, predictions are refused."""
-    _refused(lambda: bench.make().predict(bench.new, bench.client), "predictions before fit")
+    _refusal_message(lambda: bench.make().predict(bench.new, bench.client), "predictions before fit")
 
 
 def check_fit(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def check_refusals(bench: Bench) -> None:
     _require(not strange, f"refuses has {', '.join(sorted(strange))}, which is no part of the contract.")
     for what, ask in asked.items():
         if bench.refuses(what):
-            message = _refused(ask, what)
+            message = _refusal_message(ask, what)
             words = f"{type(fitted).__name__} has no {MAY_BE_REFUSED[what]}"
             _require(words in message, f"the refusal of {what} must say {words!r}.")
         else:
@@ -153,12 +153,12 @@ def check_conf_int(bench: Bench) -> None:
     params, wide, narrow = fitted.params, fitted.conf_int(WIDE), fitted.conf_int(NARROW)
     _require(wide.shape == (*params.shape, 2), "conf_int must have a last axis (lower, upper).")
     _require(_holds(narrow, params), "conf_int must hold the estimates.")
-    _require(_nested(wide, narrow), "conf_int must grow with its level.")
+    _require(_is_nested(wide, narrow), "conf_int must grow with its level.")
     _require(np.array_equal(fitted.conf_int(), fitted.conf_int(0.95)), "the level must be 0.95 by default.")
     if params.ndim == 1:
         _require(np.allclose(wide.mean(axis=-1), params), "conf_int must be symmetric about the estimates.")
     for level in (0.0, 1.0, 95):
-        _refused(partial(fitted.conf_int, level), f"an interval of level {level}")
+        _refusal_message(partial(fitted.conf_int, level), f"an interval of level {level}")
 
 
 def check_predict(bench: Bench) -> None:
@@ -191,10 +191,10 @@ def check_uncertainty(bench: Bench) -> None:
         (_, wide), (_, narrow) = (fitted.predict(new, client, interval=level) for level in (WIDE, NARROW))
         _require(wide.shape == (len(mean), 2), "interval must give a row (lower, upper) per row.")
         _require(_holds(narrow[known], mean[known]), "an interval must hold the prediction.")
-        _require(_nested(wide[known], narrow[known]), "an interval must grow with its level.")
+        _require(_is_nested(wide[known], narrow[known]), "an interval must grow with its level.")
         both = fitted.predict(new, client, return_std=True, interval=WIDE)
         _require(len(both) == 3, "return_std and interval together give three arrays.")
-        _refused(partial(fitted.predict, new, client, interval=95), "an interval of level 95")
+        _refusal_message(partial(fitted.predict, new, client, interval=95), "an interval of level 95")
 
 
 def check_clients(bench: Bench) -> None:
@@ -203,7 +203,7 @@ def check_clients(bench: Bench) -> None:
     fitted = bench.fitted
     strangers: tuple[Any, ...] = (NOBODY, len(fitted.clients), -1, 0.5, True)
     for client in strangers:
-        message = _refused(partial(fitted.predict, bench.new, client), f"client {client!r}")
+        message = _refusal_message(partial(fitted.predict, bench.new, client), f"client {client!r}")
         _require(repr(client) in message, f"the refusal of client {client!r} must name it.")
     if not bench.refuses("newcomer"):
         _require(fitted.predict(bench.new).shape == bench.response.shape, "a newcomer has a value per row.")
@@ -233,7 +233,7 @@ def check_score(bench: Bench) -> None:
     without = {name: np.delete(values, 1) for name, values in bench.new.items()}
     left = fitted.score(without, np.delete(y, 1), bench.client)
     _require(np.isclose(fitted.score(bench.with_gaps, y, bench.client), left), "score must skip such rows.")
-    _refused(lambda: fitted.score(bench.new, y[:-1], bench.client), "a score of too few responses")
+    _refusal_message(lambda: fitted.score(bench.new, y[:-1], bench.client), "a score of too few responses")
 
 
 def check_summary(bench: Bench) -> None:
@@ -255,7 +255,7 @@ def check_settings(bench: Bench) -> None:
     made = bench.make()
     again = type(made)().set_params(**made.get_params())
     _require(again.get_params() == made.get_params(), "get_params and set_params must belong together.")
-    _refused(lambda: made.set_params(no_such_setting=1), "an unknown setting")
+    _refusal_message(lambda: made.set_params(no_such_setting=1), "an unknown setting")
 
 
 def check_repeats(bench: Bench) -> None:
@@ -277,7 +277,7 @@ CHECKS: tuple[Check, ...] = (
 # Definitions -----------------------------------------------------------------------------------------------
 
 
-def _explained(predicted: Array, y: Array) -> float:
+def _explained_variance(predicted: Array, y: Array) -> float:
     return 1 - float(np.mean((y - predicted) ** 2) / np.var(y))
 
 
@@ -292,7 +292,7 @@ def _concordance(predicted: Array, y: Array) -> float:
     return float(np.mean(np.sign(np.concatenate(apart)) / 2 + 0.5))
 
 
-_DEFINITIONS = {"R^2": _explained, "accuracy": _accuracy, "concordance": _concordance}
+_DEFINITIONS = {"R^2": _explained_variance, "accuracy": _accuracy, "concordance": _concordance}
 
 
 # Parts -----------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _require(kept: bool | np.bool_, promise: str) -> None:
         raise EstimatorError(promise)
 
 
-def _refused(ask: Callable[[], Any], what: str) -> str:
+def _refusal_message(ask: Callable[[], Any], what: str) -> str:
     """The message of the refusal; an error where there is none, or where it is no single sentence."""
     try:
         ask()
@@ -330,7 +330,7 @@ def _holds(intervals: Float64s, values: Float64s) -> bool:
     return bool(np.all((intervals[..., 0] <= values) & (values <= intervals[..., 1])))
 
 
-def _nested(wide: Float64s, narrow: Float64s) -> bool:
+def _is_nested(wide: Float64s, narrow: Float64s) -> bool:
     return bool(np.all((wide[..., 0] <= narrow[..., 0]) & (narrow[..., 1] <= wide[..., 1])))
 
 

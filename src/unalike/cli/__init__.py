@@ -30,6 +30,7 @@ from .commands.compare import compare
 from .commands.export import export
 from .commands.forget import forget
 from .commands.join import DATA, join
+from .commands.list_and_inspect import inspect_data, list_names
 from .commands.network import network
 from .commands.predict import predict_rows
 from .commands.report import report
@@ -37,7 +38,6 @@ from .commands.reproduce import reproduce
 from .commands.run import resume, run
 from .commands.runs import runs
 from .commands.serve import AT_THE_NODES, serve
-from .commands.show import inspect_data, list_names
 from .commands.tune import tune_methods
 from .help import Program, UsageError
 from .interrupted import after_interruption

@@ -1,4 +1,4 @@
-"""What does `--help` say, and what does a misspelt command?
+"""Help texts of the command line, and suggestions for misspelt commands.
 
 Typer and the Click below it differ between versions in how they write defaults and arguments; so the words
 come from the command's own signature, and options are in groups. Only the left column is Click's.
@@ -83,7 +83,7 @@ def write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
         record = parameter.get_help_record(ctx)
         if record is not None:
             given = declared.get(parameter.name)
-            words = parameter.help if given is None else explained(given.default)
+            words = parameter.help if given is None else explain_parameter(given.default)
             section = section_of(parameter, many)
             sections.setdefault(section, []).append((re.sub(r"(?i) range\b", "", record[0]), words))
     for title in ("Arguments", *GROUPS):
@@ -101,7 +101,7 @@ def section_of(parameter: Any, many: bool) -> str:
     return next(mine, REST) if many else REST
 
 
-def explained(given: Any) -> str:
+def explain_parameter(given: Any) -> str:
     """A parameter's own words, and in brackets what it is when not given."""
     brackets = _default(given)
     return f"{given.help or ''} ({brackets})".strip() if brackets else given.help or ""

@@ -1,4 +1,4 @@
-"""What does Ctrl-C leave behind, and how does one go on?"""
+"""Messages after Ctrl-C: what was saved, and how to resume."""
 
 from __future__ import annotations
 

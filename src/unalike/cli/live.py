@@ -1,4 +1,4 @@
-"""What does a person see while rounds go on?  (One line, which keeps what matters in a narrow window.)"""
+"""Live progress line while a run trains, short enough for a narrow window."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LiveRounds:
             transient=True,
         )
         self._other = other
-        self._task = self._progress.add_task(_cut(title), total=None, words="preparing", elapsed=False)
+        self._task = self._progress.add_task(_shorten(title), total=None, words="preparing", elapsed=False)
         self._latest: dict[str, float] = {}
         self._title, self._run, self._runs = title, 0, 0
 
@@ -54,8 +54,8 @@ class LiveRounds:
         self._progress.stop()
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._latest |= {name: report.metrics[name] for name in shown(report.metrics)}
-        taken = len(_cut(self._title)) + _BAR + 2 * len(str(rounds)) + 1 + _CLOCK + 10
+        self._latest |= {name: report.metrics[name] for name in format_metrics(report.metrics)}
+        taken = len(_shorten(self._title)) + _BAR + 2 * len(str(rounds)) + 1 + _CLOCK + 10
         words, elapsed = fitting(self._latest, self._progress.console.width - taken)
         self._progress.update(self._task, total=rounds, completed=report.round, words=words, elapsed=elapsed)
 
@@ -73,11 +73,11 @@ class LiveRounds:
         self._latest, self._run = {}, self._run + 1
         self._title = f"{self._run}/{self._runs} {title}" if self._runs else title
         self._progress.reset(
-            self._task, description=_cut(self._title), words="preparing", elapsed=False, total=None
+            self._task, description=_shorten(self._title), words="preparing", elapsed=False, total=None
         )
 
 
-def shown(metrics: Iterable[str]) -> list[str]:
+def format_metrics(metrics: Iterable[str]) -> list[str]:
     """What stands beside the bar: losses, then test metrics, the one that judges last; in a narrow window the
     first ones are left out.
 
@@ -98,7 +98,7 @@ def fitting(latest: Mapping[str, float], width: int) -> tuple[str, bool]:
     """
     from ..models.metrics import label_of
 
-    labels = {name: label_of(name) for name in shown(latest)}
+    labels = {name: label_of(name) for name in format_metrics(latest)}
     labels |= {name: label.removeprefix("test ") for name, label in labels.items() if name not in LOSSES}
     words = [f"{label} {latest[name]:.3f}" for name, label in labels.items()]
     for elapsed in (1 + _CLOCK, 0):
@@ -128,5 +128,5 @@ class _Elapsed(ProgressColumn):
         return self._clock.render(task) if task.fields.get("elapsed") else Text("")
 
 
-def _cut(title: str) -> str:
+def _shorten(title: str) -> str:
     return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"

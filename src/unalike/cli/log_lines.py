@@ -1,4 +1,4 @@
-"""How does a process that runs for long say what happens?  (Dated lines on the screen.)"""
+"""Dated log lines of long-running processes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from datetime import datetime
 
 from rich.markup import escape
 
-from ..core.hidden_letters import shown
+from ..core.control_characters import replace_hidden_letters
 from .screen import console
 
 
 def say(line: str) -> None:
     """Print a line and when it was said."""
-    console.print(dated(line), soft_wrap=True, highlight=False)
+    console.print(add_time(line), soft_wrap=True, highlight=False)
 
 
-def dated(line: str) -> str:
+def add_time(line: str) -> str:
     """The line behind the time of day, ready to be printed; what a terminal would obey is left out."""
-    return f"{datetime.now():%H:%M:%S}  {escape(shown(line))}"
+    return f"{datetime.now():%H:%M:%S}  {escape(replace_hidden_letters(line))}"
 
 
 def silence(line: str) -> None:

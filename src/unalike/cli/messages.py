@@ -1,4 +1,4 @@
-"""What does a person hear beside the result?  (How a folder was read, warnings.)"""
+"""Messages beside the result: how a folder was read, and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does every field of an experiment become an option?
+"""Command-line options, made of the fields of an experiment.
 
 The signature of a command is made from :class:`unalike.experiments.config.Experiment`, so options, TOML keys,
 defaults and help cannot differ.
@@ -46,7 +46,7 @@ def with_experiment(command: Callable[..., Any], without: tuple[str, ...] = ()) 
         if "options" in overrides:
             overrides["options"] = parse_settings(overrides["options"])
         file, trust = given.pop("file"), given.pop("trust_file", False)
-        return command(experiment=checked(read_experiment(file, overrides, trust)), **given)
+        return command(experiment=check_experiment(read_experiment(file, overrides, trust)), **given)
 
     named = [_keyword("file", Path | None, FILE), *(_option(name) for name in fields)]
     parameters = [*named, *own, _keyword("trust_file", bool, TRUST)]
@@ -86,7 +86,7 @@ def name_of(rows: Mapping[str, Any]) -> str:
 _TRUTHS = {"true": True, "false": False}
 
 
-def checked(experiment: Experiment) -> Experiment:
+def check_experiment(experiment: Experiment) -> Experiment:
     """The same experiment, if all its names exist; JAX is not imported yet, so a typo is answered at once."""
     check_settings(experiment.model_dump())
     return experiment
@@ -94,7 +94,9 @@ def checked(experiment: Experiment) -> Experiment:
 
 def experiment_of(**values: Any) -> Experiment:
     """The experiment that a few options describe, if all its names exist."""
-    return checked(make_experiment({name: value for name, value in values.items() if value is not None}))
+    return check_experiment(
+        make_experiment({name: value for name, value in values.items() if value is not None})
+    )
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:

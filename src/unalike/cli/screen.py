@@ -1,4 +1,4 @@
-"""What does a person see when a run ends, and on which console?"""
+"""Final screen of a run, and the console it is written to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LiveRounds(live.LiveRounds):
 
 def summary(run: Run) -> dict[str, Any]:
     """The numbers that a run ends with."""
-    from ..models.metrics import judged_metric
+    from ..models.metrics import deciding_metric
     from ..runs import summarize_clients
     from ..runs.selection import best_in_words
 
@@ -50,9 +50,9 @@ def summary(run: Run) -> dict[str, Any]:
         "algorithm": asked.get("algorithm", run.setting.algorithm.name),
         "clients": len(run.setting.federation) - int(run.record.meta().get("forgotten", 0)),
         "rounds": int(last.pop("round")),
-        **{name: last[name] for name in _ended(run.setting.task.metrics) if name in last},
+        **{name: last[name] for name in _final_rows(run.setting.task.metrics) if name in last},
     }
-    judged = run.setting.task.metrics.get(judged_metric(run.setting.task.metrics))
+    judged = run.setting.task.metrics.get(deciding_metric(run.setting.task.metrics))
     if judged is not None and f"test_{judged.name}" in clients:
         values = clients[f"test_{judged.name}"]
         spread = summarize_clients(values, clients["test_samples"], judged.higher_is_better)
@@ -84,15 +84,15 @@ def summary(run: Run) -> dict[str, Any]:
 
 def _of_groups(run: Run, clients: Mapping[str, Any], name: str, judged: Metric) -> dict[str, float]:
     """The mean of each group, the worst of them, and how far they are apart."""
-    from ..experiments.fairness import measured_groups
+    from ..experiments.fairness import find_groups
     from ..runs.fairness import group_means, group_measures
 
-    groups = measured_groups(run, clients) or []
+    groups = find_groups(run, clients) or []
     values = clients[name]
     return {**group_means(values, groups), **group_measures(values, groups, judged.higher_is_better)}
 
 
-def _ended(metrics: Mapping[str, Metric]) -> Iterator[str]:
+def _final_rows(metrics: Mapping[str, Metric]) -> Iterator[str]:
     """What the table at the end shows."""
     yield "train_loss"
     for group in ("test_", "honest_test_", "unseen_"):

@@ -1,4 +1,4 @@
-"""What should a person know before sealing a run folder?  (Changed files, another key, paths outside.)"""
+"""Warnings before a run folder is sealed: changed files, another key, paths outside."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FolderFacts:
 
 def describe_folder(folder: Path) -> FolderFacts:
     """What a person should know of a folder before sealing it."""
-    from ..experiments.asked_comparison import ASKED, TUNING
+    from ..experiments.comparison_file import ASKED, TUNING
     from ..experiments.outside_paths import outside_settings
     from ..runs.configuration import read_config
     from ..runs.seal import read_seal

@@ -1,4 +1,4 @@
-"""How does a table fit a narrow window without breaking a number?
+"""Tables for the terminal that fit a narrow window without breaking numbers.
 
 Names may go on in the next line, heads between their words, numbers never. A table that is too wide first
 loses the space beside its lines, then columns that may be left out, which is said below it; what is still too
@@ -32,19 +32,19 @@ class Column(NamedTuple):
     most: int
 
 
-def fitted(
+def fit_table(
     rows: Sequence[Row], width: int, title: str = "", spare: Sequence[str] = (), more: str = ""
 ) -> RenderableType:
     """The table for a window of that width; `spare` are columns that may be left out, the first one first,
     and `more` says where they can be read."""
-    columns = [measured(head, [row[head] for row in rows]) for head in (rows[0] if rows else ())]
+    columns = [measure_column(head, [row[head] for row in rows]) for head in (rows[0] if rows else ())]
     left_out: list[str] = []
     while not room(columns, width, padding=0) and (spare := [h for h in spare if h not in left_out]):
         left_out.append(spare[0])
         columns = [column for column in columns if column.head != spare[0]]
     if columns and not room(columns, width, padding=0):
         return _by_row(rows, title)
-    table = _drawn(rows, columns, width, title)
+    table = _draw_table(rows, columns, width, title)
     if not left_out:
         return table
     ordered = [head for head in rows[0] if head in left_out]
@@ -52,7 +52,7 @@ def fitted(
     return Group(table, Text(note, style="dim"))
 
 
-def measured(head: str, cells: Sequence[str]) -> Column:
+def measure_column(head: str, cells: Sequence[str]) -> Column:
     """How much room a column takes: a number all of it, a head its longest word."""
     numeric = all(_NUMBER.fullmatch(part) for cell in cells for part in cell.split(" "))
     most = max(map(cell_len, (_words(head), *cells)))
@@ -83,7 +83,7 @@ def _inside(columns: Sequence[Column], width: int, padding: int) -> int:
     return width - (2 * padding + 1) * len(columns) - 1
 
 
-def _drawn(rows: Sequence[Row], columns: Sequence[Column], width: int, title: str) -> Table:
+def _draw_table(rows: Sequence[Row], columns: Sequence[Column], width: int, title: str) -> Table:
     padding = 1 if room(columns, width, 1) else 0
     table = Table(title=escape(title) or None, title_justify="left", padding=(0, padding))
     for column, size in zip(columns, widths(columns, width, padding), strict=True):
@@ -126,4 +126,4 @@ def show(
 ) -> None:
     """Print rows as a table as wide as the console at most."""
     texts = [{head: as_text(row.get(head)) for head in rows[0]} for row in rows]
-    console.print(fitted(texts, console.width, title, spare, more))
+    console.print(fit_table(texts, console.width, title, spare, more))

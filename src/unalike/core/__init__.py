@@ -1,4 +1,4 @@
-"""What everything else stands on: registries, pytrees, randomness, files and names."""
+"""Core utilities: registries, pytrees, randomness, files and names."""
 
 import lazy_loader as _lazy
 

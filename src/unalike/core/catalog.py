@@ -1,4 +1,4 @@
-"""Which names can be typed, and what is each for?
+"""The catalog of names that can be typed, and what each is for.
 
 Names come from a generated table (:mod:`.names`), without importing what they stand for. What a user's own
 module has registered is added.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ..errors import ConfigError, DataError, unknown
-from .names import kinds, named
+from .names import kinds, names_of_kind
 from .spec import Spec
 
 KINDS = kinds()
@@ -24,7 +24,7 @@ def explain(kind: str) -> dict[str, str]:
     >>> explain("skews")["rotation"]
     "Each client's images turned by an angle of its own, uniform between minus and plus `degrees`."
     """
-    return {**{name: entry.about for name, entry in named(kind).items()}, **_live(kind)}
+    return {**{name: entry.about for name, entry in names_of_kind(kind).items()}, **_live(kind)}
 
 
 def _live(kind: str) -> dict[str, str]:
@@ -37,7 +37,7 @@ def _live(kind: str) -> dict[str, str]:
 def check_name(kind: str, spec: str | Spec) -> None:
     """Raise if nothing is called that; arguments after a colon are not looked at."""
     name = Spec.of(spec).name
-    if name in named(kind):
+    if name in names_of_kind(kind):
         return  # the usual case needs nobody's own names
     known = explain(kind)
     if name not in known:

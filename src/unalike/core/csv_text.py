@@ -1,4 +1,4 @@
-"""How is a table written as CSV so that a spreadsheet runs nothing?  (Cells of text that look like formulas.)
+"""CSV output that is safe to open in a spreadsheet (no formula injection).
 
 Spreadsheets take a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula. A text
 cell that begins so is written with an apostrophe before it; numbers, negative ones too, are written as they

@@ -1,4 +1,4 @@
-"""What is an object, in plain terms that can be compared later?  (Descriptions of settings.)
+"""Plain descriptions of objects, to compare settings later.
 
 A description is made of JSON's own types. Two objects that were made in the same way have the same
 description, in another process and on another day: nothing in it is an address, and numbers are compared with
@@ -77,10 +77,10 @@ def _describe(value: Any, depth: int, above: set[int]) -> Any:
         return _array(value)
     if id(value) in above or depth > DEEPEST:
         return _name(value)
-    return _composed(value, functools.partial(_describe, depth=depth + 1, above=above | {id(value)}))
+    return _compose(value, functools.partial(_describe, depth=depth + 1, above=above | {id(value)}))
 
 
-def _composed(value: Any, inner: Callable[[Any], Any]) -> Any:
+def _compose(value: Any, inner: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
         return {str(key): inner(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

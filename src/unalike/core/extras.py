@@ -1,4 +1,4 @@
-"""Is an optional dependency installed, and what does a person read when it is not?
+"""Optional dependencies: is one installed, and what should the user install?
 
 Libraries that only some need are extras of the package. Each is imported here, at the moment it is needed,
 so that a missing one is one sentence that says what needs it and how to install it.
@@ -65,7 +65,7 @@ def is_installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def installed_by(extra: str) -> str:
+def install_command(extra: str) -> str:
     """How to install an extra.
 
     >>> print(installed_by("ray"))
@@ -78,5 +78,5 @@ def _sentence(module: str, extra: str, purpose: str, reason: ImportError | None 
     needs = f"{purpose} needs {LIBRARIES[extra]}, which"
     missing = reason is None or (reason.name or "").partition(".")[0] == module.partition(".")[0]
     if missing:
-        return f"{needs} is not installed; install it with {installed_by(extra)}"
-    return f"{needs} cannot be imported ({reason}); install it again with {installed_by(extra)}"
+        return f"{needs} is not installed; install it with {install_command(extra)}"
+    return f"{needs} cannot be imported ({reason}); install it again with {install_command(extra)}"

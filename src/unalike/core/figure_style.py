@@ -1,4 +1,4 @@
-"""How do our figures look?  (Figure style.)
+"""Figure style: fonts, colors and sizes of all figures.
 
 Quiet: thin axes on two sides, pale lines to read values by, words next to the lines instead of a legend.
 The colors follow Okabe and Ito (2008), which color-blind readers tell apart, the pale ones darkened until
@@ -64,7 +64,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
+def with_figure_style(draw: Callable[P, R]) -> Callable[P, R]:
     """Draw with our style, and leave Matplotlib's own settings as they were."""
 
     @wraps(draw)

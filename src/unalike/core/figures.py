@@ -1,4 +1,4 @@
-"""How does a figure reach a notebook, and a paper?  (Figures without pyplot.)
+"""Figures without pyplot, for notebooks and papers.
 
 A Matplotlib `Figure` that no pyplot has made shows itself in a notebook only by its name, and PDF files embed
 Type 3 fonts by default, which several venues refuse. Importing pyplot would open windows and change the

@@ -1,4 +1,4 @@
-"""How is a number that is not finite written as JSON?  (As a string, for JSON has no such numbers.)
+"""JSON output of numbers that are not finite: as strings, because JSON has no such numbers.
 
 `NaN`, `Infinity` and `-Infinity` are strings of these names, which Python's `float` and JavaScript's
 `Number` read; `null` says that there is no such number at all.

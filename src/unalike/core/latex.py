@@ -1,4 +1,4 @@
-"""How does a table get into a paper?  (LaTeX, with booktabs rules.)"""
+"""LaTeX tables with booktabs rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does `--set` take for each method?  (Read from the table of names, without importing methods.)"""
+"""Options of each method (`--set`), read from the table of names without importing methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .catalog import KINDS, explain
-from .names import FILLED_IN, named, typed_value
+from .names import FILLED_IN, format_value, names_of_kind
 
 Options = dict[str, str]
 
@@ -19,7 +19,7 @@ def method_options() -> dict[str, Options]:
     >>> method_options()["fedprox"]
     {'mu': '0.1'}
     """
-    listed, where = named("algorithms"), KINDS["algorithms"]
+    listed, where = names_of_kind("algorithms"), KINDS["algorithms"]
     made = sys.modules.get(where.home)
     return {
         name: dict(listed[name].options)
@@ -41,7 +41,7 @@ def option_words(options: Mapping[str, str]) -> str:
 def _live(maker: Any) -> Options:
     """The settings of a method that a user's own module has registered."""
     return {
-        p.name: "" if p.default is None else typed_value(p.default)
+        p.name: "" if p.default is None else format_value(p.default)
         for p in inspect.signature(maker).parameters.values()
         if isinstance(p.default, int | float | str | bool | None) and p.name not in FILLED_IN
     }

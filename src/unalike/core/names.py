@@ -1,4 +1,4 @@
-"""Which names are there?  (The generated table of everything that can be named, and where it is.)
+"""The generated table of everything that can be named, and where it is defined.
 
 Most makers need JAX, which takes most of a second to import; a list of names or a refusal of a misspelt one
 need not wait for it. So names, their objects and explanations are in a table, `names.json`, which
@@ -22,7 +22,7 @@ FILLED_IN = ("clients", "rows", "first_clusters", "initial_loss", "similarity")
 NO_OPTIONS: Mapping[str, str] = {}
 
 
-class Named(NamedTuple):
+class NameEntry(NamedTuple):
     """What one name stands for."""
 
     module: str
@@ -48,27 +48,27 @@ def kinds() -> dict[str, Kind]:
     return {**own, STUDIES: Kind("study", f"{PACKAGE}.study", "study_registry")}
 
 
-def named(kind: str) -> dict[str, Named]:
+def names_of_kind(kind: str) -> dict[str, NameEntry]:
     """The names of a kind that these packages have; none for a kind that is not listed."""
     return _studies() if kind == STUDIES else _own(kind)
 
 
 @cache
-def _own(kind: str) -> dict[str, Named]:
+def _own(kind: str) -> dict[str, NameEntry]:
     return _read(_table()[kind]["names"]) if kind in _table() else {}
 
 
-def _studies() -> dict[str, Named]:
+def _studies() -> dict[str, NameEntry]:
     return _read(study_names())
 
 
-def _read(names: Mapping[str, Any]) -> dict[str, Named]:
+def _read(names: Mapping[str, Any]) -> dict[str, NameEntry]:
     return {name: _entry(**entry) for name, entry in names.items()}
 
 
-def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> Named:
+def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> NameEntry:
     module, attribute = object.split(":")
-    return Named(module, attribute, about, options)
+    return NameEntry(module, attribute, about, options)
 
 
 @cache
@@ -82,7 +82,7 @@ def first_sentence(docstring: str | None) -> str:
     return " ".join((docstring or "").partition("\n\n")[0].split())
 
 
-def typed_value(value: object) -> str:
+def format_value(value: object) -> str:
     """A plain value as a person types it.
 
     >>> typed_value(True), typed_value(0.5)

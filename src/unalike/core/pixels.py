@@ -1,4 +1,4 @@
-"""How do models see images that are stored as bytes?  (Byte images.)
+"""Byte images: stored as bytes, converted to floats when a batch is used.
 
 A byte per pixel is a quarter of a float's memory, so images stay bytes wherever they lie, and become floats
 when a batch of them is used.

@@ -1,4 +1,4 @@
-"""Is this a file that can be read to its end?
+"""Plain files only: no pipes, devices or folders, and of a sensible size.
 
 A path from a user may lead to a folder, a pipe that nobody writes to, a device without an end, or a file
 that claims more than memory holds. All of that is known before the first byte is read: everything that

@@ -1,4 +1,4 @@
-"""How does a name come from a user's own file?  (Plugins.)
+"""Plugins: names that come from a user's own file.
 
 A plugin is a Python module that registers what it has under names (`@algorithm_registry.add("mine")`). It is
 code, so it is loaded only when the person at this machine says so: by `--plugin FILE`, by the environment

@@ -1,4 +1,4 @@
-"""With how many digits is something computed?  (Double precision for some, without switching it on for all.)
+"""Double precision for the methods that need it, without switching it on globally.
 
 JAX computes with 32-bit floats unless told otherwise, which is right for training networks and wrong for
 Cholesky factors and normal equations. Inside :func:`precision`, arrays may have 64 bits; outside, nothing

@@ -1,4 +1,4 @@
-"""Who may read what a program writes of people's rows?  (Only the user who ran it.)"""
+"""File permissions: output about people's rows is readable by the user only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do whole models add, scale and compare?  (Arithmetic on pytrees.)"""
+"""Pytree arithmetic: add, scale and compare whole models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where does randomness come from?  (Counter-based random numbers.)
+"""Counter-based random numbers.
 
 Every draw is a function of (seed, purpose, counters) and of nothing else, so a run is the same when it is
 repeated, resumed or spread over more cores, and no draw depends on the order in which others were made.

@@ -1,4 +1,4 @@
-"""Which named things are there, and what is each for?  (Registries of names.)
+"""Registries of named objects.
 
 A :class:`Registry` maps the names that people type (`dirichlet:0.3`, `mlp:200,200`) to makers, with a short
 explanation that `unalike list` prints. What is typed is a :class:`~unalike.core.spec.Spec`. A registry that
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..errors import ConfigError, unknown
-from .names import first_sentence, named
+from .names import first_sentence, names_of_kind
 from .spec import Spec
 
 T = TypeVar("T")
@@ -51,26 +51,26 @@ class Registry(Generic[T]):
         """The maker of a name, or of a specification's name."""
         name = _name(name)
         if name not in self._makers:
-            if name not in named(self.listed):
+            if name not in names_of_kind(self.listed):
                 raise unknown(self.kind, name, self)
             self._makers[name] = self._load(name)
         return self._makers[name]
 
     def __contains__(self, name: str | Spec) -> bool:
-        return _name(name) in self._makers or _name(name) in named(self.listed)
+        return _name(name) in self._makers or _name(name) in names_of_kind(self.listed)
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**dict.fromkeys(named(self.listed)), **dict.fromkeys(self._makers)})
+        return iter({**dict.fromkeys(names_of_kind(self.listed)), **dict.fromkeys(self._makers)})
 
     def explain(self) -> dict[str, str]:
         """Each name with its one-line explanation: those of the table, then others in order."""
-        listed = {name: entry.about for name, entry in named(self.listed).items()}
+        listed = {name: entry.about for name, entry in names_of_kind(self.listed).items()}
         made = {name: first_sentence(inspect.getdoc(maker)) for name, maker in self._makers.items()}
         return {**listed, **made}
 
     def _load(self, name: str) -> Callable[..., T]:
         """Import what the table names."""
-        entry = named(self.listed)[name]
+        entry = names_of_kind(self.listed)[name]
         try:
             maker: Callable[..., T] = getattr(importlib.import_module(entry.module), entry.attribute)
         except ImportError as error:
@@ -79,7 +79,7 @@ class Registry(Generic[T]):
 
     def _is_listed(self, name: str, maker: Callable[..., Any]) -> bool:
         """Whether a maker is the one that the table has under a name."""
-        entry = named(self.listed).get(name)
+        entry = names_of_kind(self.listed).get(name)
         return entry is not None and (entry.module, entry.attribute) == (maker.__module__, maker.__qualname__)
 
     def make(self, spec: str | Spec, **context: Any) -> T:

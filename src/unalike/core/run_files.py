@@ -1,4 +1,4 @@
-"""Which files are a run's, and may a folder be used for one?
+"""Files of a run folder: which belong to a run, and may a folder be used for one?
 
 This is asked before anything slow is imported, so that a taken folder is said at once.
 """

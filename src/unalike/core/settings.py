@@ -1,4 +1,4 @@
-"""What is a setting of an experiment?  (A field that knows what help, servers and nodes must know of it.)
+"""Settings of an experiment: a field with what help, servers and nodes need to know of it.
 
 Every room has the settings of its own subject in `settings.py`; `experiments/config.py` composes them. What
 used to be lists elsewhere is said where a setting is defined.
@@ -30,7 +30,7 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True)
-class About:
+class SettingInfo:
     """What is known of a setting beside its type, default and description."""
 
     group: str
@@ -67,15 +67,15 @@ def setting(
         decides_rows: whether it decides which rows clients have.
         bounds: limits, as Pydantic's `Field` takes them.
     """
-    about = About(group, kind, several, served, decides_rows)
+    about = SettingInfo(group, kind, several, served, decides_rows)
     return Field(default, description=description, json_schema_extra={_KEY: cast(Any, about)}, **bounds)
 
 
-def about(field: FieldInfo) -> About:
+def about(field: FieldInfo) -> SettingInfo:
     """What is known of a setting."""
     extra = field.json_schema_extra
     assert isinstance(extra, dict), "a setting is made by setting()"
-    return cast(About, extra[_KEY])
+    return cast(SettingInfo, extra[_KEY])
 
 
 def number_as_text(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What does a typed name say, and with which arguments?  (A specification.)
+"""Specifications: a name with arguments, such as `dirichlet:0.3`.
 
 It is a `name`, or `name:argument,argument`, where arguments are numbers or words. This is the only place
 where the text is taken apart; everyone else asks a :class:`Spec` for its name, its arguments, or the text as

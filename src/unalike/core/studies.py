@@ -1,4 +1,4 @@
-"""Where are the studies of published claims?  (A package of its own, found by its entry point.)
+"""The package of studies, found by its entry point.
 
 Studies are installed beside this package, as `unalike-studies`. Its entry point, or in a checkout that is
 only on the path its name, says where it is; its names are read from a table in it, without importing it.
@@ -40,7 +40,7 @@ def find_studies() -> Path | None:
 
 def import_studies(module: str) -> ModuleType:
     """A module of the package of studies, or an error that says how to install it."""
-    return importlib.import_module(f"{_installed().name}.{module}")
+    return importlib.import_module(f"{_find_package().name}.{module}")
 
 
 def study_names() -> dict[str, Any]:
@@ -51,10 +51,10 @@ def study_names() -> dict[str, Any]:
 
 def check_studies() -> None:
     """Raise where no studies are installed."""
-    _installed()
+    _find_package()
 
 
-def _installed() -> Path:
+def _find_package() -> Path:
     folder = find_studies()
     if folder is None:
         raise ConfigError(HOW)

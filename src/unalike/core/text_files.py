@@ -1,4 +1,4 @@
-"""How is a text file read that a user named?"""
+"""Reading a text file that a user named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has the user's own code changed?  (Digests of plugins, modules and functions that are not installed.)
+"""Digests of user code: plugins, modules and functions that are not installed.
 
 Comments and layout do not count. A module stands for all that is in it and in the user's modules that it
 imports. The script or notebook that is running changes all the time: of that, only the functions and classes

@@ -1,4 +1,4 @@
-"""Who has what data? Federations, the data sets and partitions that make them, and pictures of them.
+"""Federations: data sets, partitions, and plots of who has what.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

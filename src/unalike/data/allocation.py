@@ -1,4 +1,4 @@
-"""How are rows handed out, once it is known who should have how many?  (Dealing rows to clients.)
+"""Row allocation: random assignment of rows to clients of given sizes.
 
 The moves that partitions share: proportions that survive a tiny alpha, pools that clients take from in
 turn, classes spread over clients, and a row for everyone who would have none.
@@ -79,10 +79,10 @@ def rows_by_class(y: Int64s) -> Rows:
 def group_rows(owners: Int64s, clients: int) -> Rows:
     """The rows of every owner; a negative owner is nobody."""
     rows = np.argsort(owners, kind="stable")[int((owners < 0).sum()) :]
-    return cut(rows, np.bincount(owners[rows], minlength=clients))
+    return split_rows(rows, np.bincount(owners[rows], minlength=clients))
 
 
-def cut(rows: Int64s, sizes: Int64s) -> Rows:
+def split_rows(rows: Int64s, sizes: Int64s) -> Rows:
     """Consecutive pieces of these sizes; what is left over goes to nobody."""
     return np.split(rows, np.cumsum(sizes))[: len(sizes)]
 

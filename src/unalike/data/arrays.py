@@ -1,4 +1,4 @@
-"""Which types do we compute with?  (Array types, alignment.)
+"""Array types and alignment.
 
 Features are 32-bit floats, or 32-bit integers where they are symbols (characters, tokens); images may stay
 bytes, a quarter of the memory, and models see them as floats in [0, 1]. Labels are 32-bit integers, and
@@ -26,7 +26,7 @@ def clean_features(x: Array) -> Array:
     >>> clean_features(np.full((1, 2, 2), 255, np.uint8)).dtype, clean_features(np.array([[3, 4]])).dtype
     (dtype('uint8'), dtype('int32'))
     """
-    return _converted(x, _feature_type(x))
+    return _convert(x, _feature_type(x))
 
 
 def gather_features(x: Array, rows: Int64s) -> Array:
@@ -35,7 +35,7 @@ def gather_features(x: Array, rows: Int64s) -> Array:
     gathered = aligned_empty((len(rows), *x.shape[1:]), kind)
     at_once = max(1, _CHUNK // max(1, x[:1].nbytes))
     for first in range(0, len(rows), at_once):  # so that what is converted never takes much room
-        gathered[first : first + at_once] = _converted(x[rows[first : first + at_once]], kind)
+        gathered[first : first + at_once] = _convert(x[rows[first : first + at_once]], kind)
     return gathered
 
 
@@ -58,7 +58,7 @@ def _feature_type(x: Array) -> np.dtype[Any]:
     return np.dtype(np.int32 if whole else np.float32)
 
 
-def _converted(x: Array, kind: np.dtype[Any]) -> Array:
+def _convert(x: Array, kind: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore"):  # what is too large for 32 bits becomes infinite, and is reported so
         return x.astype(kind, copy=False)
 

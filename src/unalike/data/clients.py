@@ -1,4 +1,4 @@
-"""How do arrays that clients give one by one become a federation?  (`Federation.from_clients`.)
+"""`Federation.from_clients`: a federation from arrays of each client.
 
 Each client is checked on its own, then against the first one; only then are their rows laid one after the
 other.
@@ -17,8 +17,15 @@ from ..errors import DataError
 from ..typing import Array, Int64s
 from .arrays import clean_features, clean_targets, infer_classes
 from .federation import Federation, assemble
-from .files.agreement import Words, agree_columns, agree_labels, code_words, number_words, order_columns
-from .foreign import check_mapping, column_names, is_foreign, is_missing, refuse
+from .files.agreement import (
+    StringLabels,
+    agree_columns,
+    agree_labels,
+    code_words,
+    number_words,
+    order_columns,
+)
+from .library_data import check_mapping, column_names, is_foreign, is_missing, refuse
 from .splitting import PARTS, assign_parts
 from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
@@ -51,7 +58,7 @@ def gather_clients(
     names = [str(name) for name in clients]
     check_names(names)
     given, columns = _with_same_columns(list(_pieces(clients)))
-    pieces, label_names = _encoded(given, classes)
+    pieces, label_names = _encode_labels(given, classes)
     for piece in pieces[1:]:
         check_alike(piece.name, piece.x, piece.y, pieces[0].name, pieces[0].x, pieces[0].y)
     owners, parts = _decide(pieces, len(names), test_fraction, validation_fraction, seed)
@@ -82,12 +89,12 @@ def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
     return [(PARTS.index(part), pair) for part, pair in given.items() if pair is not None]
 
 
-def _pair(name: str, pair: Any) -> tuple[Array, Array | Words, tuple[str, ...] | None]:
+def _pair(name: str, pair: Any) -> tuple[Array, Array | StringLabels, tuple[str, ...] | None]:
     if is_foreign(pair):
         raise refuse(pair, f"client {name!r}:")
     try:
         x, y = pair
-        return np.asarray(x), y if isinstance(y, Words) else np.asarray(y), column_names(x)
+        return np.asarray(x), y if isinstance(y, StringLabels) else np.asarray(y), column_names(x)
     except (TypeError, ValueError):
         raise DataError(
             f"client {name!r} is not a pair of arrays (x, y); give features and targets."
@@ -103,9 +110,9 @@ def _with_same_columns(pieces: list[_Piece]) -> tuple[list[_Piece], tuple[str, .
     return [p._replace(x=order_columns(p.x, p.columns or columns, columns)) for p in pieces], columns
 
 
-def _words(name: str, y: Array | Words) -> Words | None:
+def _words(name: str, y: Array | StringLabels) -> StringLabels | None:
     """Labels that are words, each kept once."""
-    if isinstance(y, Words):
+    if isinstance(y, StringLabels):
         return y
     column = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if column.ndim != 1 or column.dtype.kind not in "UOT":
@@ -114,21 +121,21 @@ def _words(name: str, y: Array | Words) -> Words | None:
     return code_words(name, words) if all(isinstance(word, str) for word in words) else None
 
 
-def _encoded(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
+def _encode_labels(pieces: list[_Piece], classes: int | None) -> tuple[list[_Piece], tuple[str, ...] | None]:
     """Labels that are words become numbers in alphabetical order, the same for every client."""
     label_names = agree_labels(_names_by_client(pieces))
     for piece in pieces if classes is None else ():
         check_largest_label(piece.name, piece.y, len(pieces))
-    cleaned = [_cleaned(piece, label_names, classes) for piece in pieces]
+    cleaned = [_clean(piece, label_names, classes) for piece in pieces]
     if len({piece.x.dtype for piece in cleaned}) > 1:  # images as bytes here and as floats there
         cleaned = [piece._replace(x=as_floats(piece.x)) for piece in cleaned]
     return cleaned, label_names
 
 
-def _cleaned(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:
+def _clean(piece: _Piece, label_names: tuple[str, ...] | None, classes: int | None) -> _Piece:
     y = piece.y
     if piece.label_names is not None and label_names is not None:
-        y = number_words(Words(piece.label_names, y), label_names)
+        y = number_words(StringLabels(piece.label_names, y), label_names)
     return piece._replace(x=clean_features(piece.x), y=clean_targets(y, classes))
 
 

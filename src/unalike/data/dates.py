@@ -1,4 +1,4 @@
-"""When is a word a date, and which number is it?  (Days since 1970, of ISO dates.)"""
+"""ISO dates as days since 1970."""
 
 from __future__ import annotations
 

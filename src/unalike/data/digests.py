@@ -1,4 +1,4 @@
-"""Are these the same clients with the same rows?  (Digests of a federation.)"""
+"""Digests of a federation: are these the same clients with the same rows?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be remembered of a federation when its rows are elsewhere?  (Facts of clients, for predictions.)
+"""Facts about a federation (shapes, names, classes), kept for predictions without its rows.
 
 A run folder keeps what clients and classes are called, what a row looks like and how columns became features:
 enough to predict new rows, and nothing of any row. Federations made of facts have rows of zeros that take no
@@ -17,7 +17,7 @@ from ..core.plain_files import check_plain_file
 from ..errors import DataError
 from ..typing import Array, Int64s
 from .federation import Federation, Split
-from .preparation import Preparation
+from .preprocessing import Preparation
 from .splitting import PARTS
 
 VERSION = 1

@@ -1,4 +1,4 @@
-"""Who has what data?  (The federation: all clients' rows.)
+"""The federation: all clients' rows.
 
 A :class:`Federation` holds all clients' samples in flat arrays, one client after the other, with a table of
 offsets. Nothing is padded, so a federation of a million clients is two arrays and a table, and may be a
@@ -26,7 +26,7 @@ from .preview import show_federation
 from .splitting import PARTS, TEST, TRAIN, VALIDATION, assign_parts, check_fractions
 
 if TYPE_CHECKING:
-    from .preparation import Preparation
+    from .preprocessing import Preparation
 
 Classes = int | Literal["auto"] | None
 
@@ -173,7 +173,7 @@ class Federation:
         if not weights.sum() > 0:
             raise DataError("no client that counts would have any rows left.")
         given = None if self.given_importance is None else weights / weights.sum()
-        parts: dict[str, Any] = {part: _emptied(getattr(self, part), gone) for part in PARTS}
+        parts: dict[str, Any] = {part: _without_rows(getattr(self, part), gone) for part in PARTS}
         return replace(self, **parts, given_importance=given)
 
     def with_split(self, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0) -> Federation:
@@ -228,13 +228,13 @@ class Federation:
         owners = np.asarray(owners)
         count = clients if clients is not None else (int(owners.max()) + 1 if owners.size else 0)
         parts = assign_parts(owners, count, test_fraction, validation_fraction, seed, ordered)
-        targets = clean_targets(y, _known(classes))
+        targets = clean_targets(y, _class_count(classes))
         train, validation, test = assemble(x, targets, owners, parts, count, rows)
         return cls(
             train,
             validation,
             test,
-            infer_classes(targets) if classes == "auto" else _known(classes),
+            infer_classes(targets) if classes == "auto" else _class_count(classes),
             None if names is None else tuple(names),
             None if label_names is None else tuple(label_names),
             description,
@@ -265,7 +265,7 @@ class Federation:
         from .clients import gather_clients
 
         check_fractions(test_fraction, validation_fraction)
-        return gather_clients(clients, test_fraction, validation_fraction, _known(classes), seed)
+        return gather_clients(clients, test_fraction, validation_fraction, _class_count(classes), seed)
 
     @classmethod
     def from_folder(
@@ -288,10 +288,10 @@ class Federation:
         `keep_columns`, `prepare` and `gaps` say how, as in :meth:`from_tables`. The description says what was
         read.
         """
-        from .own_tables import federation_of_folder
+        from .user_tables import federation_of_folder
 
         cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
-        return federation_of_folder(Path(path), label, how, classes=_known(classes), **cut)
+        return federation_of_folder(Path(path), label, how, classes=_class_count(classes), **cut)
 
     @classmethod
     def from_tables(
@@ -324,10 +324,10 @@ class Federation:
         >>> made.names, made.columns, made.label_names
         (('a', 'b'), ('age', 'age is missing'), ('no', 'yes'))
         """
-        from .own_tables import federation_of_tables
+        from .user_tables import federation_of_tables
 
         cut = {"test_fraction": test_fraction, "validation_fraction": validation_fraction, "seed": seed}
-        return federation_of_tables(data, label, client_column, how, classes=_known(classes), **cut)
+        return federation_of_tables(data, label, client_column, how, classes=_class_count(classes), **cut)
 
     def save(self, folder: str | Path) -> Path:
         """Write one `.npy` file per array and a `federation.json`; see :meth:`load`."""
@@ -363,7 +363,7 @@ def assemble(
     return splits[0], splits[1], splits[2]
 
 
-def _emptied(split: Split, gone: NDArray[np.bool_]) -> Split:
+def _without_rows(split: Split, gone: NDArray[np.bool_]) -> Split:
     """The split without the rows of some clients, who stay in their places."""
     rows = ~gone[split.owners]
     return Split(split.x[rows], split.y[rows], _offsets(np.where(gone, 0, split.sizes)))
@@ -373,5 +373,5 @@ def _offsets(sizes: Int64s) -> Int64s:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def _known(classes: Classes) -> int | None:
+def _class_count(classes: Classes) -> int | None:
     return None if classes == "auto" else classes

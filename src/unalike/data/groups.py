@@ -1,4 +1,4 @@
-"""Which clients belong together?  (Groups of clients, such as regions or kinds of hospitals.)
+"""Groups of clients, such as regions or kinds of hospitals.
 
 Every client has one group. It is said by one of
 
@@ -131,7 +131,7 @@ def _by_column(column: str, federation: Federation) -> Groups:
     """The value of a feature that is the same in all of a client's training rows."""
     values = []
     for i in range(len(federation)):
-        found = sorted(set(_told(column, federation, i)))
+        found = sorted(set(_column_values(column, federation, i)))
         if len(found) != 1:
             raise DataError(
                 f"groups: client {federation.name(i)!r} has {len(found)} values of {column}; a column can "
@@ -141,7 +141,7 @@ def _by_column(column: str, federation: Federation) -> Groups:
     return tuple(values)
 
 
-def _told(column: str, federation: Federation, client: int) -> list[str]:
+def _column_values(column: str, federation: Federation, client: int) -> list[str]:
     """What a column says in every training row of a client, before it was prepared."""
     rows, columns = federation.train.client(client)[0], federation.columns or ()
     prepared = None if federation.preparation is None else federation.preparation.original(column, rows)

@@ -1,4 +1,4 @@
-"""How unlike are these clients, in a few numbers?  (Heterogeneity measures.)
+"""Heterogeneity measures: how non-IID are these clients?
 
 Differences of labels are measured by the mean Jensen-Shannon divergence between two clients' label
 histograms (Lin, "Divergence Measures Based on the Shannon Entropy", 1991): 0 when all are alike, 1 bit when

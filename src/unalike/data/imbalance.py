@@ -1,4 +1,4 @@
-"""What if two knobs say how unlike clients are?  (Class imbalance and data imbalance of a partition.)
+"""Controlled class imbalance and size imbalance of a partition.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), section 3.3. With class
 imbalance c and data imbalance d, among n clients,

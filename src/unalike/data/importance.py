@@ -1,4 +1,4 @@
-"""How much does each client count in the objective?  (Client weights.)
+"""Client weights in the objective.
 
 sum_i p_i L_i(theta) with p_i the client's share of all rows, or equal for all, or given by the user in a file
 with one number per client, or by how like the others its features are (`similarity`: see

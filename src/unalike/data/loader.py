@@ -1,4 +1,4 @@
-"""How does a name become a federation?  (`unalike.load`.)
+"""`unalike.load`: from a name to a federation.
 
 :func:`load` finds the data, deals them to clients, cuts each client into train, validation and test rows,
 and skews the features if asked to. A data set's original test rows are pooled with the others before they
@@ -24,13 +24,13 @@ from ..errors import ConfigError, DataError
 from ..typing import Array, Int64s
 from .federation import Federation
 from .files.store import MANIFEST
-from .foreign import refuse
-from .own_tables import names_clients, table_of
+from .library_data import refuse
 from .partitions import partition_registry
 from .skews import skew_registry
 from .sources import Source, source_registry
 from .sources.files import data_folder
 from .sources.source import some_rows
+from .user_tables import names_clients, table_of
 
 DEFAULT_CLIENTS = 100
 _BINS = 10

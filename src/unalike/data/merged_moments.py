@@ -1,4 +1,4 @@
-"""How do means and variances of two sets of rows become those of all rows?  (Chan's merge of moments.)
+"""Chan's merge of means and variances of two sets of rows.
 
     n = n_a + n_b,   d = mean_b - mean_a,   mean = mean_a + d n_b / n,   M = M_a + M_b + d d' n_a n_b / n
 

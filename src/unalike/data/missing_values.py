@@ -1,4 +1,4 @@
-"""Which words of a table stand for a missing value?  (One list, for features and labels alike.)"""
+"""Missing values: the strings that stand for one, for features and labels alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are new rows read as those of training were?  (Features and labels for a trained model.)"""
+"""Reading new rows as training rows were read: features and labels for a trained model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from ..errors import DataError, unknown
 from ..typing import Array
 from .federation import Federation
-from .files.agreement import Words, spell
+from .files.agreement import StringLabels, spell
 from .files.client_files import stack_numbers
-from .own_tables import target_values
-from .preparation.read_preparation import read_preparation
+from .preprocessing.read_preparation import read_preparation
 from .tables.read_tables import columns_of, is_table
 from .tables.table import Table
+from .user_tables import target_values
 
 
 def read_features(about: Federation, rows: Any, double: bool = False) -> Array:
@@ -63,10 +63,10 @@ def read_labels(about: Federation, values: Any) -> Array:
     """Targets as they are in training: numbers of classes, whose names may be given, or values."""
     found = target_values("these rows", values)
     if about.classes is None:
-        if isinstance(found, Words):
+        if isinstance(found, StringLabels):
             raise DataError(f"the target is a number, not a word such as {found.names[0]!r}.")
         return np.asarray(found, np.float32)
-    if not isinstance(found, Words):
+    if not isinstance(found, StringLabels):
         return np.asarray(found, np.int64)
     places = {spell(name): place for place, name in enumerate(about.label_names or ())}
     for name in found.names:

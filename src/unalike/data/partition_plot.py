@@ -1,4 +1,4 @@
-"""Who has what, at a glance?  (Label distribution plot.)
+"""Label distribution plot of a partition.
 
 Above, how many rows each client has. Below, for a classification, what they are: bubbles with an area
 proportional to the count for a few clients, shades for many. For a regression, the spread of each client's

@@ -1,4 +1,4 @@
-"""How are the rows of one data set dealt to clients who are not alike?  (Non-iid partitions.)
+"""Non-IID partitions of one data set.
 
 Every partition takes the labels of all rows and returns the row numbers of each client. A row is used at
 most once, every client gets at least one, and all of them end after a bounded amount of work: none draws
@@ -26,7 +26,6 @@ from ..errors import ConfigError
 from ..typing import Array, Int64s
 from .allocation import (
     balanced_choice,
-    cut,
     draw_with_replacement,
     fair_rounding,
     group_rows,
@@ -35,6 +34,7 @@ from .allocation import (
     nobody_empty,
     proportions,
     rows_by_class,
+    split_rows,
     spread,
     take_in_turn,
 )
@@ -52,7 +52,7 @@ partition_registry: Registry[Rows] = Registry("partition", "partitions")
 def iid(*, labels: Labels, clients: int, rng: Rng, sizes: Sizes = None) -> Rows:
     """Everyone alike: rows dealt at random, equal or given sizes."""
     counts = draw_sizes(sizes, len(labels), clients, rng)
-    return cut(rng.permutation(len(labels)), counts)
+    return split_rows(rng.permutation(len(labels)), counts)
 
 
 @partition_registry.add("dirichlet")

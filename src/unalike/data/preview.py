@@ -1,4 +1,4 @@
-"""How does a federation look in a terminal?"""
+"""Preview of a federation in the terminal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def show_federation(federation: Federation) -> str:
         names = sorted(set(federation.groups))
         lines.append(f"  groups: {len(names):,}{_in_brackets(names)}")
     if federation.description:
-        lines.append(f"  description: {_cut(federation.description, 100)}")
+        lines.append(f"  description: {_shorten(federation.description, 100)}")
     return "\n".join(lines)
 
 
 def _target(federation: Federation) -> str:
-    name = "" if federation.target is None else f"{_cut(federation.target, 30)}, "
+    name = "" if federation.target is None else f"{_shorten(federation.target, 30)}, "
     if federation.classes is None:
         return f"{name}a regression"
     return f"{name}{federation.classes:,} classes{_in_brackets(federation.label_names)}"
@@ -42,8 +42,8 @@ def _in_brackets(names: Sequence[str] | None) -> str:
     if not names:
         return ""
     more = ", ..." if len(names) > _SHOWN else ""
-    return f" ({', '.join(_cut(name, 12) for name in names[:_SHOWN])}{more})"
+    return f" ({', '.join(_shorten(name, 12) for name in names[:_SHOWN])}{more})"
 
 
-def _cut(words: str, most: int) -> str:
+def _shorten(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 3] + "..."

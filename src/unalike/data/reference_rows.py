@@ -1,4 +1,4 @@
-"""Which of a client's training rows are reference rows?  (Data that a defense may also learn from.)
+"""Reference rows: training rows that a privacy defense may also use.
 
 Defenses against membership inference often use reference rows: of the same distribution as training rows, and
 perhaps as private. Here every client's training rows are cut in two, at random and by a fraction; its

@@ -1,4 +1,4 @@
-"""Which settings say who has which rows, and when rows arrive?  (Settings of experiments.)"""
+"""Settings of data, partitions and streams."""
 
 from __future__ import annotations
 

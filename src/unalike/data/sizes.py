@@ -1,4 +1,4 @@
-"""How many rows does each client get?  (Size distributions.)
+"""Size distributions: how many rows does each client get?
 
 Sizes are whole, at least one, and add up to the rows there are. Unequal ones follow a log-normal law (as in
 LEAF: Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018) or a power law (Li et al., "Federated

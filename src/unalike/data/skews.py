@@ -1,4 +1,4 @@
-"""What if clients see the same things differently?  (Feature skew.)
+"""Feature skew: clients that see the same things differently.
 
 A skew changes the features of every client in its own way and leaves labels and sizes alone: a camera held
 at an angle (Ghosh et al., "An Efficient Framework for Clustered Federated Learning", 2020), or a noisier

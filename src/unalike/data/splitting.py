@@ -1,4 +1,4 @@
-"""Which of a client's rows are for training, which for validation and which for testing?
+"""Train, validation and test split of each client's rows.
 
 Each client is cut by the same fractions, rounded to the nearest row, and always keeps at least one row to
 train on. The cut of client i depends on (seed, i) and on its number of rows only, never on who the other
@@ -52,7 +52,7 @@ def assign_parts(
     sizes = np.bincount(owners, minlength=clients)
     test = part_sizes(sizes, test_fraction, 0)
     validation = part_sizes(sizes, validation_fraction, test)
-    order, owner, rank = _ranked(owners, sizes)
+    order, owner, rank = _rank_rows(owners, sizes)
     if not ordered:
         order = order[np.lexsort((bits(seed, "split", owner, rank), owner))]
     left = sizes[owner] - rank  # how many rows of the client come at or after this one
@@ -63,7 +63,7 @@ def assign_parts(
     return parts
 
 
-def _ranked(owners: Array, sizes: Int64s) -> tuple[Int64s, Array, Int64s]:
+def _rank_rows(owners: Array, sizes: Int64s) -> tuple[Int64s, Array, Int64s]:
     """Rows sorted by owner, the owner of each, and its place among the owner's rows."""
     order = np.argsort(owners, kind="stable")
     owner = owners[order]

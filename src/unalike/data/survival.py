@@ -1,4 +1,4 @@
-"""How does one number say how long somebody was followed, and whether the event came?  (Signed times.)
+"""Survival times as signed numbers: follow-up time, and whether the event was observed.
 
     y = +t    the event came after t            y = -t    followed for t without it (censored)
 
@@ -25,7 +25,7 @@ def signed_times(times: ArrayLike, events: ArrayLike) -> Float64s:
         raise DataError(f"every time needs its event, but shapes are {t.shape} and {happened.shape}.")
     if not np.isin(happened, (0, 1)).all():
         raise DataError("events must be 1 (it happened) or 0 (followed without it).")
-    return np.where(happened.astype(bool), t, -t)[_checked(t)]
+    return np.where(happened.astype(bool), t, -t)[_check_times(t)]
 
 
 def times_and_events(signed: ArrayLike) -> tuple[Float64s, Bools]:
@@ -35,11 +35,11 @@ def times_and_events(signed: ArrayLike) -> tuple[Float64s, Bools]:
     (array([5., 2.]), array([ True, False]))
     """
     y = np.asarray(signed, np.float64)
-    _checked(np.abs(y))
+    _check_times(np.abs(y))
     return np.abs(y), y > 0
 
 
-def _checked(times: Float64s) -> slice:
+def _check_times(times: Float64s) -> slice:
     """All rows, if every time is a positive number."""
     if not (np.isfinite(times).all() and (times > 0).all()):
         raise DataError("survival times must be positive numbers; add half a unit where somebody has 0.")

@@ -1,4 +1,4 @@
-"""How do clients' tables become a federation?  (Target, cut, preparation fitted on training rows.)
+"""A federation from clients' tables: target, split, preprocessing fitted on training rows.
 
 Each client's rows are cut first; what columns become is then decided from facts of training rows alone, which
 clients tell without showing rows, and all rows are prepared in that one way.
@@ -17,11 +17,11 @@ import numpy as np
 from ..errors import DataError, unknown
 from ..typing import Array
 from .federation import Federation
-from .files.agreement import Words, agree_columns, spell
+from .files.agreement import StringLabels, agree_columns, spell
 from .files.client_files import stack_numbers
 from .missing_values import say_missing_words
-from .preparation import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
-from .preparation.read_preparation import read_preparation
+from .preprocessing import ColumnFacts, Preparation, facts_of, fit_preparation, needs_preparation
+from .preprocessing.read_preparation import read_preparation
 from .splitting import PARTS, assign_parts
 from .tables.column_hints import column_hints
 from .tables.identifying_columns import identifying_columns
@@ -39,10 +39,10 @@ class ClientTable(NamedTuple):
     """One client's features as a table, and its targets."""
 
     features: Table
-    y: Array | Words
+    y: Array | StringLabels
 
 
-class HowToPrepare(NamedTuple):
+class PreparationOptions(NamedTuple):
     """What a person says of preparation."""
 
     drop: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class HowToPrepare(NamedTuple):
 
 def federation_of(
     clients: Mapping[str, ClientTable],
-    how: HowToPrepare = HowToPrepare(),
+    how: PreparationOptions = PreparationOptions(),
     *,
     test_fraction: float = 0.2,
     validation_fraction: float = 0.0,
@@ -76,7 +76,7 @@ def federation_of(
     said = _say_dropped(dropped) + missing + said
     parts = {name: table[PART].astype(np.int64) for name, (table, _) in tables.items() if PART in table}
     tables = _without(tables, [PART]) if parts else tables
-    parts = parts or _cut(tables, test_fraction, validation_fraction, seed)
+    parts = parts or _split_tables(tables, test_fraction, validation_fraction, seed)
     facts = {name: _facts(name, table, parts[name]) for name, (table, _) in tables.items()}
     facts = {name: told for name, told in facts.items() if name not in how.without}
     preparation = _preparation(facts, how.prepare)
@@ -90,15 +90,15 @@ def federation_of(
     return replace(federation, columns=tuple(names), description="; ".join(said), **facts_said)
 
 
-def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
+def how_to_prepare(given: Mapping[str, Any]) -> PreparationOptions:
     """What a person says of preparation, checked.
 
     >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
     HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
     """
     for name in given:
-        if name not in HowToPrepare._fields:
-            raise unknown("way to prepare tables", name, HowToPrepare._fields)
+        if name not in PreparationOptions._fields:
+            raise unknown("way to prepare tables", name, PreparationOptions._fields)
     way, gaps = str(given.get("prepare", "auto")), given.get("gaps", "fill")
     if way not in WAYS and not way.endswith(".json"):
         raise unknown("way to prepare", way, (*WAYS, "FILE.json"))
@@ -106,7 +106,7 @@ def how_to_prepare(given: Mapping[str, Any]) -> HowToPrepare:
         raise unknown("way with gaps", str(gaps), get_args(Gaps))
     columns = {word: _column_names(given.get(word)) for word in ("drop", "keep_columns")}
     left = tuple(str(name) for name in given.get("without") or ())
-    return HowToPrepare(**{**given, **columns, "without": left})
+    return PreparationOptions(**{**given, **columns, "without": left})
 
 
 def _column_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _column_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(spell(str(name)) for name in names)
 
 
-def _identifying(clients: Mapping[str, ClientTable], how: HowToPrepare) -> dict[str, str]:
+def _identifying(clients: Mapping[str, ClientTable], how: PreparationOptions) -> dict[str, str]:
     """Text columns that single out rows and that the user did not ask to keep; a preparation from a file
     has its own list of columns, and without any preparation text is refused."""
     names = next(iter(clients.values())).features.names
@@ -188,11 +188,11 @@ def _without_gaps(clients: dict[str, ClientTable], gaps: Gaps) -> tuple[dict[str
     return answer, [f"dropped {count:,} rows with gaps ({who})"] if count else []
 
 
-def _some(y: Array | Words, rows: Array) -> Array | Words:
-    return Words(y.names, y.codes[rows]) if isinstance(y, Words) else y[rows]
+def _some(y: Array | StringLabels, rows: Array) -> Array | StringLabels:
+    return StringLabels(y.names, y.codes[rows]) if isinstance(y, StringLabels) else y[rows]
 
 
-def _cut(
+def _split_tables(
     clients: Mapping[str, ClientTable], test_fraction: float, validation_fraction: float, seed: int
 ) -> dict[str, Array]:
     """The part of every row, by client: those that the same rows as arrays would have."""
@@ -202,7 +202,7 @@ def _cut(
     return dict(zip(clients, np.split(parts, np.cumsum(sizes)[:-1]), strict=True))
 
 
-def _parts(x: Array, y: Array | Words, parts: Array) -> dict[str, tuple[Array, Array | Words]]:
+def _parts(x: Array, y: Array | StringLabels, parts: Array) -> dict[str, tuple[Array, Array | StringLabels]]:
     chosen = {part: parts == number for number, part in enumerate(PARTS)}
     return {part: (x[rows], _some(y, rows)) for part, rows in chosen.items() if rows.any() or part == "train"}
 

@@ -1,4 +1,4 @@
-"""Can these clients' data be trained on?  (Validation of client data.)
+"""Validation of client data before training.
 
 Every check ends in a :class:`~unalike.errors.DataError` of one sentence that names the client and says what
 to do. A client that misses a class, or has a single sample, is fine: that is what federated data look like.

@@ -1,4 +1,4 @@
-"""Which classes would there be if some clients had never been there?  (Labels coded again.)"""
+"""Labels and classes recomputed without some clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def label_again(federation: Federation, clients: ArrayLike) -> Federation:
     return replace(federation, **parts, classes=len(labels), label_names=named)
 
 
-def coded_alike(one: Federation, other: Federation) -> bool:
+def has_same_encoding(one: Federation, other: Federation) -> bool:
     """Whether the rows of two federations are coded in the same way, so that a model of one is one of the
     other."""
     names = ("preparation", "columns", "label_names", "classes", "input_shape")

@@ -1,4 +1,4 @@
-"""Training between real organizations: certificates, the server's link, clients' nodes, and what travels."""
+"""Deployments between organizations: certificates, the server's link, nodes and messages."""
 
 from .client.node import message_app, serve_node
 from .transport.certificates import AllowedNode, make_authority, make_node_key, read_allowed

@@ -1,4 +1,4 @@
-"""How is an analysis run between organizations that keep their tables?  (The server's side.)
+"""Federated analysis between organizations: the server's side.
 
 ask             what columns there are, and which words they hold: everyone codes by the union
 agree           each node says how many rows the plan uses, or that it does not take part
@@ -20,9 +20,9 @@ from ..analytics.estimator import Estimator, analysis_registry
 from ..analytics.formula import parse_formula
 from ..analytics.gaussian_process.regression import GaussianProcess
 from ..analytics.hierarchical.penalized import PenalizedRegression
-from ..analytics.inputs import Given
+from ..analytics.inputs import EstimatorInput
 from ..analytics.model_matrix import Gaps, Plan, plan_design
-from ..analytics.shareable import write_method
+from ..analytics.serialization import write_method
 from ..analytics.statistics import Answer, Question
 from ..engine import Setting
 from ..errors import RunError
@@ -89,7 +89,7 @@ class RemoteNodes:
             )
 
 
-def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[Given, Plan]:
+def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> tuple[EstimatorInput, Plan]:
     """What the nodes that take part make of a formula: their numbers of rows stand for their rows."""
     plan = plan_design(nodes, formula, gaps)
     found = nodes.request("rows", {"plan": json.dumps(plan.write())})
@@ -103,7 +103,7 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     far = far_federation(rows, names=tuple(sizes)).with_importance("equal")
     design = Design(far, plan.terms, parse_formula(formula).response, plan.varying)
     absent = {name: nodes.refusals.get(name, "no answer") for name in nodes.names if name not in sizes}
-    return Given(
+    return EstimatorInput(
         design, plan, {name: n for name, n in dropped.items() if n}, absent, tuple(nodes.noisy)
     ), plan
 
@@ -129,7 +129,7 @@ def analyse_nodes(
     resume: bool = False,
     observer: Observer | None = None,
     log: Log = lambda line: None,
-    agreed: tuple[Given, Plan] | None = None,
+    agreed: tuple[EstimatorInput, Plan] | None = None,
     group: str | None = None,
 ) -> Estimator:
     """Fit an analysis such as `linear: y ~ age + sex` to the tables of nodes.
@@ -180,7 +180,7 @@ def analyse_nodes(
     message = fitted.run.message  # type: ignore[attr-defined]
     if isinstance(fitted, PenalizedRegression):
         mailbox.limit = LARGEST
-        fitted.told = _told_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
+        fitted.told = _collect_draws(engines[-1].ask_everyone("coefficients", message), len(plan.terms))
     told = engines[-1].hand_over_model(message)
     log(f"{told} of {len(taking_part)} nodes have the result.")
     return fitted
@@ -203,7 +203,7 @@ def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:
     return found
 
 
-def _told_draws(answers: Mapping[int, WireMessage], width: int) -> dict[int, Float64s]:
+def _collect_draws(answers: Mapping[int, WireMessage], width: int) -> dict[int, Float64s]:
     """Draws of coefficients, of the devices who told some that can be read."""
     found = {client: answer.arrays.get("draws", np.zeros(0)) for client, answer in answers.items()}
     return {client: draws for client, draws in found.items() if _are_draws(draws, width)}

@@ -1,4 +1,4 @@
-"""What must a node know to do its part of an analysis?  (The plan, the method, and its place.)
+"""Configuration of an analysis that nodes receive: the plan, the method and the node's place.
 
 Like :class:`.client_config.ClientConfig`, these words go with every request. The method is plain words
 (:mod:`..analytics.shareable`), the plan says how a table becomes rows (:mod:`..analytics.model_matrix`);
@@ -15,9 +15,9 @@ from ..algorithms import Algorithm
 from ..analytics import analyses as _analyses  # noqa: F401 - their methods make themselves known
 from ..analytics.design import Design
 from ..analytics.fitting import linear_task_of
-from ..analytics.gaussian_process.scaling import scaled_design
+from ..analytics.gaussian_process.scaling import scale_design
 from ..analytics.model_matrix import Plan
-from ..analytics.shareable import read_method
+from ..analytics.serialization import read_method
 from ..data import Federation
 from ..errors import UnalikeError
 from ..models import Task
@@ -80,7 +80,7 @@ class AnalysisConfig:
         if self.units is None:
             return design
         try:
-            return scaled_design(design, self.units["domain"], bool(self.units["standardize"])).design
+            return scale_design(design, self.units["domain"], bool(self.units["standardize"])).design
         except (KeyError, TypeError, ValueError, UnalikeError) as error:
             raise MessageError(f"the request's units cannot be read ({error}).") from None
 

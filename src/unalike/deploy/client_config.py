@@ -1,4 +1,4 @@
-"""What must a node know to do its part, and nothing else?  (The configuration that clients are sent.)
+"""The client configuration that nodes receive: what they need, and nothing else.
 
 A node keeps its rows. It is told which model and which method are trained, and its place among the clients:
 its number (its random draws depend on it), how many there are, what it counts for, and the rows of the
@@ -188,7 +188,7 @@ def _task(words: str, kind: NodeRows, classes: int) -> Task:
     return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
 
 
-def told_of(experiment: Experiment) -> dict[str, Any]:
+def client_settings(experiment: Experiment) -> dict[str, Any]:
     """What nodes are told of an experiment; of metrics and state only where something is asked for."""
     told = {name: getattr(experiment, name) for name in TOLD}
     silent = [name for name in ("metrics", "state") if told[name] is None]

@@ -1,4 +1,4 @@
-"""How does the server train clients who keep their rows?  (The Flower engine.)
+"""The Flower engine: clients train on their own machines.
 
 The loop, the algorithm and the timing are those of a simulation. Here a step's results have arrived already
 (the timing waited for them), and what clients remember stays with them: the server only knows after which
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..aggregation.base import Received, Uploads, receive_reply
-from ..aggregation.observed_updates import watched
+from ..aggregation.observed_updates import add_observed_updates
 from ..aggregation.upload_checks import fault
 from ..algorithms import Algorithm, Messages, Reply
 from ..core.pytrees import nbytes
@@ -26,7 +26,7 @@ from ..engine.distributed import Distributed, Visited, add_on_host
 from ..errors import ConfigError, RunError
 from ..timing import Jobs, Step
 from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
-from .client.app import NEVER, below, prefixed
+from .client.app import NEVER, add_prefix, below
 from .jobs import RemoteJobs
 from .metric_range import is_possible
 from .streaming_weights import read_weight, with_same_sum
@@ -37,7 +37,7 @@ ROOM = 1 << 16
 """Bytes that an answer may have beside its upload."""
 
 
-class Contract(Protocol):
+class NodeConfig(Protocol):
     """What one node is told."""
 
     def write(self) -> str:
@@ -50,7 +50,7 @@ class UnreadableUpload(NamedTuple):
     reason: str
 
 
-class Arrived(NamedTuple):
+class ClientReply(NamedTuple):
     """What a client's answer holds."""
 
     upload: Upload | UnreadableUpload
@@ -91,7 +91,7 @@ class FlowerEngine(Distributed):
         self,
         setting: Setting,
         mailbox: Mailbox | None = None,
-        client_configs: Sequence[Contract] | None = None,
+        client_configs: Sequence[NodeConfig] | None = None,
         patience: float = 600.0,
         refused_nodes: Callable[[], list[str]] = list,
         streaming: Collection[int] = (),
@@ -116,7 +116,7 @@ class FlowerEngine(Distributed):
         self.trouble = "nobody answered"
         """Why the last round came to nothing, where no single client is to blame."""
         self._refused: set[int] = set()
-        self._uploads: dict[int, Arrived] = {}
+        self._uploads: dict[int, ClientReply] = {}
         self._early: list[Answer] = []
         message = message_template(setting)
         self._reply = reply_template(setting, message)
@@ -160,10 +160,10 @@ class FlowerEngine(Distributed):
         self.asked = True
         requests, group = self._jobs(clients, version), str(version + 1)
         if not has_own_messages(self.setting.algorithm):
-            return self.mailbox.send("train", requests, _packed(message), group, self.patience)
+            return self.mailbox.send("train", requests, _pack_message(message), group, self.patience)
         away = []
         for client, request in requests.items():
-            own = _packed(self.setting.algorithm.own_message(message, client))
+            own = _pack_message(self.setting.algorithm.own_message(message, client))
             away += self.mailbox.send("train", {client: request}, own, group, self.patience)
         return away
 
@@ -215,7 +215,7 @@ class FlowerEngine(Distributed):
         if self.streaming:
             weights = with_same_sum(weights, step.weights)
         uploads = Uploads(
-            _stacked([one.upload for one in taken]),
+            _stack_uploads([one.upload for one in taken]),
             weights.astype(np.float32),
             self.setting.federation.importance[step.clients].astype(np.float32),
             accepted.astype(np.float32),
@@ -225,7 +225,7 @@ class FlowerEngine(Distributed):
         tally = add_on_host(uploads, self.setting.server, starts)
         return Visited(tally, uploads, _all_of([one.report for one in taken]))
 
-    def _taken_in(self, client: int, answer: Arrived, good: bool, message: Message) -> Received:
+    def _taken_in(self, client: int, answer: ClientReply, good: bool, message: Message) -> Received:
         """What the server makes of one client's answer; nothing but zeros of one that is not good."""
         reply = Reply(zeros(self._expected), Memory({}), zeros(self._said))
         if good:
@@ -250,21 +250,23 @@ class FlowerEngine(Distributed):
         try:
             self._uploads[answer.client] = self._opened(answer.client, answer.wire_message)
         except MessageError as error:
-            self._uploads[answer.client] = Arrived(UnreadableUpload(str(error)))
+            self._uploads[answer.client] = ClientReply(UnreadableUpload(str(error)))
         return True
 
-    def _opened(self, client: int, message: WireMessage) -> Arrived:
+    def _opened(self, client: int, message: WireMessage) -> ClientReply:
         if message.kind != "upload":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         upload = arrays_to_tree(self._expected, below(message.arrays, "upload"))
-        report = _asked_for(below(message.arrays, "report"), self._said)
+        report = _select_reports(below(message.arrays, "report"), self._said)
         if client in self.streaming:
-            return Arrived(upload, report, read_weight(message.arrays))
+            return ClientReply(upload, report, read_weight(message.arrays))
         if self._reply.weight is None:
-            return Arrived(upload, report)
-        return Arrived(upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight")))
+            return ClientReply(upload, report)
+        return ClientReply(
+            upload, report, arrays_to_tree(self._reply.weight, below(message.arrays, "weight"))
+        )
 
-    def _fault(self, answer: Arrived) -> str | None:
+    def _fault(self, answer: ClientReply) -> str | None:
         if isinstance(answer.upload, UnreadableUpload):
             return answer.upload.reason
         watched = {name: self._said[name] for name in self.setting.watch}
@@ -276,7 +278,7 @@ class FlowerEngine(Distributed):
 
     def _reports_asked_for(self, message: Message, reply: Reply) -> Mapping[str, Any]:
         """What clients report, and its shapes: all that is taken of what they say."""
-        seen = jax.eval_shape(lambda m, r: watched(self.setting.watch, m, r), message, reply)
+        seen = jax.eval_shape(lambda m, r: add_observed_updates(self.setting.watch, m, r), message, reply)
         return dict(seen)
 
     # Evaluation ---------------------------------------------------------------------------------------------
@@ -347,7 +349,7 @@ class FlowerEngine(Distributed):
         shown: int | None = None,
         **more: Any,
     ) -> dict[int, WireMessage]:
-        arrays = _packed(self.setting.algorithm.own_message(message, shown))
+        arrays = _pack_message(self.setting.algorithm.own_message(message, shown))
         requests = {int(c): {**self._about(int(c)), **more} for c in clients}
         found, others = self.mailbox.ask(kind, requests, arrays, group, self.patience)
         self._early.extend(others)
@@ -362,15 +364,15 @@ def has_own_messages(algorithm: Algorithm) -> bool:
     return type(algorithm).own_message is not Algorithm.own_message
 
 
-def _packed(message: Message) -> dict[str, Array]:
-    return prefixed("message", jax.tree.map(np.asarray, message))
+def _pack_message(message: Message) -> dict[str, Array]:
+    return add_prefix("message", jax.tree.map(np.asarray, message))
 
 
-def _stacked(uploads: list[PyTree]) -> PyTree:
+def _stack_uploads(uploads: list[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
 
 
-def _asked_for(said: Mapping[str, Array], asked: Mapping[str, Any]) -> dict[str, Array]:
+def _select_reports(said: Mapping[str, Array], asked: Mapping[str, Any]) -> dict[str, Array]:
     """What a client reports of what it was asked for; it may keep things to itself, but not add any."""
     good = {name: said[name] for name in asked if name in said}
     return {name: array for name, array in good.items() if fault([array], [asked[name]]) is None}

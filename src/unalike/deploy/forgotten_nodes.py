@@ -1,4 +1,4 @@
-"""How do real clients retrain without those that were forgotten?  (The others keep their places.)
+"""Retraining with real clients after unlearning: the remaining nodes keep their places.
 
 A forgotten node need not come any more, and if it does, nothing is sent to it. Its place is kept, without
 rows, because the others' draws depend on their numbers.
@@ -22,7 +22,7 @@ from ..participation import Remaining
 from ..trust.unlearning.history import BranchHistory
 from ..trust.unlearning.requests import FILE, Request
 from .client_config import NodeRows
-from .node_agreement import gathered
+from .node_agreement import gather_federation
 from .transport.mailbox import Arrival, MessageGrid
 from .transport.messages import WireMessage
 
@@ -88,7 +88,7 @@ class ForgottenNodes(NamedTuple):
         """The same request; it starts with a new model where the rows of those that remain have other classes
         than the model that was kept."""
         experiment, request = self.run.experiment, self.request
-        federation = gathered(dict(told), experiment)
+        federation = gather_federation(dict(told), experiment)
         task = make_task(experiment, federation)
         ready = keep_state(make_algorithm(experiment), task).prepare(task, federation)
         first = ready.init(task, root_key(experiment.seed, "init"))
@@ -105,7 +105,7 @@ class ForgottenNodes(NamedTuple):
         return Retraining(remaining_clients(self.run), request.rounds, request.stop_at, history)
 
 
-def started_forgetting(path: Path | None) -> ForgottenNodes | None:
+def load_forgotten_nodes(path: Path | None) -> ForgottenNodes | None:
     """The request that the remaining nodes of a run are to retrain; None where nobody was forgotten."""
     if path is None or not (path / UNLEARNING / FILE).exists():
         return None

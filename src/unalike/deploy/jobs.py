@@ -1,4 +1,4 @@
-"""Which results of real clients are there, and since when?  (Jobs of remote clients.)
+"""Jobs of remote clients: which results have arrived, and when?
 
 The same questions that a simulated :class:`Jobs` answers, so every timing policy works on arrivals as they
 happen: ticks are milliseconds, a job is sent when it begins, and its result is ready when it is here. A

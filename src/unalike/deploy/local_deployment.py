@@ -1,4 +1,4 @@
-"""How does one try a deployment on one machine, without terminals?  (A local deployment.)
+"""A local deployment: server and nodes on one machine, without terminals.
 
 A link and a node for every client of a federation, over loopback with TLS and keys. The SuperLink and the
 SuperNodes are processes as between real machines; what computes at the nodes are threads of this process.
@@ -36,12 +36,12 @@ def local_deployment(
         ClientWorker(federation.subset([i]), folder / f"place-{i}", behavior=lies.get(i))
         for i in range(len(federation))
     ]
-    with deployed_workers(workers, folder) as link:
+    with deploy_workers(workers, folder) as link:
         yield link
 
 
 @contextmanager
-def deployed_workers(workers: Sequence[ClientWorker], folder: Path) -> Iterator[SuperLink]:
+def deploy_workers(workers: Sequence[ClientWorker], folder: Path) -> Iterator[SuperLink]:
     """A link that these workers join as `node-0`, `node-1`, ...; they leave at the end."""
     check_flower()
     make_authority(folder, ["localhost"])

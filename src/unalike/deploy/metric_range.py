@@ -1,4 +1,4 @@
-"""Which metrics of a node can be true?  (Ranges of what nodes report of an evaluation.)
+"""Ranges of metrics: which values reported by a node are possible?
 
 An accuracy lies between 0 and 1, and so does every entry of a table of shares. A loss has no such range, and
 must only be a number that can be averaged.

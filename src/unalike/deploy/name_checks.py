@@ -1,4 +1,4 @@
-"""Which names may somebody else send: of labels, of columns, of a target?
+"""Checks of names received from others: labels, columns, targets.
 
 Names are shown to people and sent on with every request, so there is a limit to their number and length, and
 none may hold what a terminal would obey or a file could not keep.
@@ -6,7 +6,7 @@ none may hold what a terminal would obey or a file could not keep.
 
 from __future__ import annotations
 
-from ..core.hidden_letters import has_hidden_letters
+from ..core.control_characters import has_hidden_letters
 from ..data.files.agreement import LONGEST_LABEL
 from .transport.messages import MessageError
 

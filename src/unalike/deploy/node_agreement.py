@@ -1,4 +1,4 @@
-"""Do the nodes that have introduced themselves mean the same, and which rows do they train on?
+"""Agreement between nodes on labels, columns and target, and on the rows they train on.
 
 Labels and columns are matched by name, as those of files in a folder are, and what cannot be matched is
 refused with the node's name. Nodes that left the cut to the server are cut as the same files would be in a
@@ -20,14 +20,16 @@ from ..experiments.config import Experiment
 from .client_config import NodeRows, far_federation
 
 
-def gathered(told: Mapping[str, NodeRows], experiment: Experiment) -> Federation:
+def gather_federation(told: Mapping[str, NodeRows], experiment: Experiment) -> Federation:
     """The federation of some nodes, whose rows must be of one kind."""
     target = agree_target({name: rows.target_name for name, rows in told.items()})
     columns = agree_columns({name: rows.columns for name, rows in told.items()})
     labels = agree_labels({name: rows.label_names for name, rows in told.items()})
     alike = same_kind(told)
     check_alike(alike)
-    sizes = [cut(rows, experiment.test_fraction, experiment.validation_fraction) for rows in alike.values()]
+    sizes = [
+        split_sizes(rows, experiment.test_fraction, experiment.validation_fraction) for rows in alike.values()
+    ]
     far = far_federation(sizes, None if labels is None else len(labels), tuple(told))
     named = replace(far, label_names=labels, columns=columns, target=target)
     return named.with_groups(experiment.groups or agree_groups(told))
@@ -93,7 +95,7 @@ def check_alike(told: Mapping[str, NodeRows]) -> None:
                 raise DataError(f"node {name} has rows of {what} {theirs}, but node {first} of {ours}.")
 
 
-def cut(rows: NodeRows, test_fraction: float, validation_fraction: float) -> NodeRows:
+def split_sizes(rows: NodeRows, test_fraction: float, validation_fraction: float) -> NodeRows:
     """How many rows of each part a node will have."""
     if not rows.uncut:
         return rows

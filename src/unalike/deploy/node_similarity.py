@@ -1,7 +1,8 @@
-"""How unlike are nodes that keep their rows?  (Similarity of real clients, from one message of each.)
+"""Similarity of real clients, from one message of each node.
 
 The server asks every node for its direction and compares what comes; nodes whose owners do not agree are left
-out. There is no reference of shuffled rows, for rows do not meet. See `data/similarity/measure.py` for
+out. There is no reference of shuffled rows, because rows never meet. The measure is that of
+`data/similarity/federation_similarity.py`:
 
     hom = mean_{i != j} A_ij / 2,     A_ij = -ln((1 - m_i . m_j) / 2).
 """
@@ -24,7 +25,7 @@ from ..experiments.config import Experiment
 from ..runs.atomic import write_bytes
 from ..typing import Float64s
 from .client_config import NodeRows
-from .node_agreement import gathered
+from .node_agreement import gather_federation
 from .server import make_contracts
 from .transport.mailbox import Mailbox, MessageGrid
 from .transport.messages import WireMessage
@@ -43,7 +44,7 @@ def ask_directions(
 ) -> Similarity:
     """The similarity of the nodes that tell their directions."""
     names = list(told)
-    federation = gathered(dict(told), experiment)
+    federation = gather_federation(dict(told), experiment)
     mailbox = Mailbox(post, names, limit=LARGEST)
     seed = secrets.randbelow(2**31)
     requests = {

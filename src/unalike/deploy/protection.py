@@ -1,4 +1,4 @@
-"""Which engine protects a run as its owner wants, and is it still the same protection when it goes on?"""
+"""Privacy protection of a deployment: which engine provides it, and is it unchanged at resume?"""
 
 from __future__ import annotations
 

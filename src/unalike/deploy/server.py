@@ -1,4 +1,4 @@
-"""How does one train with clients who keep their data?  (The server's side, from an experiment to a run.)
+"""The server of a deployment: from an experiment to a run.
 
 meet the nodes        who is there, with how many rows of what shape, and what their labels mean
 train                 the same loop, algorithm and timing as in a simulation
@@ -30,13 +30,13 @@ from ..experiments.run import plan_experiment
 from ..runs import RunFolder
 from ..timing import Clients, Jobs, Timing, WaitForAll, timing_registry
 from ..training.observers import Watching
-from ..training.prepare import watched_by
+from ..training.prepare import requested_updates
 from ..training.run import Run
 from ..training.train import run_plan
-from .client_config import PROTOCOL, ClientConfig, NodeRows, far_federation, told_of
+from .client_config import PROTOCOL, ClientConfig, NodeRows, client_settings, far_federation
 from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining
-from .node_agreement import gathered, in_order, keep_their_own
+from .node_agreement import gather_federation, in_order, keep_their_own
 from .protection import Protection
 from .streaming_nodes import check_own_weights, streaming_nodes
 from .transport.mailbox import Mailbox, MessageGrid, meet
@@ -103,7 +103,7 @@ def _check_count(experiment: Experiment, clients: int) -> None:
     real_timing(experiment).begin(Clients(nobody.importance, jobs=Jobs(None, clients)))  # type: ignore[arg-type]
 
 
-def ignored(experiment: Experiment) -> list[str]:
+def ignored_settings(experiment: Experiment) -> list[str]:
     """Settings that only a simulation has."""
     usual = {name: Experiment.model_fields[name].default for name in SIMULATED}
     return [name for name in SIMULATED if getattr(experiment, name) != usual[name]]
@@ -137,7 +137,7 @@ def introductions(
         found, _ = mailbox.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
         if len(found) == clients:
             check_joined_for({name: found[i] for i, name in enumerate(names)}, on_tables)
-            return in_order({name: _introduced(name, found[i]) for i, name in enumerate(names)})
+            return in_order({name: _read_introduction(name, found[i]) for i, name in enumerate(names)})
         for event in mailbox.events():
             words = f"node {event['name']} could not introduce itself: {event.get('reason', event['kind'])}"
             if event["kind"] == "refused errand" or time.monotonic() > deadline:
@@ -163,7 +163,7 @@ def check_joined_for(introduced: Mapping[str, WireMessage], on_tables: bool | No
         )
 
 
-def _introduced(name: str, answer: WireMessage) -> NodeRows:
+def _read_introduction(name: str, answer: WireMessage) -> NodeRows:
     try:
         return _rows(answer.numbers)
     except MessageError as error:
@@ -192,7 +192,7 @@ def train_nodes(
 ) -> tuple[Run, FlowerEngine]:
     """Train what is described with nodes that have introduced themselves; `retraining` says how, where some
     of them were forgotten."""
-    federation = gathered(told, experiment).with_importance(experiment.importance or "data")
+    federation = gather_federation(told, experiment).with_importance(experiment.importance or "data")
     task = make_task(experiment, federation)
     real = experiment.model_copy(update={"availability": None, "participation": None, "beliefs": "estimated"})
     who = make_participation(real, federation) if retraining is None else retraining.who
@@ -202,7 +202,7 @@ def train_nodes(
         )
     protection.check(experiment, len(told), who)
     changing = streaming_nodes(told, streaming, experiment, protection)
-    watch = watched_by(who)
+    watch = requested_updates(who)
     algorithm = make_algorithm(experiment)
     plan = replace(
         plan_experiment(_at_the_server(experiment), federation, task, observer),
@@ -266,7 +266,7 @@ def make_contracts(
 ) -> list[ClientConfig]:
     """What each node is told."""
     largest, count = int(federation.train.sizes.max()), len(federation)
-    told, names = told_of(experiment), (federation.label_names, federation.columns)
+    told, names = client_settings(experiment), (federation.label_names, federation.columns)
     return [
         ClientConfig(run, told, i, count, float(share), largest, federation.classes or 0, watch, *names)
         for i, share in enumerate(federation.importance)

@@ -1,4 +1,4 @@
-"""Which nodes may say themselves how much they count?  (Streaming nodes, whose rows come and go.)
+"""Streaming nodes: whose reported weights does the server accept?
 
 The owner of the server allows it with `--streaming`; elsewhere a node cannot change what it counts for.
 """

@@ -1,4 +1,4 @@
-"""How much does a node count whose rows come and go?  (Memory-size weights of streaming nodes.)
+"""Memory-size weights of streaming nodes.
 
 A node tells at its introduction for how many rows it has room, C_m, and the server weighs it by that. With
 every upload it says which part of them it holds, W_m(t) / C_m. The step's weights w_m become

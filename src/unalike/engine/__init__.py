@@ -1,4 +1,4 @@
-"""Where it runs: the plan on the host, the work in XLA, or one client at a time for debugging.
+"""Engines: where clients compute. The host plans, XLA computes, or one client at a time for debugging.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

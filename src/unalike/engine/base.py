@@ -1,4 +1,4 @@
-"""What must every engine be able to do?  (Run a block of steps; evaluate predictors.)
+"""The engine interface: run a block of steps; evaluate predictors.
 
 An engine runs `client` for the cohorts of some steps and lets the server aggregate. Engines differ in where
 and how they compute, never in what: step by step is always right, and an engine that can do several steps at

@@ -1,4 +1,4 @@
-"""Which steps go to an engine together?  (Blocks: rounds in a row, or stale steps as one cohort.)"""
+"""Blocks of steps that go to an engine together: successive rounds, or stale steps as one cohort."""
 
 from __future__ import annotations
 

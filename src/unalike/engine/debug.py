@@ -1,4 +1,4 @@
-"""Where is the bug?  (The debug engine: one client at a time, not compiled; errors name round and client.)
+"""The debug engine: one client at a time, not compiled; errors name round and client.
 
 The answers equal those of the local engine within float tolerance, so a run that misbehaves can be repeated
 here and stepped through with an ordinary debugger.
@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..aggregation.base import Uploads, receive_reply
-from ..aggregation.observed_updates import watched
-from ..aggregation.server_step import Sent, server_step
+from ..aggregation.observed_updates import add_observed_updates
+from ..aggregation.server_step import ClientReplies, server_step
 from ..aggregation.tally import empty_tally
 from ..aggregation.upload_checks import fault
 from ..algorithms import ClientData, LocalWork, Messages, Reply
@@ -25,14 +25,14 @@ from ..core import pytrees
 from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..errors import UnalikeError
-from ..models.metrics import stacked
+from ..models.metrics import stack_statistics
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Message, PyTree, State, Upload
 from .base import Engine, Outcome, Setting, engine_registry, root_key
 from .blocks import BlockLimits
-from .local.batches import plan_batches, rounded_up
+from .local.batches import plan_batches, round_up
 from .local.layout import assign_to_cores
-from .local.rows import Gathered
+from .local.rows import GatheredRows
 from .memories import Memories
 from .reply_shapes import reply_template
 
@@ -48,7 +48,7 @@ class DebugEngine(Engine):
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.sizes = setting.federation.train.sizes
-        self.capacity = rounded_up(setting.most_rows())
+        self.capacity = round_up(setting.most_rows())
         self.key = root_key(setting.seed, "client")
         self._expected: Upload | None = None
 
@@ -67,7 +67,7 @@ class DebugEngine(Engine):
             )
             for one in uploads:
                 tally = tally.add(one.upload, one.start, one.weight, one.importance, one.accepted)
-            sent = Sent(
+            sent = ClientReplies(
                 tally,
                 pytrees.stack(uploads) if keep else None,
                 jnp.asarray(step.weights, jnp.float32) if matrix else None,
@@ -106,7 +106,7 @@ class DebugEngine(Engine):
         """Visit each client in turn, whatever the rows."""
         with jax.disable_jit():
             rows = [self._judge(_as_jax(messages.of(int(c))), memories, part, round, int(c)) for c in clients]
-        return {name: stacked([row[name] for row in rows]) for name in rows[0]}
+        return {name: stack_statistics([row[name] for row in rows]) for name in rows[0]}
 
     @property
     def _by_importance(self) -> bool:
@@ -143,7 +143,7 @@ class DebugEngine(Engine):
             first = partial(algorithm.init_client, task, message, data.key)
             memory = self._memory(client, memories, first)
             reply = algorithm.client(task, message, memory, data, data.key)
-            return reply._replace(report=watched(self.setting.watch, message, reply))
+            return reply._replace(report=add_observed_updates(self.setting.watch, message, reply))
         except Exception as error:
             raise ClientError(
                 f"round {step.number}, client {self._name(client)}: {type(error).__name__}: {error}"
@@ -171,19 +171,19 @@ class DebugEngine(Engine):
         sizes = np.diff(selection.offsets) if selection else self.sizes[clients]
         turn = round if job is None else job
         batches = plan_batches(work, sizes, clients, turn, setting.seed, self.capacity)
-        placed = Gathered(setting.federation.train, 1).place(
+        placed = GatheredRows(setting.federation.train, 1).place(
             clients, assign_to_cores(batches.steps, 1), selection
         )
         key = jax.random.fold_in(jax.random.fold_in(self.key, turn), client)
         return ClientData(
-            x=_padded(placed.x, self.capacity),
-            y=_padded(placed.y, self.capacity),
-            weights=None if placed.weights is None else _padded(placed.weights, self.capacity),
+            x=_pad(placed.x, self.capacity),
+            y=_pad(placed.y, self.capacity),
+            weights=None if placed.weights is None else _pad(placed.weights, self.capacity),
             own_weights=None,
             start=jnp.asarray(0),
             size=jnp.asarray(sizes[0]),
             steps=jnp.asarray(batches.steps[0]),
-            positions=_padded(batches.positions[0], self._longest(work), -1),
+            positions=_pad(batches.positions[0], self._longest(work), -1),
             round=jnp.asarray(round),
             key=key,
             capacity=self.capacity,
@@ -222,7 +222,7 @@ def _as_jax(message: Message) -> Message:
     return jax.tree.map(jnp.asarray, message)
 
 
-def _padded(values: Array, length: int, nothing: int = 0) -> jax.Array:
+def _pad(values: Array, length: int, nothing: int = 0) -> jax.Array:
     """At least so many entries along the first axis: operations that are not compiled together are compiled
     one by one, for every shape again, so all clients should have one."""
     room = max(length - len(values), 0)

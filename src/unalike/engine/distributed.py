@@ -1,4 +1,4 @@
-"""How does a server take a step on work that was done elsewhere?  (Distributed engines: Ray, Flower.)
+"""Distributed engines (Ray, Flower): the server's step on work done elsewhere.
 
     visited = what some clients' work comes to               computed by whoever holds their rows
     state   = server_step(state, the visited parts merged)   computed here
@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from ..aggregation.base import Uploads
-from ..aggregation.server_step import Sent, Server, server_step
+from ..aggregation.server_step import ClientReplies, Server, server_step
 from ..aggregation.tally import Tally, empty_tally
 from ..algorithms import Messages
 from ..core import pytrees
@@ -74,7 +74,7 @@ class Distributed(Engine):
             uploads = uploads._replace(start=messages.for_each(len(step.clients)).stacked())
         matrix = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         heaviest = np.float32(np.abs(step.weights).max())
-        sent = Sent(done.tally, uploads, matrix, heaviest)
+        sent = ClientReplies(done.tally, uploads, matrix, heaviest)
         message = None if messages.per_client else messages.tree
         key = self.server_key() if server.aggregator.needs_key else None
         state, judgment = server_program(server)(state, sent, message, step.number, key)

@@ -1,4 +1,4 @@
-"""What do clients remember between rounds?  (Client state.)
+"""Client state between rounds (memories).
 
 One slot per client that has ever taken part, in arrays that grow as needed: the cost follows the clients
 seen, not the population.
@@ -79,10 +79,10 @@ class Memories:
         self._used += len(new)
         if self._arrays and self._used > len(self._arrays[0]):
             room = max(self._used, min(2 * len(self._arrays[0]), len(self._slots)))
-            self._arrays = [_grown(array, room) for array in self._arrays]
+            self._arrays = [_grow(array, room) for array in self._arrays]
 
 
-def _grown(array: Array, room: int) -> Array:
+def _grow(array: Array, room: int) -> Array:
     bigger = np.zeros((room, *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger

@@ -1,4 +1,4 @@
-"""What does a client hand back?  (The shapes of a reply, found without computing anything.)
+"""Shapes of a client's reply, without computing anything.
 
 Memories are laid out and sums begun before the first client has worked, so a client is traced once for its
 shapes. Tracing takes most of a start: what was found for a method, a task and the shapes of its message is

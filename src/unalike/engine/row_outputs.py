@@ -1,4 +1,4 @@
-"""What does each client's predictor say of single rows?  (Outputs row by row, not means over rows.)
+"""Per-row outputs of each client's predictor.
 
 Engines sum over a client's rows where they are, which is all that training needs; who audits a model looks at
 rows one by one. One flat pass for a model that all share; a visit to each client where predictors differ.

@@ -1,4 +1,4 @@
-"""Which settings say where a training runs?  (Settings of experiments.)"""
+"""Settings of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a federation cut into pieces that can be computed apart?  (Shards of clients.)
+"""Shards of clients: pieces of a federation that are computed apart.
 
 Every client belongs to one shard, which holds its rows and what it remembers. Shards are made so that all
 have about the same work; a client's draws depend on its number in the whole federation, so the answer does

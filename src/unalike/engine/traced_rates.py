@@ -1,4 +1,4 @@
-"""Which numbers of a method is its program told, so that they are not compiled?  (Traced learning rates.)
+"""Traced learning rates: arguments of the compiled program instead of constants in it.
 
 Ten learning rates are one program that is told ten numbers: a method is split into a template, equal for all
 rates, and the rates of its optimizers, which are arguments of what is compiled.
@@ -25,7 +25,7 @@ from jax.sharding import Sharding
 
 from ..algorithms import Algorithm, Optimizer
 from ..algorithms.shared.optimizers import is_plain
-from .programs import cached_program
+from .compilation_cache import cached_program
 
 Result = TypeVar("Result")
 Rates = tuple[Any, ...]
@@ -41,7 +41,7 @@ NUMBER_NEEDED = (
 
 
 @dataclass(frozen=True)
-class Place:
+class RatePlace:
     """Where a learning rate was taken out."""
 
     number: int
@@ -60,9 +60,9 @@ def split_rates(owner: Any) -> tuple[Any, Rates]:
     def take(optimizer: Optimizer) -> Optimizer:
         rate = optimizer.learning_rate
         rates.append(rate if isinstance(rate, jax.core.Tracer) else float(rate))
-        return _with(optimizer, learning_rate=Place(len(rates) - 1))
+        return _with(optimizer, learning_rate=RatePlace(len(rates) - 1))
 
-    return _mapped(owner, take), tuple(rates)
+    return _map_optimizers(owner, take), tuple(rates)
 
 
 def fill_rates(template: Any, rates: Rates) -> Any:
@@ -70,9 +70,11 @@ def fill_rates(template: Any, rates: Rates) -> Any:
 
     def give(optimizer: Optimizer) -> Optimizer:
         place: Any = optimizer.learning_rate
-        return _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, Place) else optimizer
+        return (
+            _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, RatePlace) else optimizer
+        )
 
-    return _mapped(template, give)
+    return _map_optimizers(template, give)
 
 
 def tell_rates(owner: Any, run: Callable[[Any, Rates], Result]) -> Result:
@@ -107,13 +109,13 @@ def rated_program(build: Callable[..., Callable[..., Any]]) -> Callable[..., Cal
     return program
 
 
-def placed(rates: Rates, where: Sharding) -> Rates:
+def place_rates(rates: Rates, where: Sharding) -> Rates:
     """Rates on the devices, where they stay: to send a number takes longer than to start a small program."""
-    return _placed(rates, where, bool(jax.config.jax_enable_x64))  # type: ignore[attr-defined]
+    return _place_rates(rates, where, bool(jax.config.jax_enable_x64))  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=KEPT)
-def _placed(rates: Rates, where: Sharding, wide: bool) -> Rates:
+def _place_rates(rates: Rates, where: Sharding, wide: bool) -> Rates:
     return tuple(jax.device_put(jnp.asarray(rate), where) for rate in rates)
 
 
@@ -123,17 +125,17 @@ def _number_needed(template: Any) -> list[bool]:
     return []
 
 
-def _mapped(value: Any, change: Callable[[Optimizer], Optimizer], name: str = "") -> Any:
+def _map_optimizers(value: Any, change: Callable[[Optimizer], Optimizer], name: str = "") -> Any:
     """The same with changed optimizers, wherever methods hold them. A server that takes the average as it is
     has no rate: its step is another one."""
     if isinstance(value, Optimizer):
         return value if name == "server_optimizer" and is_plain(value) else change(value)
     if isinstance(value, Algorithm) and not value.needs.static_rates:
         old = {field.name: getattr(value, field.name) for field in fields(value)}
-        new = {key: _mapped(one, change, key) for key, one in old.items()}
+        new = {key: _map_optimizers(one, change, key) for key, one in old.items()}
         return _with(value, **{key: one for key, one in new.items() if one is not old[key]})
     if isinstance(value, tuple):
-        parts = [_mapped(one, change) for one in value]
+        parts = [_map_optimizers(one, change) for one in value]
         if all(one is old for one, old in zip(parts, value, strict=True)):
             return value
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

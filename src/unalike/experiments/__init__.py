@@ -1,1 +1,1 @@
-"""From words to runs: configuration, building, comparison, tuning and restarts."""
+"""Experiments: configuration, building, comparison, tuning and restarts."""

@@ -1,4 +1,4 @@
-"""Which assumptions of the unlearning bound hold for a training?
+"""Checks of the assumptions of the unlearning bound for a training.
 
 A model's distance from the one without a client never grows in local work if every gradient step is
 non-expansive: losses are convex and L-smooth, steps are plain ones and not longer than
@@ -26,7 +26,7 @@ from ..trust.unlearning.sensitivity import MODES, Mode, longest_step
 from ..typing import Float64s
 from .build import make_algorithm
 from .config import DEFAULT_ROUNDS, Experiment
-from .remaining_rows import fitted_here
+from .remaining_rows import is_fitted_here
 
 PLAIN_SUM = (None, "weighted-sum")
 """Words for the weighted mean of uploads as they come."""
@@ -58,7 +58,7 @@ def training_assumptions(experiment: Experiment, federation: Federation, mode: M
         found.append(Assumption(MODES[mode], False, why))
     elif mode == "realized":
         found.append(Assumption("the other clients would have been drawn in the same rounds", None))
-    return [*found, *_declared(experiment, known)]
+    return [*found, *_check_declared_convexity(experiment, known)]
 
 
 def assumptions_on(
@@ -112,7 +112,7 @@ def coding_assumptions(experiment: Experiment, federation: Federation) -> list[A
         return [*found, Assumption(what, False, why)]
     if federation.preparation is None:
         return [*found, Assumption(what, True)]
-    if fitted_here(experiment):
+    if is_fitted_here(experiment):
         return [*found, Assumption(what, True, "columns were coded again without them")]
     why = "rows were coded before they had clients; give a table with a client column, or one for each client"
     return [*found, Assumption(what, False, why)]
@@ -142,7 +142,7 @@ def _largest_factor(experiment: Experiment) -> float:
     return float(jnp.max(make_algorithm(experiment).optimizer.factor(rounds)))  # type: ignore[attr-defined]
 
 
-def _declared(experiment: Experiment, known: Curvature | None) -> Sequence[Assumption]:
+def _check_declared_convexity(experiment: Experiment, known: Curvature | None) -> Sequence[Assumption]:
     """Whether losses are as strongly convex as was declared beside the L2 term."""
     convexity = declared_convexity(experiment.ledger)
     if convexity is None:

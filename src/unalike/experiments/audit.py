@@ -1,4 +1,4 @@
-"""What does a finished run tell about the rows it was trained on?  (`unalike audit`.)
+"""Membership-inference audit of a finished run (`unalike audit`).
 
     collect    distinct training, test and reference rows, at most so many
     train      reference models on random halves of them
@@ -21,9 +21,9 @@ from ..errors import ConfigError, DataError
 from ..models import Task
 from ..privacy.audit.attack_sets import AttackSet, balance
 from ..privacy.audit.attacks import Evidence, Verdict, check_references, run_attacks
+from ..privacy.audit.distribution_shift import domain_control
 from ..privacy.audit.leakage import Leakage, measure_leakage
 from ..privacy.audit.report_card import ReportCard
-from ..privacy.audit.shift import domain_control
 from ..privacy.audit.signals import Signals
 from ..privacy.audit.statistics import Rate, clopper_pearson
 from ..runs.statistics import mean_interval
@@ -34,7 +34,7 @@ from .audit_references import choose_kind, train_references
 from .audit_rows import OTHERS, REFERENCE, TRAINING, AuditRows, collect_rows, signals_of
 from .audit_sets import audit_sets, own_fraction
 from .config import Experiment
-from .reopen import reopened
+from .reopen import reopen
 
 DEFAULT_REFERENCES, DEFAULT_ROWS = 16, 10_000
 DELTA = 1e-5
@@ -59,7 +59,7 @@ def audit(
     """The report card of the finished run in a folder, which is not changed; see :func:`audit_run`."""
     check_references(references)
     make_defense(defense)
-    with reopened(path) as (experiment, run):
+    with reopen(path) as (experiment, run):
         return audit_run(
             run,
             experiment,

@@ -1,4 +1,4 @@
-"""What do strangers see of a finished run, if its predictions are defended?  (Defenses after training.)
+"""Defenses after training: what strangers see of a finished run with defended predictions.
 
     memguard:BUDGET            probabilities are changed a little, labels stay; reference rows teach the guard
     distillation:TEMPERATURE   a student is given away that learnt reference rows from the model

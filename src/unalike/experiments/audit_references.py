@@ -1,4 +1,4 @@
-"""What would models say that were trained on other halves of the rows?  (Reference models of an audit.)
+"""Reference models of an audit, trained on other halves of the rows.
 
     cohort   every reference model is a client of one federation that trains alone; the engine trains them
              together, and stops when they fit their rows as well as the target does

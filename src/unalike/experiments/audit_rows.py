@@ -1,4 +1,4 @@
-"""Which rows of a run are attacked, and what does a model say of each?  (The table of an audit.)
+"""Audit rows: which rows are attacked, and what a model predicts for each.
 
 All rows that an audit looks at are one table: training rows (members), test rows (non-members) and reference
 rows. Equal rows are kept once. Each is judged by the predictor of the client that owns it.

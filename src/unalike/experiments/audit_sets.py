@@ -1,4 +1,4 @@
-"""Which rows of a run are members, and which are reference rows?  (The two sets that an audit attacks.)
+"""Members, non-members and reference rows of an audit.
 
     own          reference rows that the method learns from beside its training rows, as WERM does
     validation   rows that were kept to choose a model by

@@ -1,4 +1,4 @@
-"""What does a defense trade for what?  (One experiment, trained for every value of knobs, and audited.)
+"""Sweeps of a defense's parameters: one experiment trained and audited for every value.
 
     werm.weight=0,0.5,1      the experiment with the method werm, for each weight
     lam=0,3                  an option of the experiment's own method
@@ -31,7 +31,7 @@ from .audit import DEFAULT_REFERENCES, audit_run
 from .audit_defenses import defense_registry, make_defense
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
 from .config import Experiment, make_experiment, read_experiment
-from .reopen import check_experiment, finished_experiment
+from .reopen import check_experiment, read_finished_experiment
 from .run import check_run, run_experiment
 from .variations import SHARED, variant
 
@@ -64,7 +64,7 @@ def read_base(path: str | Path, trust_file: bool = False) -> Experiment:
     if not (place / CONFIG).exists() and place.is_file():
         return check_experiment(place, read_experiment(place, trust_file=trust_file))
     with RunFolder.open(place, read_only=True) as opened:
-        return finished_experiment(opened)
+        return read_finished_experiment(opened)
 
 
 def read_knobs(base: Experiment, words: Sequence[str]) -> dict[str, list[Point]]:
@@ -150,7 +150,7 @@ def sweep(
     check_references(audit.get("references", DEFAULT_REFERENCES))
     rows, trained = share_rows(base, curves, reference), dict[str, Run]()
     task = make_task(base, rows.whole)
-    settings = {name: [_shared(base, p) for p in points] for name, points in curves.items()}
+    settings = {name: [_with_shared_references(base, p) for p in points] for name, points in curves.items()}
     for points in settings.values():
         for point in points:
             check_run(point.experiment, _federation(rows, point), task)
@@ -177,7 +177,7 @@ def _fraction(base: Experiment) -> float:
     return _FRACTION if given is None else float(given)
 
 
-def _shared(base: Experiment, point: Point) -> Point:
+def _with_shared_references(base: Experiment, point: Point) -> Point:
     """The setting with the reference rows that all share, if its method knows any."""
     fraction = _fraction(base) if learns_from_reference(point.experiment) else None
     return point._replace(experiment=point.experiment.model_copy(update={"reference_fraction": fraction}))

@@ -1,4 +1,4 @@
-"""How do words become what they name?  (From an :class:`Experiment` to data, model, algorithm and timing.)
+"""Building an :class:`Experiment`: from settings to data, model, algorithm and timing.
 
 Nothing is trained here, whatever the words say; :mod:`.run` does that.
 """

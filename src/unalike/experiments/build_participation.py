@@ -1,4 +1,4 @@
-"""How do an experiment's words on who takes part become a participation?  (Nothing is trained for it.)"""
+"""Building the participation of an experiment from its settings."""
 
 from __future__ import annotations
 

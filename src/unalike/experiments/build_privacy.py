@@ -1,4 +1,4 @@
-"""How do an experiment's words on privacy become clipping, noise and an account?
+"""Building the privacy of an experiment: clipping, noise and accounting.
 
     central_dp = "1,0.8"                  the server's noise, and what it costs is recorded
     central_dp = "1,0.8"  epsilon = 3     the same, and training ends before anybody has spent more

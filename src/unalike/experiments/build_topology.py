@@ -1,4 +1,4 @@
-"""How do words become a network?  (From an :class:`Experiment` to silos on a map, and steps on a clock.)"""
+"""Building the topology of an experiment: silos on a map, an overlay and its clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do an experiment's settings of unlearning become what a training keeps?"""
+"""Building the unlearning history of an experiment from its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does everything exist that an experiment names?  (Asked before anything slow is imported.)"""
+"""Checks of all names in an experiment, before anything slow is imported."""
 
 from __future__ import annotations
 

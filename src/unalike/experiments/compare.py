@@ -1,4 +1,4 @@
-"""How are several methods trained so that their comparison is fair?  (Comparison of methods.)
+"""Fair comparison of methods.
 
 Every method sees the same clients, rows and start for each seed. What is kept of a run is what decides
 between methods: metrics over all samples and over clients, who is left behind, who would have been better off
@@ -17,7 +17,7 @@ import numpy as np
 from ..data import Federation
 from ..errors import ConfigError, unknown
 from ..models import Task
-from ..models.metrics import judged_metric
+from ..models.metrics import deciding_metric
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..runs.comparison import UNTRAINED
@@ -29,10 +29,10 @@ from ..training.stopping import StopRule
 from ..typing import Array, Float64s
 from .build import client_importance, learns_from_reference, make_federation, make_task
 from .config import Experiment, settings_of
-from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, Ended, measured_groups, run_fairness, who_pays
+from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, TrainedRun, find_groups, run_fairness, who_pays
 from .parallel_runs import train_in_parallel
 from .planned_runs import (
-    Material,
+    RunMaterial,
     check_current,
     check_unchanged,
     is_finished,
@@ -77,7 +77,7 @@ class Trials:
     ended_by_test_rows: list[str] = field(default_factory=list)
     """Methods whose patience looked at test rows."""
 
-    def add(self, name: str, seed: int, run: Ended) -> None:
+    def add(self, name: str, seed: int, run: TrainedRun) -> None:
         """Keep what a run ended with."""
         measured, self.judged = run.client_metrics(), judge(run.setting.task)
         untrained = {UNTRAINED: 1.0} if nothing_trained(run.metrics()) else {}
@@ -87,7 +87,7 @@ class Trials:
         self.measured.setdefault(name, measured)
         if not self.names:
             self.names = [run.setting.federation.name(int(i)) for i in measured["client"]]
-            self.groups = measured_groups(run, measured)
+            self.groups = find_groups(run, measured)
 
     def answer(self, metric: str, baseline: str | None = None, target: StopRule | None = None) -> Comparison:
         """The table; with Local among the methods, also the share of clients that do worse than alone, and
@@ -174,7 +174,7 @@ class Materials:
         self._tasks: dict[Any, Task] = {}
         self._seed: int | None = None
 
-    def of(self, experiment: Experiment) -> Material:
+    def of(self, experiment: Experiment) -> RunMaterial:
         """What this experiment is trained and measured with."""
         if experiment.seed != self._seed:
             self._federations, self._seed = {}, experiment.seed
@@ -188,7 +188,7 @@ class Materials:
         key = (*model, federation.input_shape, federation.classes)
         if key not in self._tasks:
             self._tasks[key] = make_task(experiment, federation)
-        return Material(federation, self._tasks[key])
+        return RunMaterial(federation, self._tasks[key])
 
 
 def data_key(experiment: Experiment) -> tuple[Any, ...]:
@@ -284,10 +284,10 @@ def check_metric(metric: str | None, experiment: Experiment, federation: Federat
 
 def judge(task: Task, split: str = "test") -> str:
     """The column by which clients are judged: that of the task's first metric."""
-    return f"{split}_{judged_metric(task.metrics)}"
+    return f"{split}_{deciding_metric(task.metrics)}"
 
 
-def finals(run: Ended) -> dict[str, float]:
+def finals(run: TrainedRun) -> dict[str, float]:
     """The last test metrics over samples, and over clients."""
     columns, name = run.client_metrics(), judge(run.setting.task)
     spread = summarize_clients(columns[name], columns["test_samples"], higher_is_better(name))

@@ -1,4 +1,4 @@
-"""What is an experiment, in words that fit a file and a command line?
+"""The configuration of an experiment, for files and the command line.
 
 An :class:`Experiment` is checked by Pydantic; every field is an option of `unalike run` and a key of a TOML
 file, with the same name, default and explanation. The fields are those of the rooms' `settings.py`.
@@ -14,10 +14,10 @@ from typing import Any, Literal, overload
 from pydantic import ValidationError, model_validator
 
 from ..algorithms.settings import MethodSettings
-from ..core.deprecated import renamed_keys, warn_renamed
+from ..core.deprecation import rename_keys, warn_renamed
 from ..core.plain_files import check_plain_file
 from ..core.run_files import BESIDE, SEAL
-from ..core.settings import About, about
+from ..core.settings import SettingInfo, about
 from ..core.spec import Spec
 from ..data.settings import DataSettings, StreamSettings
 from ..engine.settings import EngineSettings
@@ -79,7 +79,7 @@ class Experiment(
         return self.rounds if self.rounds is not None or self.until is not None else DEFAULT_ROUNDS
 
 
-ABOUT: Mapping[str, About] = {name: about(field) for name, field in Experiment.model_fields.items()}
+ABOUT: Mapping[str, SettingInfo] = {name: about(field) for name, field in Experiment.model_fields.items()}
 """What is known of every setting beside its type, default and description."""
 
 
@@ -137,7 +137,7 @@ RENAMED_VALUES = {
 
 def make_experiment(values: Mapping[str, Any]) -> Experiment:
     """An experiment from values, with errors that a person understands; old names are read with a warning."""
-    values = {name: _renamed(value) for name, value in renamed_keys(values, RENAMED, since="0.2").items()}
+    values = {name: _rename_value(value) for name, value in rename_keys(values, RENAMED, since="0.2").items()}
     for name in values:
         if name not in Experiment.model_fields:
             raise unknown("setting", name, Experiment.model_fields)
@@ -150,7 +150,7 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
         raise ConfigError(f"{name} = {first['input']!r} is not possible: {reason}.") from None
 
 
-def _renamed(value: Any) -> Any:
+def _rename_value(value: Any) -> Any:
     """A value whose name was called otherwise, with its new name.
 
     >>> _renamed("centered-clipping:1"), _renamed(3)

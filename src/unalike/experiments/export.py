@@ -1,4 +1,4 @@
-"""How does the model of a finished run folder leave for other tools?"""
+"""Exporting the model of a finished run folder to other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fair was a run, and who pays for it?  (Measures of fairness of runs and comparisons.)
+"""Fairness measures of runs and comparisons.
 
 spread         of the judged metric over clients, on test rows
 with groups    worst group, discrepancy, and the spread of training losses between groups
@@ -21,7 +21,7 @@ LOWER_IS_FAIRER = ("spread", "discrepancy", LOSS_SPREAD)
 GROUP_MEASURES = ("worst_group", "discrepancy", LOSS_SPREAD)
 
 
-class Ended(Protocol):
+class TrainedRun(Protocol):
     """A run that was trained, now or earlier."""
 
     @property
@@ -35,7 +35,7 @@ class Ended(Protocol):
         """One column per metric and one row per client."""
 
 
-def measured_groups(run: Ended, columns: Mapping[str, Array]) -> list[str] | None:
+def find_groups(run: TrainedRun, columns: Mapping[str, Array]) -> list[str] | None:
     """The groups of the clients that these columns are of; None where there are no groups."""
     groups = run.setting.federation.groups
     return None if groups is None else [groups[int(i)] for i in columns["client"]]
@@ -45,16 +45,16 @@ def record_loss_spread(run: Run) -> None:
     """Write how far training losses of groups are apart into the record of a run that has groups: it takes a
     look at all training rows, which who reads the run later cannot have."""
     columns = run.client_metrics()
-    groups = measured_groups(run, columns)
+    groups = find_groups(run, columns)
     if groups is not None:
         losses = run.evaluate("train")["loss"][columns["client"]]
         run.record.write_round(run.rounds, {LOSS_SPREAD: loss_spread(losses, groups)})
 
 
-def run_fairness(run: Ended, judged: str, higher: bool) -> dict[str, float]:
+def run_fairness(run: TrainedRun, judged: str, higher: bool) -> dict[str, float]:
     """What a run's groups got, where there are groups; losses are those of all training rows."""
     columns = run.client_metrics()
-    groups = measured_groups(run, columns)
+    groups = find_groups(run, columns)
     if groups is None:
         return {}
     spread = float(run.metrics()[LOSS_SPREAD][-1])
@@ -84,14 +84,14 @@ def _against(
     row = {
         "clients that gain": str(int((change[known] > 0).sum())),
         "clients that pay": str(int((change[known] < 0).sum())),
-        "gain on average": _signed(change[known]),
-        "gain of the worst tenth": _signed(change[tenth]),
-        "gain of the others": _signed(change[np.setdiff1d(np.flatnonzero(known), tenth)]),
+        "gain on average": _format_signed(change[known]),
+        "gain of the worst tenth": _format_signed(change[tenth]),
+        "gain of the others": _format_signed(change[np.setdiff1d(np.flatnonzero(known), tenth)]),
     }
     for group, mean in group_means(change, groups).items() if groups is not None else ():
-        row[f"gain of {group}"] = _signed(np.array([mean]))
+        row[f"gain of {group}"] = _format_signed(np.array([mean]))
     return row
 
 
-def _signed(values: Float64s) -> str:
+def _format_signed(values: Float64s) -> str:
     return f"{values.mean():+.4f}" if values.size and np.isfinite(values).all() else "–"

@@ -1,4 +1,4 @@
-"""How is a client forgotten?  (Informed federated unlearning, for one request or a sequence of them.)
+"""Unlearning (`unalike forget`): informed federated unlearning of one request or a sequence of them.
 
     plan      the last model that holds no more of the client than the noise can hide; a new one where columns
               or labels were coded with the client's rows, which are then coded again without them
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ..core.run_files import CONFIG, MODEL
 from ..data import Federation
-from ..data.without_clients import coded_alike
+from ..data.without_clients import has_same_encoding
 from ..engine import root_key
 from ..errors import RunError
 from ..models import Task
@@ -166,7 +166,7 @@ def starts_afresh(run: ForgettingRun, federation: Federation, clients: Sequence[
     """Whether rows of the others would have been coded in another way without these clients."""
     before = run.log.forgotten
     present = rows_coded_without(run.experiment, before, federation)
-    return not coded_alike(present, rows_coded_without(run.experiment, [*before, *clients], federation))
+    return not has_same_encoding(present, rows_coded_without(run.experiment, [*before, *clients], federation))
 
 
 def _finish(
@@ -270,7 +270,7 @@ def publish(
     rows = trained.setting.federation
     assumptions = coding_assumptions(run.experiment, rows)
     if not request.fresh:  # a new model holds nothing of anybody, whatever its loss
-        before = rows if everyone is None else everyone.without_rows(_left_out(run, request))
+        before = rows if everyone is None else everyone.without_rows(_excluded_clients(run, request))
         experiment = run.experiment.model_copy(update={"rounds": _most_rounds(run)})
         assumptions = [*assumptions_on(experiment, rows, before, request.mode), *assumptions]
     gone = run.log.forgotten
@@ -285,7 +285,7 @@ def publish(
     return certificate
 
 
-def _left_out(run: ForgettingRun, request: Request) -> list[int]:
+def _excluded_clients(run: ForgettingRun, request: Request) -> list[int]:
     """Whose local work no bound of a request compares: that of clients who were forgotten before the first
     training on the way, and of those whose absence is all that the two trainings differ in."""
     first = min((node.branch for node in request.nodes if node.round), default=request.number)

@@ -1,4 +1,4 @@
-"""Where would training start again without a client, and what would that cost?  (Plans of requests.)
+"""Plans of unlearning requests: from which model to retrain, and at which cost.
 
 Nothing is changed here: a plan is what `unalike forget --dry-run` shows, and what a request begins with.
 """

@@ -1,4 +1,4 @@
-"""Was a client really forgotten, and what did that save?  (Quality of unlearning, measured on its own rows.)
+"""Unlearning quality, measured on the forgotten client's rows, and the savings.
 
     residual accuracy     on the client's training rows, before and after; the yardstick is a model that never
                           saw them, not zero

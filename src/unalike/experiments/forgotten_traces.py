@@ -1,4 +1,4 @@
-"""What else than models was computed from a client that is forgotten?  (Traces, and what takes their place.)
+"""Other traces of a forgotten client (statistics, plots, traces), and their replacement.
 
 Erased are the best model, checkpoints, pages and figures, the record of all rounds, what is known of columns,
 and the folders of earlier retrainings. What the retraining has measured on the remaining clients takes their

@@ -1,4 +1,4 @@
-"""How is a run folder used again?  (Opening a run, without its data where that is possible.)
+"""Opening a run folder, without its data where that is possible.
 
 The words of the experiment say which model and method it was; `clients.json` what rows look like, how columns
 became features and what classes are called; the newest checkpoint what the server and the clients remember.
@@ -62,16 +62,16 @@ def open_run(
         )
     known = federation or read_facts(folder.path / FACTS)
     known = known if prepare is None else with_preparation(known, Path(prepare))
-    task = task or make_task(_described(folder, experiment), known)
-    method = algorithm or _method(_described(folder, experiment))
+    task = task or make_task(_read_experiment(folder, experiment), known)
+    method = algorithm or _method(_read_experiment(folder, experiment))
     needed = method.needs.rows_to_predict if data is None else data
     rows = federation if federation is not None else _rows(folder, experiment) if needed else None
     with precision(method.needs.float64):
-        run = _opened(folder, rows or known, task, method, experiment, rows is not None)
+        run = _open_run(folder, rows or known, task, method, experiment, rows is not None)
         return run if model == "last" else replace(run, kept=load_best(folder.path, run.message))
 
 
-def _opened(
+def _open_run(
     folder: RunFolder,
     federation: Federation,
     task: Task,
@@ -110,7 +110,7 @@ def _method(experiment: Experiment) -> Algorithm:
     return check(experiment.model_copy(update={"engine": "local"})).algorithm
 
 
-def _described(folder: RunFolder, experiment: Experiment | None) -> Experiment:
+def _read_experiment(folder: RunFolder, experiment: Experiment | None) -> Experiment:
     if experiment is None:
         raise ConfigError(
             f"{folder.path} was made in Python, so its words do not say what was trained; give task and "

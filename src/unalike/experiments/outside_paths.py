@@ -1,4 +1,4 @@
-"""What may an experiment's file open?  (Paths, queries and trackers in files that may be somebody else's.)
+"""Paths, queries and trackers in experiment files from others: what may they open?
 
 A file may name data sets, and files below its own folder. Anything else, a query for rows, and the file or
 folder of a tracker count only if the person at this machine says so: by an option on the command line, or by

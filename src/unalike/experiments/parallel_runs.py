@@ -1,4 +1,4 @@
-"""How are several runs trained at a time?  (Processes, each with one device.)
+"""Parallel runs: several processes, each with one device.
 
 Every process trains one run after the other into its folder; nothing but progress comes back. The process
 that started them hears Ctrl-C alone and tells the others once, so that each ends after its round, with a
@@ -24,7 +24,7 @@ from ..training.observers import Observer
 from ..training.round_report import RoundReport
 from .build import make_task
 from .config import Experiment
-from .planned_runs import Material, PlannedRun, train_planned
+from .planned_runs import PlannedRun, RunMaterial, train_planned
 
 PATIENCE = 10.0
 """Seconds that a run gets to end its round and save it after Ctrl-C."""
@@ -115,7 +115,7 @@ def _train(
         _news.put((number, report.round, rounds, report.metrics))
 
     federation = federation_of(planned.experiment)
-    material = Material(federation, make_task(planned.experiment, federation))
+    material = RunMaterial(federation, make_task(planned.experiment, federation))
     if _stop.is_set():
         raise KeyboardInterrupt
     run = train_planned(planned, material, overwrite, tell)

@@ -1,4 +1,4 @@
-"""Which runs does a comparison consist of, and which of them are there already?
+"""Runs of a comparison: which are planned, and which exist already?
 
     nothing is there    it is trained
     interrupted         it goes on from its newest checkpoint
@@ -24,7 +24,7 @@ from ..models import Task
 from ..runs import RunFolder
 from ..runs.configuration import read_config
 from ..runs.sealed_files import verify
-from ..training.fingerprint import data_fingerprint, fingerprint_changes, kept_fingerprint
+from ..training.fingerprint import data_fingerprint, fingerprint_changes, read_fingerprint
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.run import Run
@@ -32,7 +32,7 @@ from ..typing import Array
 from .build import client_importance
 from .config import Experiment, make_experiment
 from .fairness import LOSS_SPREAD, record_loss_spread
-from .run import run_experiment, trained_clients
+from .run import run_experiment, training_clients
 from .variations import NOTHING, folder_name
 
 
@@ -54,20 +54,20 @@ class PlannedRun(NamedTuple):
         return self.folder is not None and (self.folder / CONFIG).exists()
 
 
-class Material(NamedTuple):
+class RunMaterial(NamedTuple):
     """What a run is trained and measured with."""
 
     federation: Federation
     task: Task
 
 
-MaterialOf = Callable[[Experiment], Material]
+MaterialOf = Callable[[Experiment], RunMaterial]
 
 
 class ReadRun(NamedTuple):
     """A finished run as its folder tells of it."""
 
-    setting: Material
+    setting: RunMaterial
     columns: dict[str, Array]
     clients: dict[str, Array]
 
@@ -83,7 +83,7 @@ class ReadRun(NamedTuple):
 def plan_runs(variants: Mapping[str, Experiment], seeds: Sequence[int], out: Path | None) -> list[PlannedRun]:
     """Every variant on every seed, seed by seed; with `out`, each in the folder where it is already, or in
     one of its own."""
-    there = dict(_known(out)) if out is not None else {}
+    there = dict(_existing_runs(out)) if out is not None else {}
     return [
         PlannedRun(name, seeded, there.get(seeded.model_dump_json(), _place(name, seed, out)))
         for seed in seeds
@@ -96,12 +96,16 @@ def check_unchanged(planned: PlannedRun) -> None:
     """Raise if the folder holds a run with other settings."""
     if not planned.exists or planned.folder is None:
         return
-    found, wanted = _described(planned.folder), planned.experiment
+    found, wanted = _read_experiment(planned.folder), planned.experiment
     other = [name for name in Experiment.model_fields if getattr(found, name, None) != getattr(wanted, name)]
     if found is not None and client_importance(found) == client_importance(wanted):
         other = [name for name in other if name != "importance"]  # said by one of the two, and the same
     if other:
-        words = "" if found is None else f" with {_shown(found, other[0])}, not {_shown(wanted, other[0])}"
+        words = (
+            ""
+            if found is None
+            else f" with {_format_setting(found, other[0])}, not {_format_setting(wanted, other[0])}"
+        )
         raise RunError(
             f"{planned.folder} already holds a run{words}; choose another --out, or replace it with "
             "--overwrite."
@@ -129,12 +133,12 @@ def what_changed(planned: PlannedRun, material_of: MaterialOf) -> str | None:
     with RunFolder.open(planned.folder, read_only=True) as opened:
         if not opened.is_own:
             return "it is sealed by another key"
-        before, version = kept_fingerprint(opened), opened.versions.get("unalike", __version__)
+        before, version = read_fingerprint(opened), opened.versions.get("unalike", __version__)
     if version != __version__:
         return f"Unalike was {version} and is {__version__}"
     if not before:
         return None
-    federation = trained_clients(planned.experiment, material_of(planned.experiment).federation)
+    federation = training_clients(planned.experiment, material_of(planned.experiment).federation)
     now = {"code": {name: digest_module(name) for name in before["code"]}, **data_fingerprint(federation)}
     return fingerprint_changes(before, now)
 
@@ -142,7 +146,11 @@ def what_changed(planned: PlannedRun, material_of: MaterialOf) -> str | None:
 def start_changed_again(variants: Mapping[str, Experiment], seeds: Sequence[int], out: Path) -> None:
     """Let runs that have other settings by now make place for new ones, which are not begun yet."""
     for planned in plan_runs(variants, seeds, out):
-        if planned.exists and planned.folder is not None and _described(planned.folder) != planned.experiment:
+        if (
+            planned.exists
+            and planned.folder is not None
+            and _read_experiment(planned.folder) != planned.experiment
+        ):
             _begin_again(planned)
 
 
@@ -154,7 +162,7 @@ def is_finished(planned: PlannedRun) -> bool:
         return opened.finished
 
 
-def read_planned(planned: PlannedRun, material: Material) -> ReadRun | None:
+def read_planned(planned: PlannedRun, material: RunMaterial) -> ReadRun | None:
     """A run that is finished, with all that a comparison asks of it; None if it must be trained."""
     if not planned.exists or planned.folder is None:
         return None
@@ -172,7 +180,7 @@ def read_planned(planned: PlannedRun, material: Material) -> ReadRun | None:
 
 
 def train_planned(
-    planned: PlannedRun, material: Material, overwrite: bool = False, observer: Observer | None = None
+    planned: PlannedRun, material: RunMaterial, overwrite: bool = False, observer: Observer | None = None
 ) -> Run:
     """Train a run, or go on with it."""
     resume = planned.exists and not overwrite
@@ -199,15 +207,15 @@ def _place(name: str, seed: int, out: Path | None) -> Path | None:
     return None if out is None else out / f"{folder_name(name)}-seed{seed}"
 
 
-def _known(out: Path) -> Iterator[tuple[str, Path]]:
+def _existing_runs(out: Path) -> Iterator[tuple[str, Path]]:
     """The runs in a folder by their settings."""
     for path in sorted(out.glob(f"*/{CONFIG}"), reverse=True):
-        found = _described(path.parent)
+        found = _read_experiment(path.parent)
         if found is not None:
             yield found.model_dump_json(), path.parent
 
 
-def _described(folder: Path) -> Experiment | None:
+def _read_experiment(folder: Path) -> Experiment | None:
     """The experiment of a run's folder, if it is one that this program understands."""
     try:
         config: dict[str, Any] = read_config(folder / CONFIG)
@@ -216,6 +224,6 @@ def _described(folder: Path) -> Experiment | None:
         return None
 
 
-def _shown(experiment: Experiment, name: str) -> str:
+def _format_setting(experiment: Experiment, name: str) -> str:
     value = getattr(experiment, name)
     return f"{name} {NOTHING if value is None else value}"

@@ -1,4 +1,4 @@
-"""How are rows coded once clients are forgotten?  (As if these had never been there.)
+"""Encoding of rows once clients are forgotten, as if these had never taken part.
 
 Means and spreads of columns, words and labels follow from the rows of every client. Where tables are prepared
 here, they are read again and prepared without the clients that were forgotten; the others keep their numbers
@@ -26,7 +26,7 @@ def rows_coded_without(
     federation = make_federation(experiment) if everything is None else everything
     if not gone:
         return federation
-    if fitted_here(experiment):
+    if is_fitted_here(experiment):
         federation = make_federation(experiment, without=[federation.name(client) for client in gone])
     return label_again(federation, gone) if is_own_data(experiment.data) else federation
 
@@ -40,6 +40,6 @@ def remaining_rows(
     return coded.without_rows(gone) if gone else coded
 
 
-def fitted_here(experiment: Experiment) -> bool:
+def is_fitted_here(experiment: Experiment) -> bool:
     """Whether the preparation of columns is fitted on clients' tables, and can be without some of them."""
     return (experiment.prepare or "auto") in WAYS and fits_columns(experiment.data, experiment.client_column)

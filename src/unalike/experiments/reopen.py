@@ -1,4 +1,4 @@
-"""How is a finished run looked at again, with its data, without changing its folder?  (Reopened runs.)
+"""Reopened runs: a finished run with its data, without changing its folder.
 
 The folder's files are copied and the copy is resumed, which takes no step because the run is finished: server
 state and clients' memories come from the last checkpoint, rows from the experiment's words. That these are
@@ -19,7 +19,7 @@ from ..core.run_files import CHECKPOINTS, CONFIG, MODEL, RECORD, UNLEARNING, che
 from ..errors import DataError, RunError, UnalikeError
 from ..runs import RunFolder
 from ..runs.sealed_files import seal_again
-from ..training.fingerprint import keep_fingerprint, kept_fingerprint
+from ..training.fingerprint import keep_fingerprint, read_fingerprint
 from ..training.run import Run
 from .config import Experiment, make_experiment
 from .outside_paths import check_received
@@ -30,18 +30,18 @@ _TOLERANCE = 1e-3
 
 
 @contextmanager
-def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
+def reopen(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
     """The experiment and the run of a finished folder, which is not changed."""
     folder = Path(path)
     check_run(folder)
     with RunFolder.open(folder, read_only=True) as opened:
-        experiment = finished_experiment(opened)
+        experiment = read_finished_experiment(opened)
     with tempfile.TemporaryDirectory() as place:
         copied = _copy(folder, Path(place) / "run")
         with RunFolder.open(copied) as again:
             recorded = again.record.client_metrics()
             # What only watches uploads is left out here; rows, seed and code must be those of before.
-            kept = kept_fingerprint(again)
+            kept = read_fingerprint(again)
             keep_fingerprint(again, {name: kept[name] for name in kept if name != "settings"})
             try:
                 run = run_experiment(experiment, again, resume=True)
@@ -52,7 +52,7 @@ def reopened(path: str | Path) -> Iterator[tuple[Experiment, Run]]:
             yield experiment, run
 
 
-def finished_experiment(opened: RunFolder) -> Experiment:
+def read_finished_experiment(opened: RunFolder) -> Experiment:
     """The experiment of a finished run that was simulated here, which need not be forgotten from once it is
     looked at; raises where it cannot be looked at again."""
     path = opened.path

@@ -1,4 +1,4 @@
-"""How is a described experiment trained?  (Its settings become a plan, and the plan is run.)"""
+"""Running an experiment: its settings become a plan, and the plan is run."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def plan_experiment(
     )
 
 
-def trained_clients(experiment: Experiment, federation: Federation) -> Federation:
+def training_clients(experiment: Experiment, federation: Federation) -> Federation:
     """The clients as training sees them: without those that join later, some with dishonest rows."""
     here = set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation
     attack = make_attack(experiment, here)

@@ -1,4 +1,4 @@
-"""What does it take to reach a target?  (Rounds, bytes and simulated time to a metric.)
+"""Costs to a target metric: rounds, bytes and simulated time.
 
 A target is a metric and a value, `accuracy=0.9` or `test_loss:0.5`, in the words of stopping rules. It is
 reached at the first evaluation that measures it, so evaluations decide how finely that is known.

@@ -1,4 +1,4 @@
-"""Which settings suit each method, without a look at the test rows?  (Hyper-parameter search.)
+"""Hyper-parameter search on validation rows.
 
 Every method gets the same number of trials, the first of which is the experiment as it stands: tuning never
 does worse on validation rows than not tuning. A trial trains on the training rows and is judged by the
@@ -28,7 +28,15 @@ from ..training.run import Run
 from .build import client_importance, make_algorithm, make_federation, make_task
 from .compare import judge
 from .config import Experiment
-from .drawn_settings import QUASI_RANDOM, RATES, TPE, Settings, candidates, check_search, search_space
+from .hyperparameter_candidates import (
+    QUASI_RANDOM,
+    RATES,
+    TPE,
+    Settings,
+    candidates,
+    check_search,
+    search_space,
+)
 from .run import run_experiment
 from .tuning_study import FIRST_TRIALS, OpenTrial, Trial, TuningStudy
 from .variations import variant
@@ -95,7 +103,7 @@ def tune(
             settings = drawn[number] if number < len(drawn) else None
             train = partial(_train, experiment, own, task, prune, observer)
             trials.append(study.known(number, settings) or _try(study, number, settings, train))
-        found[name] = ranked(trials, higher)
+        found[name] = rank_trials(trials, higher)
     reference = None if points is None else found[reference_name(variants)][0].mean
     return {name: fairest_first(found[name], points, higher, reference) for name in variants}
 
@@ -143,7 +151,7 @@ def _train(
     first: bool,
 ) -> Trial:
     """What the settings of a trial reach on validation rows."""
-    chosen, column = applied(with_validation(experiment), trial.settings), judge(task, "validation")
+    chosen, column = apply_settings(with_validation(experiment), trial.settings), judge(task, "validation")
     reason = "" if first else refusal(chosen)  # the first is the user's own choice
     if reason:
         return Trial(method, trial.settings, math.nan, skipped=reason)
@@ -165,7 +173,7 @@ def _train(
         )
     except _HopelessError as hopeless:
         return Trial(method, trial.settings, math.nan, pruned=hopeless.args[0])
-    return _judged(method, trial.settings, run, column)
+    return _make_trial(method, trial.settings, run, column)
 
 
 class _HopelessError(Exception):
@@ -205,14 +213,14 @@ def at_the_edge(found: Sequence[Trial], space: Mapping[str, Sequence[Any]]) -> l
     return words
 
 
-def applied(experiment: Experiment, settings: Settings) -> Experiment:
+def apply_settings(experiment: Experiment, settings: Settings) -> Experiment:
     """The experiment with these settings; those it has no field for are the algorithm's own."""
     fields = {k: v for k, v in settings.items() if k in Experiment.model_fields}
     own = {k: v for k, v in settings.items() if k not in fields}
     return experiment.model_copy(update={**fields, "options": {**experiment.options, **own}})
 
 
-def ranked(trials: Sequence[Trial], higher: bool) -> list[Trial]:
+def rank_trials(trials: Sequence[Trial], higher: bool) -> list[Trial]:
     """The best first; what is not a number comes last, and the earlier of two equals comes first."""
     sign = -1.0 if higher else 1.0
     return sorted(trials, key=lambda trial: math.inf if math.isnan(trial.score) else sign * trial.score)
@@ -249,7 +257,7 @@ def check_choice(choose: str) -> float | None:
     return float(number)
 
 
-def _judged(name: str, settings: Settings, run: Run, column: str) -> Trial:
+def _make_trial(name: str, settings: Settings, run: Run, column: str) -> Trial:
     """A trial with what it ended with, over samples and over clients."""
     clients = run.client_metrics()
     over = summarize_clients(clients[column], clients["validation_samples"])

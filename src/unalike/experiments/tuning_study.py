@@ -1,4 +1,4 @@
-"""Where are trials kept, and who gives up the hopeless ones?  (A method's trials as a study of Optuna.)
+"""Tuning studies: trials in Optuna's storage, and pruning of hopeless ones.
 
 Trials are numbered. One that was finished is known by its number; one that was interrupted is begun again, as
 the same trial: what is drawn depends on the seed, the number and what was finished before, and on nothing
@@ -18,7 +18,7 @@ from ..core.extras import import_extra
 from ..core.random import generator
 from ..errors import RunError
 from ..training.fingerprint import fingerprint_changes
-from .drawn_settings import Settings, is_continuous
+from .hyperparameter_candidates import Settings, is_continuous
 
 STUDIES = "trials.sqlite"
 FIRST_TRIALS = 4

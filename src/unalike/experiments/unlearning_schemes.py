@@ -1,4 +1,4 @@
-"""How else could clients be taken out of a model, and at what cost?  (Schemes of unlearning, compared.)
+"""Unlearning schemes, compared by quality and cost.
 
     scratch       train again from the first model                              perfect, and dearest
     fine-tuning   train on without the clients                                  no guarantee
@@ -46,7 +46,7 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
 @dataclass(frozen=True)
-class Lesson:
+class UnlearningProblem:
     """What all schemes share: clients, model, local work, draws, and when training stops."""
 
     federation: Federation
@@ -123,7 +123,7 @@ class _Watching(Remaining):
 
 
 def train_branch(
-    lesson: Lesson,
+    lesson: UnlearningProblem,
     start: State,
     gone: Sequence[int] = (),
     aggregator: Aggregator | None = None,
@@ -167,7 +167,7 @@ class Forgetting(NamedTuple):
 
 
 def forget_in_sequence(
-    lesson: Lesson,
+    lesson: UnlearningProblem,
     scheme: Scheme,
     requests: Sequence[Sequence[int]],
     first: Branch,
@@ -220,7 +220,7 @@ def replay(start: State, updates: Sequence[Update], gone: Sequence[int]) -> Stat
     return State({**start, "params": add(start["params"], jax.tree.unflatten(structure, change))})
 
 
-def accuracy_on(lesson: Lesson, params: Params, clients: Sequence[int]) -> float:
+def accuracy_on(lesson: UnlearningProblem, params: Params, clients: Sequence[int]) -> float:
     """Accuracy on the training rows of some clients."""
     part = lesson.federation.train.take(list(clients))
     outputs: Any = lesson.task.model.apply(params, jnp.asarray(part.x))
@@ -228,7 +228,7 @@ def accuracy_on(lesson: Lesson, params: Params, clients: Sequence[int]) -> float
 
 
 def _judge(
-    lesson: Lesson,
+    lesson: UnlearningProblem,
     branch: Branch,
     first: Sequence[int],
     gone: Sequence[int],

@@ -1,4 +1,4 @@
-"""What may differ between the runs of a comparison?  (Methods, and settings that are varied.)
+"""Variations of a comparison: methods, and settings that are varied.
 
     --vary sampling=md,uniform --vary timing=synchronous,fedfix:0.5
 
@@ -60,7 +60,7 @@ def vary(
     ['median, l2 0.1', 'krum:1, l2 0.1']
     """
     options = {name: _options(chosen.algorithm) for name, chosen in variants.items()}
-    settings = varied(words, fixed, [option for own in options.values() for option in own])
+    settings = parse_variations(words, fixed, [option for own in options.values() for option in own])
     if not settings:
         return dict(variants)
     made: dict[str, Experiment] = {}
@@ -70,12 +70,12 @@ def vary(
         for values in product(*mine.values()):
             pairs = dict(zip(mine, values, strict=True))
             several = len(variants) > 1 or not pairs
-            label = [*([name] if several else []), *(_called(s, v) for s, v in pairs.items())]
-            made[", ".join(label)] = _changed(chosen, pairs)
+            label = [*([name] if several else []), *(_label_value(s, v) for s, v in pairs.items())]
+            made[", ".join(label)] = _change_settings(chosen, pairs)
     return made
 
 
-def varied(
+def parse_variations(
     words: Sequence[str], fixed: Sequence[str] = (), options: Sequence[str] = ()
 ) -> dict[str, list[str]]:
     """The values of every setting, in the order in which they were given; `options` are those of methods.
@@ -169,13 +169,13 @@ def folder_name(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.") or "run"
 
 
-def _called(setting: str, value: str) -> str:
+def _label_value(setting: str, value: str) -> str:
     """What a value is called where it stands alone: words speak for themselves, numbers do not."""
     speaks = isinstance(number_or_word(value), str) and value not in (NOTHING, *_TRUTHS)
     return value if speaks else f"{setting.rpartition('.')[2]} {value}"
 
 
-def _typed(value: str) -> str | int | float | bool | None:
+def _parse_value(value: str) -> str | int | float | bool | None:
     return None if value == NOTHING else _TRUTHS.get(value, number_or_word(value))
 
 
@@ -185,9 +185,9 @@ def _options(algorithm: str) -> list[str]:
     return [*own, *(f"{algorithm}.{name}" for name in own)]
 
 
-def _changed(experiment: Experiment, pairs: Mapping[str, str]) -> Experiment:
+def _change_settings(experiment: Experiment, pairs: Mapping[str, str]) -> Experiment:
     fields = {s: _fitting(s, v) for s, v in pairs.items() if s in Experiment.model_fields}
-    own = {s.rpartition(".")[2]: _typed(v) for s, v in pairs.items() if s not in fields}
+    own = {s.rpartition(".")[2]: _parse_value(v) for s, v in pairs.items() if s not in fields}
     options = {**experiment.options, **own}
     return make_experiment({**experiment.model_dump(), **fields, "options": options})
 
@@ -195,4 +195,4 @@ def _changed(experiment: Experiment, pairs: Mapping[str, str]) -> Experiment:
 def _fitting(setting: str, value: str) -> str | int | float | bool | None:
     """A setting that takes words takes numbers as words, too."""
     words = "str" in str(Experiment.model_fields[setting].annotation)
-    return value if words and value != NOTHING else _typed(value)
+    return value if words and value != NOTHING else _parse_value(value)

@@ -1,15 +1,15 @@
-"""What clients remember: private stores of representations, and predictions from the nearest of them."""
+"""Memorization: private datastores of representations, and nearest-neighbor predictions."""
 
 from .compression import Projection, projection_registry
+from .datastore import Datastore, fingerprint, rows_kept
 from .embedding import Embedded, embed, embed_split
 from .interpolation_weight import GRID, middle_of_best
 from .kernels import kernel_registry, weights
+from .knn_voting import interpolate, mean_target, votes
 from .neighbors import Neighbors, search, search_others
 from .personal import Explanation, Personal, memorize
-from .policies import policy_registry
 from .protonn import ProtoNN, fit_protonn
-from .store import Datastore, fingerprint, rows_kept
-from .vote import interpolate, mean_target, votes
+from .replacement_policies import policy_registry
 from .voting_rule import Rule
 
 __all__ = [

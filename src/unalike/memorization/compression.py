@@ -1,4 +1,4 @@
-"""How small can a memory be?  (Shorter keys, the same for all clients.)
+"""Compression of datastores: shorter keys, the same for all clients.
 
 A projection to p' < p numbers that everyone shares costs p p' numbers once, and makes every key shorter:
 
@@ -47,7 +47,7 @@ def random(dimensions: int = 32, *, seed: int = 0) -> Callable[[Float32s], Proje
     """Random directions, which need no data; `random:16` makes keys of 16 numbers."""
 
     def fit(keys: Float32s) -> Projection:
-        length = _checked(dimensions, keys)
+        length = _check_dimensions(dimensions, keys)
         drawn = generator(seed, "projection").normal(size=(length, keys.shape[1])) / np.sqrt(length)
         return Projection(drawn.astype(np.float32), np.zeros(keys.shape[1], np.float32))
 
@@ -59,7 +59,7 @@ def pca(dimensions: int = 32) -> Callable[[Float32s], Projection]:
     """The directions in which all clients' keys together vary most; `pca:16` makes keys of 16 numbers."""
 
     def fit(keys: Float32s) -> Projection:
-        length = _checked(dimensions, keys)
+        length = _check_dimensions(dimensions, keys)
         center = keys.mean(axis=0, dtype=np.float64) if len(keys) else np.zeros(keys.shape[1])
         gaps = keys - center
         _, directions = np.linalg.eigh(gaps.T @ gaps)
@@ -68,7 +68,7 @@ def pca(dimensions: int = 32) -> Callable[[Float32s], Projection]:
     return fit
 
 
-def _checked(dimensions: int, keys: Float32s) -> int:
+def _check_dimensions(dimensions: int, keys: Float32s) -> int:
     if not 1 <= dimensions <= keys.shape[1]:
         raise ConfigError(
             f"keys of length {keys.shape[1]} cannot be projected to {dimensions} numbers; give 1 to "

@@ -1,4 +1,4 @@
-"""What does a trained model say of all clients' rows?  (Features of a global model.)
+"""Embeddings of all clients' rows: features of a global model.
 
 One flat pass over the rows of all clients, in blocks, gives both what the model predicts and the
 representation it predicts from (`Model.features`).
@@ -17,9 +17,9 @@ from ..core.pixels import as_floats
 from ..data.federation import Split
 from ..errors import ConfigError
 from ..models import Task
-from ..models.metrics import finished, mean_by_client
+from ..models.metrics import finish_means, mean_by_client
 from ..typing import Array, Float32s, Float64s, Int64s, Params, PyTree
-from .vote import outputs, predictions
+from .knn_voting import outputs, predictions
 
 Features = Callable[[PyTree, jax.Array], jax.Array]
 BLOCK = 1024
@@ -94,13 +94,13 @@ def _judge(task: Task) -> Callable[[Any, Any], dict[str, jax.Array]]:
 def measure(task: Task, said: Float32s, split: Embedded) -> dict[str, Float64s]:
     """Mean loss and metrics of each client for given predictions of all rows; NaN where it has none."""
     sizes = np.diff(split.offsets)
-    values = _judge(task)(*_padded(said, split.labels)) if len(said) else {}
+    values = _judge(task)(*_pad(said, split.labels)) if len(said) else {}
     rows = {name: np.asarray(value)[: len(said)] for name, value in values.items()}
     means = {name: mean_by_client(rows.get(name, np.zeros(0)), sizes) for name in ("loss", *task.statistics)}
-    return finished({"samples": sizes.astype(np.float64), **means}, task.metrics)
+    return finish_means({"samples": sizes.astype(np.float64), **means}, task.metrics)
 
 
-def _padded(said: Float32s, labels: Array) -> tuple[Array, Array]:
+def _pad(said: Float32s, labels: Array) -> tuple[Array, Array]:
     """Both rounded up to whole blocks, so that few shapes are compiled."""
     extra = -len(said) % BLOCK
     return tuple(np.concatenate([a, np.repeat(a[-1:], extra, axis=0)]) for a in (said, labels))  # type: ignore[return-value]

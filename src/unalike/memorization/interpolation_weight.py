@@ -1,4 +1,4 @@
-"""How much should a client trust its own memory?  (Lambda of kNN-Per.)
+"""Lambda of kNN-Per: how much weight should a client give its datastore?
 
 The share lambda_t of the neighbors is chosen by each client alone, on rows that are not in the store they
 are looked up in:
@@ -23,7 +23,7 @@ from ..errors import ConfigError, unknown
 from ..models import Task
 from ..typing import Array, Float32s, Float64s, Int64s
 from .embedding import Embedded
-from .vote import interpolate
+from .knn_voting import interpolate
 from .voting_rule import Rule
 
 Rows = Int64s

@@ -1,4 +1,4 @@
-"""How much does a neighbor at some distance count?  (Distance kernels.)
+"""Distance kernels of kNN voting.
 
 A kernel turns distances into exponents, and weights are a softmax over the neighbors,
 

@@ -1,4 +1,4 @@
-"""Which remembered rows are nearest?  (Nearest neighbors.)
+"""Nearest neighbors search.
 
 The exact answer, found in two passes. The squared distances of all pairs come from one matrix product,
 

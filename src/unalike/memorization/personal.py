@@ -1,4 +1,4 @@
-"""How does a trained model become personal without further training?  (kNN-Per.)
+"""kNN-Per: personalization of a trained model without further training.
 
 kNN-Per (Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization", 2022).
 Every client sends its rows once through the global model, remembers their representations, and mixes
@@ -27,11 +27,11 @@ from ..errors import ConfigError
 from ..models import Task
 from ..typing import Array, Float32s, Float64s, Int64s, Params, PyTree
 from .compression import Projection, projection_registry
+from .datastore import Datastore, fingerprint
 from .embedding import Embedded, Features, embed, embed_split, measure, representation
 from .interpolation_weight import GRID, check_choice, own_share
-from .policies import policy_registry
-from .store import Datastore, fingerprint
-from .vote import check_labels, interpolate
+from .knn_voting import check_labels, interpolate
+from .replacement_policies import policy_registry
 from .voting_rule import Rule
 
 PerClient = float | int | ArrayLike

@@ -1,4 +1,4 @@
-"""Can a few learned prototypes stand for all remembered rows?  (ProtoNN compression.)
+"""ProtoNN compression: a few learned prototypes stand for all remembered rows.
 
 ProtoNN (Gupta, Suggala, Goyal, Simhadri, Paranjape, Kumar, Goyal, Udupa, Varma, Jain, "ProtoNN: Compressed
 and Accurate kNN for Resource-scarce Devices", 2017): a projection W, prototypes B_j and their label vectors
@@ -82,7 +82,7 @@ def fit_protonn(
     distances = np.linalg.norm(short[:, None] - centers, axis=2)
     gamma = SHARPNESS / max(float(np.median(distances)), 1e-6)
     start = {"votes": said, "prototypes": centers, "matrix": shrink.matrix}
-    rows, targets, real = _padded(keys - shrink.center, np.eye(classes, dtype=np.float32)[labels])
+    rows, targets, real = _pad(keys - shrink.center, np.eye(classes, dtype=np.float32)[labels])
     order = ("votes", "prototypes") if shared else ("votes", "prototypes", "matrix")
     found = _descend(start, rows, targets, real, gamma, order, turns, steps, learning_rate)
     learned = {name: np.asarray(value) for name, value in found.items()}
@@ -167,7 +167,7 @@ def _descend(
     return lax.scan(turn, start, None, turns)[0][0]
 
 
-def _padded(keys: Float32s, targets: Float32s) -> tuple[Float32s, Float32s, Float32s]:
+def _pad(keys: Float32s, targets: Float32s) -> tuple[Float32s, Float32s, Float32s]:
     """Rows rounded up to a power of two, so that clients of similar sizes share a compiled program."""
     extra = (1 << max(len(keys) - 1, 0).bit_length()) - len(keys)
     real = np.r_[np.ones(len(keys)), np.zeros(extra)].astype(np.float32)

@@ -1,4 +1,4 @@
-"""How are a client's neighbors found and counted?  (k, the kernel and its scale: free for every client.)"""
+"""Voting rule of kNN-Per: k, the kernel and its scale, free for every client."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ..errors import ConfigError, unknown
 from ..models import Task
 from ..typing import Array, Float32s
 from .kernels import check_sigma, kernel_registry, median_sigma, weights
+from .knn_voting import neighbor_prediction
 from .neighbors import METHODS, Neighbors, search, search_others
-from .vote import neighbors_say
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Rule:
     def ask(self, task: Task, keys: Float32s, labels: Array, queries: Float32s, like: Float32s) -> Float32s:
         """What the neighbors of some queries say, in the form of other predictions (`like`)."""
         found, counted = self.find(keys, queries)
-        return neighbors_say(task, counted, labels[found.rows], like)
+        return neighbor_prediction(task, counted, labels[found.rows], like)
 
     def ask_others(self, task: Task, keys: Float32s, labels: Array, like: Float32s) -> Float32s:
         """What the other rows say of each row."""
         found, counted = self._counted(keys, search_others(keys, self.k, self.method))
-        return neighbors_say(task, counted, labels[found.rows], like)
+        return neighbor_prediction(task, counted, labels[found.rows], like)
 
     def _counted(self, keys: Float32s, found: Neighbors) -> tuple[Neighbors, Float32s]:
         return found, weights(found.distances, self.kernel, self._scale(keys), keys.shape[1])

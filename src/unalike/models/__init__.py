@@ -1,4 +1,4 @@
-"""What is learned: models, losses, metrics, and the :class:`Task` that ties them.
+"""Models, losses, metrics, and the :class:`Task` that ties them.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

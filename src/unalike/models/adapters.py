@@ -1,4 +1,4 @@
-"""How does whatever a person has become a model?
+"""Adapting your model: modules of Flax, Equinox and others become a `Model`.
 
 A name such as "mlp:64", one of :mod:`unalike.models`, a pair of functions `init(key)` and `apply(parameters,
 x)`, or a module of Flax or Equinox. None of those libraries is needed unless used.
@@ -14,10 +14,10 @@ from ..errors import ConfigError
 from .catalog import model_registry
 from .equinox_modules import from_equinox
 from .flax_modules import from_flax
-from .foreign import check_model, is_nnx, library_of
 from .model import Model
 from .module_state import choose_state
 from .nnx_modules import from_nnx
+from .unsupported_modules import check_model, is_nnx, library_of
 
 
 def as_model(
@@ -30,7 +30,7 @@ def as_model(
     42.0
     """
     if isinstance(thing, str | Spec):
-        thing = _named(thing, input_shape, outputs)
+        thing = _make_named_model(thing, input_shape, outputs)
     if isinstance(thing, tuple) and len(thing) == 2 and all(map(callable, thing)):
         return Model(*thing)
     library = library_of(thing)
@@ -56,7 +56,7 @@ def with_choice(model: Model, state: str) -> Model:
     return replace(model, state=choose_state(state, "running statistics"))
 
 
-def _named(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:
+def _make_named_model(name: str | Spec, input_shape: tuple[int, ...] | None, outputs: int | None) -> Model:
     if input_shape is None or outputs is None:
         raise ConfigError(
             f"model {str(name)!r} needs to know the clients; write Task.of(federation, '{name}')."

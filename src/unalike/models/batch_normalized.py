@@ -1,4 +1,4 @@
-"""Which models normalize over the mini-batch?  (Batch normalization, with running statistics.)
+"""Batch-normalized models, with running statistics.
 
 `mlp-bn` and `cnn-bn` are the networks of :mod:`.normalized` with the means and variances of each unit (or
 channel) over the rows of a mini-batch (Ioffe, Szegedy, Batch Normalization: Accelerating Deep Network
@@ -21,7 +21,7 @@ from jax import lax
 from ..typing import Params, PyTree
 from .catalog import model_registry
 from .model import Model
-from .module_state import Stateful, moved_state, real_rows
+from .module_state import Stateful, real_rows, update_state
 from .normalized import EPSILON, NormalizedNetwork, normalized_cnn, normalized_mlp
 
 MOMENTUM = 0.1
@@ -67,7 +67,7 @@ def _over_the_batch(network: NormalizedNetwork) -> Model:
             return _normalize(params.weights["norm"][index], h, mean, variance)
 
         outputs = network.apply(params.weights, x, norm)
-        return outputs, moved_state(weight, params.state, {"norm": after})
+        return outputs, update_state(weight, params.state, {"norm": after})
 
     return Model(
         init,

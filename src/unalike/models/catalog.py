@@ -1,4 +1,4 @@
-"""Which models can be asked for by name?"""
+"""Built-in models by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a convolution stay fast inside a compiled loop?  (Convolution layout.)
+"""Convolution layout: fast convolutions inside compiled loops.
 
 XLA's CPU back end brings convolutions into the one layout its fast kernels know (batch, space, channels)
 only at the top level of a program. Inside a loop body, the two convolutions of the backward pass keep the

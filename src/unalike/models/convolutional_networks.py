@@ -1,4 +1,4 @@
-"""Which convolutional networks do the studies use?
+"""Convolutional networks of the studies.
 
 `cnn` is the two-layer network of McMahan et al. (Communication-Efficient Learning of Deep Networks from
 Decentralized Data, 2017); `cnn-small` the three-layer network of the client-sampling studies (122,570

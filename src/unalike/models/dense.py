@@ -1,4 +1,4 @@
-"""What are the simplest models?  (Linear and logistic regression, multi-layer perceptrons.)"""
+"""Linear and logistic regression, multi-layer perceptrons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..errors import ConfigError
 from ..typing import Params, PyTree
 from .catalog import model_registry
-from .layers import Layer, dense_layers, flattened
+from .layers import Layer, dense_layers, flatten_layer
 from .model import Model
 
 
@@ -27,7 +27,7 @@ def linear(intercept: int = 1, *, input_shape: tuple[int, ...], outputs: int) ->
     def apply(params: Params, x: jax.Array) -> jax.Array:
         return dense(params, flatten(x)) if intercept else flatten(x) @ params["w"].T
 
-    layers = flattened(input_shape), Layer("dense")
+    layers = flatten_layer(input_shape), Layer("dense")
     return Model(init, apply, lambda params, x: flatten(x), layers=layers)
 
 
@@ -54,7 +54,7 @@ def mlp(*hidden: int, input_shape: tuple[int, ...], outputs: int) -> Model:
         lambda params, x: dense(params[-1], features(params, x)),
         features,
         head=str(len(widths) - 2),
-        layers=(flattened(input_shape), *dense_layers(len(widths) - 1)),
+        layers=(flatten_layer(input_shape), *dense_layers(len(widths) - 1)),
     )
 
 

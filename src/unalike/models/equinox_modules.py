@@ -1,4 +1,4 @@
-"""How does a module of Equinox become a model?
+"""Equinox modules as models.
 
 A module holds its arrays, so a module is a start of its own: every run begins where it is. To begin elsewhere
 with every seed, give a function of a key that builds it. A module that keeps state is called with it
@@ -15,9 +15,9 @@ import jax
 from ..core.extras import import_extra
 from ..typing import Params
 from .equinox_state import StatefulModule, arrays_of, fill, keeps_state
-from .foreign import check_library, library_of
 from .model import Model
 from .module_state import choose_state
+from .unsupported_modules import check_library, library_of
 
 
 def from_equinox(make: Any, state: str = "refuse") -> Model:
@@ -39,9 +39,9 @@ def from_equinox(make: Any, state: str = "refuse") -> Model:
         return Model(kept.init, kept.apply, apply_training=kept.apply_training, state=choice)
     return Model(
         lambda key: arrays_of(eqx, build(key)),
-        lambda params, x: _mapped(static, params, x),
+        lambda params, x: _map_rows(static, params, x),
     )
 
 
-def _mapped(static: Any, params: Params, x: jax.Array) -> jax.Array:
+def _map_rows(static: Any, params: Params, x: jax.Array) -> jax.Array:
     return jax.vmap(fill(static, params))(x)

@@ -1,4 +1,4 @@
-"""What does an Equinox module remember, and how is it told which rows are padding?
+"""State of Equinox modules, and the mask of padded rows.
 
 A module with `eqx.nn.StateIndex` in it is called as `module(x, state)` for one sample and gives back what it
 remembers, too. The state's arrays are floats here, so that they have an average; counters and flags are
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .module_state import Stateful, moved_state, real_rows
+from .module_state import Stateful, real_rows, update_state
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class StatefulModule:
         module, state = fill(self.module, params.weights), self._remembered(params.state)
         real = real_rows(weight, weight).astype(jnp.float32)
         one = jax.vmap(
-            lambda row, mine: _told_padding(self.eqx, module, mine)(row, state),
+            lambda row, mine: _with_padding_mask(self.eqx, module, mine)(row, state),
             out_axes=(0, None),
             axis_name=self._axis,
         )
         with _explaining(self._axis):
             outputs, after = one(x, real)
-        return outputs, moved_state(weight, params.state, self._floats(after))
+        return outputs, update_state(weight, params.state, self._floats(after))
 
     @property
     def _axis(self) -> Any:
@@ -139,15 +139,15 @@ def _is_norm(eqx: Any, part: Any) -> bool:
     return isinstance(part, eqx.nn.BatchNorm)
 
 
-def _told_padding(eqx: Any, module: Any, real: jax.Array) -> Any:
+def _with_padding_mask(eqx: Any, module: Any, real: jax.Array) -> Any:
     """The module for one row, whose batch normalizations know whether it is real."""
     is_norm = partial(_is_norm, eqx)
-    masked = _masked()
+    masked = _masked_layer_class()
     return jax.tree.map(lambda part: masked(part, real) if is_norm(part) else part, module, is_leaf=is_norm)
 
 
 @cache
-def _masked() -> Any:
+def _masked_layer_class() -> Any:
     """The layer that stands for a batch normalization in training."""
     eqx: Any = import_extra("equinox", "equinox", "this model")
 
@@ -174,7 +174,10 @@ def _statistics(x: jax.Array, real: jax.Array, axis: Any) -> tuple[jax.Array, ja
 def _by_running(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any) -> Any:
     """Mode "ema": normalized by the running statistics, into which the mini-batch's are mixed first."""
     first, running = state.get(norm.ema_first_time_index), state.get(norm.ema_state_index)
-    mixed = [jnp.where(first, new, old) for new, old in zip(found, _mixed(norm, running, found), strict=True)]
+    mixed = [
+        jnp.where(first, new, old)
+        for new, old in zip(found, _mix_statistics(norm, running, found), strict=True)
+    ]
     state = state.set(norm.ema_state_index, tuple(mixed))
     return norm(x, state.set(norm.ema_first_time_index, first & False), inference=True)
 
@@ -184,10 +187,12 @@ def _by_batch(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any)
     counter, running = state.get(norm.batch_counter), state.get(norm.batch_state_index)
     alone = state.set(norm.batch_state_index, found).set(norm.batch_counter, 0 * counter)
     outputs, state = norm(x, alone, inference=True)
-    state = state.set(norm.batch_state_index, _mixed(norm, running, found))
+    state = state.set(norm.batch_state_index, _mix_statistics(norm, running, found))
     return outputs, state.set(norm.batch_counter, counter + 1)
 
 
-def _mixed(norm: Any, old: tuple[jax.Array, ...], new: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+def _mix_statistics(
+    norm: Any, old: tuple[jax.Array, ...], new: tuple[jax.Array, ...]
+) -> tuple[jax.Array, ...]:
     kept = norm.momentum
     return tuple(kept * before + (1 - kept) * now for before, now in zip(old, new, strict=True))

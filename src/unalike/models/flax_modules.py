@@ -1,4 +1,4 @@
-"""How does a module of Flax (linen) become a model?
+"""Flax (linen) modules as models.
 
 Parameters in, predictions out. A module that behaves differently during training has a flag for it in its
 `__call__`, such as `train`; then dropout draws from the mini-batch's key, and state changes as the choice of
@@ -19,9 +19,9 @@ import jax.numpy as jnp
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .foreign import check_library, is_nnx
 from .model import Model
-from .module_state import Stateful, check_floats, choose_state, moved_state, real_rows, weights_of
+from .module_state import Stateful, check_floats, choose_state, real_rows, update_state, weights_of
+from .unsupported_modules import check_library, is_nnx
 
 _TRAINS = {
     "train": True,
@@ -100,18 +100,18 @@ class _Linen:
         self, params: Params, x: jax.Array, weight: jax.Array, key: jax.Array | None
     ) -> tuple[jax.Array, PyTree]:
         draws = {} if key is None else {"dropout": key}
-        with _told_padding(weight):
+        with _padding_mask(weight):
             outputs, state = self.module.apply(
                 _variables(params), x, **self.flags, rngs=draws, mutable=list(params.state)
             )
-        return outputs, moved_state(weight, params.state, state)
+        return outputs, update_state(weight, params.state, state)
 
 
 def _variables(params: Params) -> PyTree:
     return {"params": weights_of(params), **(params.state if isinstance(params, Stateful) else {})}
 
 
-def _told_padding(weight: jax.Array) -> AbstractContextManager[None]:
+def _padding_mask(weight: jax.Array) -> AbstractContextManager[None]:
     """While this lasts, every batch normalization leaves out rows of weight zero."""
     nn = import_extra("flax.linen", "flax", "this model")
 

@@ -1,4 +1,4 @@
-"""Of which layers is a built-in model made, and in which order?
+"""Layers of built-in models, in order.
 
 A model computes by a function, which other libraries cannot read. Built-in models also say what they compute
 as a list of layers, from which their weights get PyTorch's names and their graph is written for ONNX.
@@ -44,7 +44,7 @@ class Layer:
     groups: int = 1
 
 
-def flattened(input_shape: tuple[int, ...]) -> Layer:
+def flatten_layer(input_shape: tuple[int, ...]) -> Layer:
     """The first layer of models that read rows of numbers.
 
     >>> flattened((8, 8, 3)).channels, flattened((13,)).channels

@@ -1,4 +1,4 @@
-"""How wrong is a prediction, sample by sample?  (Loss functions.)
+"""Loss functions, sample by sample.
 
 Every loss returns one number per sample; weights are applied by whoever sums them, because streams,
 mixtures and fairness all weigh samples differently. Cross-entropy and the half squared error are negative

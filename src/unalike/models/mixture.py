@@ -1,4 +1,4 @@
-"""What do several models predict together?  (Ensembles of models.)
+"""Ensembles of models, weighted as mixtures.
 
 The best predictor of a mixture of populations mixes what its components *predict*, not their parameters and
 not their logits:
@@ -25,13 +25,13 @@ def mixture(kind: Outputs, outputs: jax.Array, weights: jax.Array) -> jax.Array:
     """
     shares = weights.reshape(*weights.shape, *(1,) * (outputs.ndim - weights.ndim))
     if kind == "logits":
-        return mixed_logits(jax.nn.log_softmax(outputs), shares)
+        return mix_logits(jax.nn.log_softmax(outputs), shares)
     if kind == "logit":
-        yes, no = (mixed_logits(jax.nn.log_sigmoid(sign * outputs), shares) for sign in (1.0, -1.0))
+        yes, no = (mix_logits(jax.nn.log_sigmoid(sign * outputs), shares) for sign in (1.0, -1.0))
         return yes - no
     return jnp.sum(shares * outputs, axis=0)
 
 
-def mixed_logits(log_probabilities: jax.Array, shares: jax.Array) -> jax.Array:
+def mix_logits(log_probabilities: jax.Array, shares: jax.Array) -> jax.Array:
     """The logarithm of the weighted mean of probabilities, over the leading axis."""
     return jax.nn.logsumexp(log_probabilities, axis=0, b=jnp.broadcast_to(shares, log_probabilities.shape))

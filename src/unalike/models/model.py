@@ -1,4 +1,4 @@
-"""What predicts?  (Model: parameters are made, rows are predicted.)"""
+"""The model interface: initialize parameters, predict rows."""
 
 from __future__ import annotations
 

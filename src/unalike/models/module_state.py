@@ -1,4 +1,4 @@
-"""What of a model is not trained by gradients?  (State of modules, such as running statistics.)
+"""State of modules that gradients do not train, such as running statistics.
 
 Batch normalization (Ioffe, Szegedy, 2015) predicts with running means and variances that the forward pass of
 training changes. Clients have different ones, so somebody must choose what becomes of them:
@@ -107,6 +107,6 @@ def real_rows(weight: jax.Array, x: jax.Array) -> jax.Array:
     return real.reshape(-1, *(1,) * (x.ndim - 1))
 
 
-def moved_state(weight: jax.Array, old: PyTree, new: PyTree) -> PyTree:
+def update_state(weight: jax.Array, old: PyTree, new: PyTree) -> PyTree:
     """The state after a mini-batch, which is the old one where no row has a weight."""
     return jax.tree.map(lambda a, b: jnp.where(jnp.any(weight > 0), b, a), old, new)

@@ -1,4 +1,4 @@
-"""How does a module of Flax NNX become a model?
+"""Flax NNX modules as models.
 
 A module of NNX holds its parameters, so a module is a start of its own: every run begins where it is. To
 begin elsewhere with every seed, give a function of `rngs` that builds it. In training it is in its training
@@ -16,9 +16,9 @@ import jax
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Params, PyTree
-from .foreign import check_library, is_nnx
 from .model import Model
-from .module_state import Stateful, check_floats, choose_state, moved_state, real_rows
+from .module_state import Stateful, check_floats, choose_state, real_rows, update_state
+from .unsupported_modules import check_library, is_nnx
 
 
 def from_nnx(make: Any, state: str = "refuse") -> Model:
@@ -48,7 +48,7 @@ class _Parts:
 
     @classmethod
     def of(cls, nnx: Any, make: Any, key: jax.Array) -> _Parts:
-        graph, *parts = nnx.split(_built(nnx, make, key), nnx.Param, nnx.BatchStat, ...)
+        graph, *parts = nnx.split(_build(nnx, make, key), nnx.Param, nnx.BatchStat, ...)
         return cls(nnx, make, graph, tuple(parts))
 
     @property
@@ -77,7 +77,7 @@ class _Parts:
         _tell_padding(self.nnx, module, weight)
         outputs = module(x)
         after = self.nnx.to_pure_dict(self.nnx.state(module, self.nnx.BatchStat))
-        return outputs, moved_state(weight, params.state, after)
+        return outputs, update_state(weight, params.state, after)
 
     def _fresh(self, key: jax.Array) -> _Parts:
         return self if _is_module(self.make) else _Parts.of(self.nnx, self.make, key)
@@ -102,7 +102,7 @@ def _is_module(make: Any) -> bool:
     return is_nnx(make) and not isinstance(make, type)
 
 
-def _built(nnx: Any, make: Any, key: jax.Array) -> Any:
+def _build(nnx: Any, make: Any, key: jax.Array) -> Any:
     made = make if _is_module(make) else make(nnx.Rngs(key))
     if not is_nnx(made):
         raise ConfigError(f"from_nnx was given a function that builds a {type(made).__name__}, no module.")

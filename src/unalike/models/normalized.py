@@ -1,4 +1,4 @@
-"""Which models have normalization layers?  (Layer and group normalization.)
+"""Models with layer and group normalization.
 
 `mlp-norm` and `cnn-norm` are a perceptron and a small convolutional network whose hidden layers are
 normalized sample by sample: over all units of a layer (Ba, Kiros, Hinton, Layer Normalization, 2016), or over
@@ -25,7 +25,7 @@ from ..typing import Params, PyTree
 from .catalog import model_registry
 from .convolutional_networks import convolution_init, image_shape, max_pool
 from .dense import dense, flatten, mlp
-from .layers import Layer, LayerKind, dense_layers, flattened
+from .layers import Layer, LayerKind, dense_layers, flatten_layer
 from .model import Model
 
 CHANNELS = (32, 64)
@@ -83,7 +83,7 @@ def normalized_mlp(hidden: tuple[int, ...], input_shape: tuple[int, ...], output
 
     def layers(kind: LayerKind, groups: int, at: str) -> list[Layer]:
         count = max(len(hidden), 1) + 1
-        return [flattened(input_shape), *dense_layers(count, f"{at}dense/", f"{at}norm/", kind)]
+        return [flatten_layer(input_shape), *dense_layers(count, f"{at}dense/", f"{at}norm/", kind)]
 
     return NormalizedNetwork(init, features, f"dense/{plain.head}", layers)
 

@@ -1,4 +1,4 @@
-"""How does a built-in model become a graph that any ONNX runtime computes?
+"""ONNX graphs of built-in models.
 
 The graph takes rows as Unalike does, floats of (rows, *input shape), or whole numbers where these are
 symbols, and gives the same outputs. Models are written layer by layer; images are turned to ONNX's (channels,

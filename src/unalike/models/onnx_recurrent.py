@@ -1,4 +1,4 @@
-"""How are recurrent models written for ONNX?  (Symbols in, gates in ONNX's order, the last step out.)
+"""ONNX graphs of recurrent models.
 
 ONNX has whole layers, LSTM, GRU and RNN, over (time, rows, features), whose gates are in another order than
 PyTorch's.

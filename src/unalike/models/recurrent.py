@@ -1,4 +1,4 @@
-"""Which recurrent networks read characters?
+"""Recurrent networks for text, character by character.
 
 A character model embeds each symbol, runs two recurrent layers over the window and predicts the next symbol
 from the last step. `lstm` has 100 units a layer (135,700 parameters for 100 symbols), as in the client-

@@ -1,4 +1,4 @@
-"""Which settings say what is learned?  (Settings of experiments.)"""
+"""Settings of model, loss and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a risk learned from times of events, by descent?  (Cox's partial likelihood of mini-batches.)
+"""Cox's partial likelihood of mini-batches, for survival models trained by gradient descent.
 
 D. Cox, "Regression Models and Life-Tables", 1972; ties as in N. Breslow, 1974. Of a batch with scores s:
 

@@ -1,4 +1,4 @@
-"""What is learned?  (Task: model, loss, metrics.)
+"""The task: model, loss, metrics.
 
 A :class:`Task` is a model (`init`, `apply`, and `features` where a representation is asked for), a loss per
 sample and metrics. Models are plain pytrees; nothing here knows of clients.
@@ -19,13 +19,13 @@ from ..errors import ConfigError, unknown
 from ..typing import Params, PyTree
 from .adapters import as_model
 from .convolution_layout import canonical
-from .foreign import check_model
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
 from .metrics import Metric, as_metrics, metrics_for
 from .metrics.base import Given, Statistic
 from .mixture import mixture
 from .model import Model
 from .module_state import Stateful, weights_of
+from .unsupported_modules import check_model
 
 if TYPE_CHECKING:
     from ..data.federation import Federation

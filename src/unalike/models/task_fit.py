@@ -1,4 +1,4 @@
-"""Does a task fit the clients' rows?  (Shapes of features and outputs, classes, the scale of features.)"""
+"""Checks that a task fits the clients' rows: shapes, classes, scale of features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do weights go to PyTorch and come back?  (Names and layouts of `state_dict`, without PyTorch.)
+"""PyTorch's names and layouts (`state_dict`) of weights, both ways, without PyTorch.
 
 Every tensor of a built-in model has one of PyTorch's names and, in other layouts, the same numbers:
 
@@ -49,11 +49,11 @@ class Renamed(NamedTuple):
     def there(self, tensor: Array) -> Array:
         """The same numbers in PyTorch's layout."""
         moved = tensor if self.axes is None else tensor.transpose(self.axes)
-        return np.ascontiguousarray(_regrouped(moved, -1, self.channels))
+        return np.ascontiguousarray(_regroup_columns(moved, -1, self.channels))
 
     def here(self, tensor: Array) -> Array:
         """The inverse of :meth:`there`."""
-        moved = _regrouped(tensor, self.channels, -1)
+        moved = _regroup_columns(tensor, self.channels, -1)
         return moved if self.axes is None else moved.transpose(np.argsort(self.axes))
 
 
@@ -67,7 +67,7 @@ def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
     {'weight': (3, 4), 'bias': (3,)}
     """
     tensors = by_path(params)
-    return {one.name: one.there(np.asarray(tensors[one.path])) for one in renamed(task.model)}
+    return {one.name: one.there(np.asarray(tensors[one.path])) for one in rename_tensors(task.model)}
 
 
 def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> Task:
@@ -80,7 +80,7 @@ def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> T
             f"weights must be a state_dict, a module that has one, or a safetensors file, not {weights!r}."
         )
     found = {name: tensor for name, tensor in found.items() if not name.endswith(_COUNTER)}
-    table = {one.name: one for one in renamed(task.model)}
+    table = {one.name: one for one in rename_tensors(task.model)}
     for name in sorted(set(table) ^ set(found)):
         raise ConfigError(
             f"{name!r} is {'missing' if name in table else 'no tensor of this model'}; the state_dict of the "
@@ -97,7 +97,7 @@ def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> T
     return replace(task, model=replace(task.model, init=lambda key: params))
 
 
-def renamed(model: Model) -> list[Renamed]:
+def rename_tensors(model: Model) -> list[Renamed]:
     """Every tensor of a built-in model; refused for others."""
     if not model.layers:
         raise ConfigError(
@@ -131,7 +131,7 @@ def _of_layer(layer: Layer, channels: int) -> Iterator[Renamed]:
             yield Renamed(f"{at}{ours}", f"{name}{theirs}_l{index}", _TRANSPOSED.get(ours))
 
 
-def _regrouped(tensor: Array, first: int, second: int) -> Array:
+def _regroup_columns(tensor: Array, first: int, second: int) -> Array:
     """Columns of (first, second) in the order of (second, first)."""
     if tensor.ndim != 2 or 1 in (first, second):
         return tensor

@@ -1,4 +1,4 @@
-"""Who takes part: samplers with exact statistics, availability, strategies for clients that come and go.
+"""Participation: samplers with exact statistics, availability, strategies for intermittent clients.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

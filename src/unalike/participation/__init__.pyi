@@ -4,11 +4,11 @@ from .beliefs import Beliefs, Estimated, Known
 from .intermittent import Intermittent
 from .remaining import Remaining
 from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
-from .samplers.bernoulli import Binomial, Optimal, Poisson
 from .samplers.clustered import ClusteredBySize, Target
 from .samplers.clustered_data import ClusteredByData
 from .samplers.clustered_similarity import ClusteredBySimilarity
 from .samplers.multinomial import Multinomial
+from .samplers.poisson_bernoulli import Binomial, Optimal, Poisson
 from .samplers.power_of_choice import PowerOfChoice
 from .samplers.statistics import WeightStatistics
 from .samplers.uniform import Full, OriginalFedAvg, Renormalized, Uniform, UniformWithReplacement

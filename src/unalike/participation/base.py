@@ -1,4 +1,4 @@
-"""Who takes part in a round, and how much does each count?
+"""The participation interface: who takes part in a round, with which weights?
 
 A participation is asked for a :class:`Cohort` each round: clients and the weights of their uploads. It is
 told a :class:`RoundContext`: the round's number, what each client should weigh on average, randomness of its

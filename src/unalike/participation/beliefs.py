@@ -1,4 +1,4 @@
-"""What does the server know about who comes and how long they stay?  (Availability estimates.)
+"""Availability estimates of the server: mean and correlation of each client.
 
 It sees who is there, counts, and starts from a Beta prior (Rodio, Faticanti, Marfoq, Neglia and Leonardi,
 "Federated Learning under Heterogeneous and Correlated Client Availability", 2023). With a and b rounds

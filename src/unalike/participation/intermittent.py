@@ -1,4 +1,4 @@
-"""What if clients come and go?  (Intermittent participation.)
+"""Intermittent participation: availability, strategy and sampler in a chain.
 
 Three questions are answered one after the other: who is there (availability), how much should each of them
 weigh (a strategy), and which of them are drawn (a sampler, which keeps those weights on average). A round

@@ -1,4 +1,4 @@
-"""What if some clients may not take part any more?  (The remaining clients, under their old numbers.)"""
+"""The remaining clients after unlearning, under their old numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings say who takes part?  (Settings of experiments.)"""
+"""Settings of client participation."""
 
 from __future__ import annotations
 

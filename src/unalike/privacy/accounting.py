@@ -1,4 +1,4 @@
-"""How much privacy has been spent?  (Privacy accounting.)
+"""Privacy accounting: how much of the budget has been spent?
 
 Every release charges each client that took part: a client whose weight is a share s of the largest adds
 (s / z)^2, where z is the noise multiplier. Gaussian releases add up in exactly these charges: together they
@@ -88,7 +88,7 @@ class Ledger:
         self.charges, self.releases = np.array(known["charges"], np.float64), int(known["releases"])
 
 
-def spent_budget(ledger: Ledger) -> str:
+def budget_message(ledger: Ledger) -> str:
     """Why training ends, in words for the record."""
     return f"one more release would bring a client above epsilon {ledger.budget:g} at delta {ledger.delta:g}."
 

@@ -1,4 +1,4 @@
-"""How far may one client move the model, and what hides how far it did?  (Central differential privacy.)
+"""Central differential privacy: clipping and noise at the server.
 
     change_i  ->  change_i * min(1, C / |change_i|)                   every client's change is clipped
     sum_i w_i change_i  +  Gaussian noise of deviation z C max_i w_i   the server uses this sum
@@ -28,7 +28,7 @@ from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
 from ..typing import Array, Float64s, Message, Upload
-from .accounting import Ledger, spent_budget
+from .accounting import Ledger, budget_message
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CentralPrivacy(Aggregator):
         """The budget, where the step would bring a client above it."""
         if not len(step.clients) or self.ledger.affords(step.clients, self._inverses(step)):
             return None
-        return spent_budget(self.ledger)
+        return budget_message(self.ledger)
 
     def receive(self, upload: Upload, start: Message) -> Received:
         return Received(clip_change(upload, start, self.clip)[0])

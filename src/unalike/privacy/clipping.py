@@ -1,4 +1,4 @@
-"""How does a client bound and hide its own change?  (Clipping and noise on the client's machine.)
+"""Clipping and noise on the client's machine.
 
 These are Flower's own functions, on arrays of the host; the server's clipping is in `aggregation/base.py`.
 """

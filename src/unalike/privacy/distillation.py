@@ -1,4 +1,4 @@
-"""What if the model that is given away never saw training rows?  (Distillation for membership privacy.)
+"""Distillation for membership privacy: the published model never saw training rows.
 
     teacher:   trained on the training rows
     student:   trained on reference rows alone, towards the teacher's probabilities at temperature T

@@ -1,4 +1,4 @@
-"""What if a node does not trust the server?  (Local differential privacy, a node's own decision.)
+"""Local differential privacy, chosen by a node.
 
     upload  =  message + clipped change + Gaussian noise of deviation S sqrt(2 log(1.25 / delta)) / epsilon
 
@@ -49,7 +49,7 @@ class LocalPrivacy:
             raise ConfigError(f"the sensitivity must be above 0, but is {self.sensitivity:g}.")
         if self.noise is not None and not 0 < self.noise < math.inf:
             raise ConfigError(f"the noise of local privacy must be above 0, but is {self.noise:g}.")
-        if self.noise is None and spent_delta(self.epsilon, self.multiplier) > self.delta:
+        if self.noise is None and upload_delta(self.epsilon, self.multiplier) > self.delta:
             raise ConfigError(
                 f"the noise for epsilon {self.epsilon:g} would not keep delta {self.delta:g}; "
                 "choose a smaller epsilon (the formula is proven up to 1)."
@@ -86,7 +86,7 @@ def local_privacy(words: str) -> LocalPrivacy:
     return LocalPrivacy(clip, epsilon, delta)
 
 
-def spent_delta(epsilon: float, multiplier: float) -> float:
+def upload_delta(epsilon: float, multiplier: float) -> float:
     """The exact delta of Gaussian noise of `multiplier` times the sensitivity (Balle and Wang, 2018).
 
     >>> f"{spent_delta(1.0, 1.0):.4f}"

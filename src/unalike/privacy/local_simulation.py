@@ -1,4 +1,4 @@
-"""What does it cost to learn if no client trusts the server?  (Local differential privacy in simulations.)
+"""Local differential privacy in simulations.
 
     upload_i  =  message + clipped change_i + Gaussian noise of deviation S z         on every client i
 
@@ -28,7 +28,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, Float64s, Memory, Message
-from .accounting import Ledger, spent_budget
+from .accounting import Ledger, budget_message
 from .local import LocalPrivacy
 
 NOISE = 0x10CA1
@@ -69,7 +69,7 @@ class LocalAccount(AggregatorWrapper):
     def refusal(self, step: Step) -> str | None:
         """The budget, where the step would bring a client above it."""
         if len(step.clients) and not self.ledger.affords(step.clients, self._inverses(step)):
-            return spent_budget(self.ledger)
+            return budget_message(self.ledger)
         return self.rule.refusal(step)
 
     def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""How is a sum of vectors computed of which nobody sees a part?  (Pairwise masks that cancel in the sum.)
+"""Masked sums: pairwise masks that cancel in the sum.
 
 Every two parties i < j share a secret, from which both expand the same random vector m_ij (K. Bonawitz et
 al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning", 2017). Party i sends

@@ -1,4 +1,4 @@
-"""Can predictions be changed a little so that they do not give members away?  (MemGuard.)
+"""MemGuard: predictions with noise that hides membership.
 
     r = argmin |r|   with   h(s + r) = 1/2,   the same largest entry,   s + r probabilities
     s  ->  s + r  with probability  min(1, budget / |r|),   s otherwise       (|r|: sum of absolute values)
@@ -77,7 +77,7 @@ def guard(chances: Any, attack: SurrogateAttack, budget: float, seed: int = 0) -
     if not 0 <= budget <= 2:
         raise ConfigError(f"the budget of distortion must lie between 0 and 2, but is {budget:g}.")
     given = jnp.asarray(chances)
-    new = perturbed(given, attack)
+    new = perturb_probabilities(given, attack)
     length = jnp.abs(new - given).sum(1)
     same_label = new.argmax(1) == given.argmax(1)
     better = jnp.abs(attack.log_odds(new)) < jnp.abs(attack.log_odds(given))
@@ -86,7 +86,7 @@ def guard(chances: Any, attack: SurrogateAttack, budget: float, seed: int = 0) -
     return Guarded(np.asarray(jnp.where(drawn[:, None], new, given)), np.asarray(drawn))
 
 
-def perturbed(chances: jax.Array, attack: SurrogateAttack) -> jax.Array:
+def perturb_probabilities(chances: jax.Array, attack: SurrogateAttack) -> jax.Array:
     """For every row, nearby probabilities with the same largest entry of which the surrogate is unsure: the
     nearest one to an even guess that a descent on logits comes by."""
     start = jnp.log(jnp.maximum(chances, 1e-9))
@@ -105,12 +105,12 @@ def perturbed(chances: jax.Array, attack: SurrogateAttack) -> jax.Array:
         logits, best = carry
         slope = jax.grad(cost)(logits)
         logits = logits - STEP * slope / jnp.maximum(jnp.linalg.norm(slope, axis=1, keepdims=True), 1e-9)
-        return logits, jnp.where(_preferred(logits, best, label, attack)[:, None], logits, best)
+        return logits, jnp.where(_is_preferred(logits, best, label, attack)[:, None], logits, best)
 
     return jax.nn.softmax(jax.lax.fori_loop(0, STEPS, step, (start, start))[1])
 
 
-def _preferred(new: jax.Array, best: jax.Array, label: jax.Array, attack: SurrogateAttack) -> jax.Array:
+def _is_preferred(new: jax.Array, best: jax.Array, label: jax.Array, attack: SurrogateAttack) -> jax.Array:
     """Rows whose new logits keep the label and leave the surrogate less sure than the best so far."""
     now, before = (jnp.abs(attack.log_odds(jax.nn.softmax(one))) for one in (new, best))
     return (new.argmax(1) == label) & (now < before)

@@ -1,4 +1,4 @@
-"""How much noise keeps a run within a privacy budget?  (Noise calibration.)
+"""Noise calibration to a privacy budget.
 
     the smallest z  with  epsilon(z) <= budget,       epsilon(z): what the planned releases cost at noise z
 

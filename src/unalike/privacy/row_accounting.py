@@ -1,4 +1,4 @@
-"""What has every client spent of the privacy of its rows?  (The account of DP-SGD.)
+"""Row-level privacy accounting of DP-SGD, per client.
 
 A step of a client with n rows and batches of b is a Gaussian release, with noise multiplier z, of a batch in
 which every row is with probability q = b / n (Poisson sampling). T steps cost
@@ -29,7 +29,7 @@ import numpy as np
 from ..aggregation.base import Aggregator
 from ..aggregation.needs import AggregatorNeeds
 from ..aggregation.wrapper import AggregatorWrapper
-from ..core.extras import installed_by, is_installed
+from ..core.extras import install_command, is_installed
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
 from .accounting import ROUNDING, charge_epsilon
@@ -39,7 +39,7 @@ FEW = 256
 """Distributions of single steps that are kept."""
 GRID = 1e-3
 """Privacy losses are rounded up to multiples of this, where noise is neither large nor small."""
-UNCOUNTED = f"the spent privacy is not counted; install dp-accounting with {installed_by('privacy')}."
+UNCOUNTED = f"the spent privacy is not counted; install dp-accounting with {install_command('privacy')}."
 
 
 class RowLedger:

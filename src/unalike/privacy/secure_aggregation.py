@@ -1,4 +1,4 @@
-"""How is a weighted mean computed of which nobody sees the parts?  (SecAgg+, as Flower implements it.)
+"""Secure aggregation (SecAgg+, as Flower implements it): the protocol, its arithmetic and its limits.
 
 Every client adds masks to its vector that cancel in the sum: one for each pair of clients, which only the two
 know, and one of its own, which enough of the others can reveal together. Bonawitz et al., "Practical Secure
@@ -108,16 +108,16 @@ def secure_mean(
     }
     context = LegacyContext(Context(0, 0, {}, RecordDict(records), {}), strategy=result)  # type: ignore[arg-type]
     with _quiet():
-        Gathering(requests, clipping, patience)(cast(Grid, grid), context)
-    return result.mean if result.mean is None or believed(result.mean.vector) else None
+        SecureWorkflow(requests, clipping, patience)(cast(Grid, grid), context)
+    return result.mean if result.mean is None or is_plausible(result.mean.vector) else None
 
 
-def believed(vector: Float64s) -> bool:
+def is_plausible(vector: Float64s) -> bool:
     """Whether a mean can be one: everybody sent a 1 first, and all of it must be finite."""
     return bool(np.isfinite(vector).all() and abs(vector[0] - 1) < WITNESS)
 
 
-class Gathering(SecAggPlusWorkflow):
+class SecureWorkflow(SecAggPlusWorkflow):
     """Flower's workflow, with requests of ours instead of its own instructions."""
 
     def __init__(self, requests: Mapping[int, RecordDict], clipping: float, patience: float) -> None:
@@ -160,7 +160,7 @@ class _Result(Strategy):
     def configure_fit(
         self, server_round: int, parameters: Any, client_manager: Any
     ) -> list[tuple[Any, FitIns]]:
-        """All of them; their requests are put in by :class:`Gathering`."""
+        """All of them; their requests are put in by :class:`SecureWorkflow`."""
         nothing = FitIns(Parameters([], "numpy.ndarray"), {})
         return [(SimpleNamespace(node_id=node), nothing) for node in self.nodes]
 

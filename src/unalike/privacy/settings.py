@@ -1,4 +1,4 @@
-"""Which settings say what hides clients and rows?  (Settings of experiments.)"""
+"""Settings of privacy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a person look at?  Figures in one quiet style, and one HTML page per run."""
+"""Reports: figures in one style, and one HTML page per run."""
 
 from .benchmark_report import report_benchmark
 from .comparison_plots import comparison_clients, comparison_curves

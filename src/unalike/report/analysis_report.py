@@ -1,4 +1,4 @@
-"""What came out of an analysis, on one page and in files?  (Summary as text, LaTeX and page; figures.)"""
+"""Report of an analysis: summary as text, LaTeX and page; figures."""
 
 from __future__ import annotations
 

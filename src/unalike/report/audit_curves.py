@@ -1,4 +1,4 @@
-"""What do defenses trade for what?  (Figures and the page of report cards over knobs.)
+"""Figures and page of defense trade-offs: report cards over parameters.
 
 A figure for each defense: utility and both leakages by the knob's value, with their intervals. One for all:
 utility against training leakage and against reference leakage, side by side, for neither says enough alone.
@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ..core.figure_style import MUTED, color, figure, styled
+from ..core.figure_style import MUTED, color, figure, with_figure_style
 from ..privacy.audit.curves import Curve, say_curves, tabulate
 from ..privacy.audit.report_card import ReportCard
 from ..privacy.audit.statistics import Rate
@@ -44,7 +44,7 @@ def report_curves(curves: Sequence[Curve], path: str | Path, config: Mapping[str
     )
 
 
-@styled
+@with_figure_style
 def knob_plot(curve: Curve) -> Figure:
     """Utility and both leakages by the knob's value."""
     panels = [name for name in ("utility", *LEAKAGES) if any(_rate(c, name) for c in curve.cards)]
@@ -63,7 +63,7 @@ def knob_plot(curve: Curve) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def trade_plot(curves: Sequence[Curve]) -> Figure:
     """Utility against each leakage, a line per defense, through its settings in the order of the knob."""
     picture = figure(8.6, 3.6)

@@ -1,4 +1,4 @@
-"""What do attacks on a model reach, and whose rows leak?  (Figures of an audit.)
+"""Figures of a membership-inference audit.
 
 Curves are drawn on logarithmic axes, because what counts is whom an attack recognizes with hardly any false
 alarm, which ordinary axes hide in a corner.
@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ..core.figure_style import MUTED, PALETTE, color, figure, label_ends, styled
+from ..core.figure_style import MUTED, PALETTE, color, figure, label_ends, with_figure_style
 from ..privacy.audit.leakage import Leakage, Part
 
 _CURVES = 4
 _MOST_CLIENTS = 30
 
 
-@styled
+@with_figure_style
 def roc_plot(leakage: Leakage) -> Figure:
     """True against false positive rates of the attacks with the largest areas, both logarithmic."""
     picture = figure(6.4, 4.2)
@@ -44,7 +44,7 @@ def roc_plot(leakage: Leakage) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def leakage_by_client(leakage: Leakage) -> Figure:
     """The accuracy of the strongest attack for every client (those that leak most), with intervals."""
     parts: Sequence[Part] = leakage.clients[:_MOST_CLIENTS]

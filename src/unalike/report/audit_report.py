@@ -1,4 +1,4 @@
-"""How does an audit become a page?  (The report card, with curves, clients and how it was made.)"""
+"""The page of an audit: report card, curves, clients and protocol."""
 
 from __future__ import annotations
 

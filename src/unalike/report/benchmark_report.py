@@ -1,4 +1,4 @@
-"""Which strategy suits these centers, and where does it fail?  (A benchmark as one page.)"""
+"""Report of a benchmark on one page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core.figure_style import INK, PAPER, color, figure, styled
+from ..core.figure_style import INK, PAPER, color, figure, with_figure_style
 from ..experiments.benchmark import BenchmarkResult
 from ..experiments.benchmark.table import cross_rows, mean_rows
 from .html import write_report
-from .words import number_text
+from .text_format import number_text
 
 
-@styled
+@with_figure_style
 def centers_plot(result: BenchmarkResult) -> Figure:
     """Every strategy at every center, the mean over seeds; a ring is the mean over centers."""
     rows = mean_rows(result)
@@ -43,7 +43,7 @@ def centers_plot(result: BenchmarkResult) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def cross_plot(result: BenchmarkResult) -> Figure:
     """Models trained at one center (rows), tested at every center (columns)."""
     rows, centers = cross_rows(result), result.centers

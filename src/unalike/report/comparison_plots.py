@@ -1,4 +1,4 @@
-"""What do several methods look like side by side?"""
+"""Figures of a comparison of methods."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike
 
-from ..core.figure_style import color, dash, figure, label_ends, styled
+from ..core.figure_style import color, dash, figure, label_ends, with_figure_style
 from ..models.metrics import is_share
 from ..runs.statistics import bottom_decile, higher_is_better, mean_interval
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME
 from .plots import last, line, rounds_axis, scale
+from .text_format import title, value
 from .timing_plots import clock
-from .words import title, value
 
 _CONTEXT, _LEAST = 2.5, 0.04
 """How much of the way to the ends is shown, by their distance, and the least distance, as a part of them."""
 Runs = Mapping[str, Sequence[Mapping[str, Array]]]
 
 
-@styled
+@with_figure_style
 def comparison_curves(runs: Runs, metric: str) -> Figure:
     """The mean over seeds of a metric against rounds, one line per method, with its 95 % interval as a band.
 
@@ -43,7 +43,7 @@ def comparison_curves(runs: Runs, metric: str) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def comparison_in_time(runs: Runs, metric: str) -> Figure:
     """The mean over seeds of a metric against simulated time, one line per method."""
     picture = figure(7.6, 3.6)
@@ -93,7 +93,7 @@ def look_closer(axes: Axes, lines: Sequence[Float64s]) -> None:
         axes.set_ylim(top=min(high, float(ends.max()) + reach))
 
 
-@styled
+@with_figure_style
 def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accuracy") -> Figure:
     """Each method's clients, worst first, against the share of clients: who is left behind by whom."""
     picture = figure(7.6, 3.6)
@@ -117,7 +117,7 @@ def comparison_clients(clients: Mapping[str, ArrayLike], label: str = "test_accu
 
 
 def _draw_method(axes: Axes, seeds: Sequence[Mapping[str, Array]], metric: str, index: int) -> Float64s:
-    rounds, table = aligned_seeds(seeds, metric)
+    rounds, table = align_seeds(seeds, metric)
     seen = np.isfinite(table).any(axis=0)
     rounds, table = rounds[seen], table[:, seen]
     pairs = np.array([mean_interval(column[np.isfinite(column)]) for column in table.T]).reshape(-1, 2)
@@ -134,7 +134,7 @@ def _band(pairs: Float64s, metric: str) -> tuple[Float64s, Float64s]:
     return (np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)) if is_share(metric) else ends
 
 
-def aligned_seeds(seeds: Sequence[Mapping[str, Array]], metric: str) -> tuple[Int64s, Float64s]:
+def align_seeds(seeds: Sequence[Mapping[str, Array]], metric: str) -> tuple[Int64s, Float64s]:
     """All rounds that any seed has, and one row per seed with NaN where it has none."""
     rounds = np.unique(np.concatenate([seed["round"] for seed in seeds]))
     table = np.full((len(seeds), rounds.size), np.nan)

@@ -1,4 +1,4 @@
-"""Which method won, and who paid for it?  (A comparison as one page.)"""
+"""Report of a comparison on one page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .comparison_plots import Runs, comparison_clients, comparison_curves, compa
 from .fairness_plots import frontier_plot
 from .html import write_report
 from .plots import save
-from .words import title, value
+from .text_format import title, value
 
 _FRONTIER = "The mean over clients against its spread: up and to the left is better and fairer."
 _LINE = " The line joins what nothing else beats in both."

@@ -1,4 +1,4 @@
-"""How does a figure become a part of a page?  (Figures in HTML.)
+"""Figures embedded in HTML.
 
 As inline SVG whose colors are the page's own, so that it follows the reader into the dark; or, when the
 drawing has too many strokes for that, as a PNG. Neither asks the network for anything.

@@ -1,4 +1,4 @@
-"""How much accuracy does fairness cost?  (The frontier of mean and spread.)"""
+"""Fairness frontier: mean against spread of accuracy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core.figure_style import color, figure, styled
+from ..core.figure_style import color, figure, with_figure_style
 from ..runs.fairness import frontier
 
 Points = Mapping[str, Sequence[tuple[float, float]]]
 """By method: (spread, mean) of every setting that was tried, the chosen one first."""
 
 
-@styled
+@with_figure_style
 def frontier_plot(points: Points, higher: bool = True) -> Figure:
     """The mean over clients against its spread, a point for every setting; the first of a method is filled,
     and a line joins what nothing else beats in both, where that is more than one."""

@@ -1,16 +1,16 @@
-"""How does homogeneity fall as labels and sizes become unlike?  (Homogeneity over the two knobs.)"""
+"""Figure of the homogeneity sweep over class and size imbalance."""
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core.figure_style import MUTED, color, figure, label_ends, styled
+from ..core.figure_style import MUTED, color, figure, label_ends, with_figure_style
 from ..data.similarity import Similarity
 from ..data.similarity.sweep import HomogeneitySweep
 
 
-@styled
+@with_figure_style
 def sweep_figure(sweep: HomogeneitySweep, found: Similarity | None = None) -> Figure:
     """A line for every data imbalance with its range over seeds, and where the given clients are."""
     picture = figure(8.4, 3.6)

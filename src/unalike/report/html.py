@@ -1,4 +1,4 @@
-"""How does a report become one page that opens anywhere, without a network?
+"""One HTML page per report, which opens anywhere, without a network.
 
 Everything is inside the file: style, figures, tables. Every word that comes from data is escaped, and the
 page's own policy forbids scripts and loading, so a client with a hostile name is only a client with an odd
@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from ..core.figure_style import is_ours
 from ..runs.atomic import write_bytes
 from .embed import embed, legend
-from .words import cell, number_text
-from .words import title as in_words
+from .text_format import cell, number_text
+from .text_format import title as in_words
 
 _MOST_EVENTS = 200
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -160,14 +160,14 @@ def _configuration(config: Mapping[str, Any]) -> str:
         return ""
     rows = [f"<tr><th>{escape(k)}</th><td>{escape(cell(v))}</td></tr>" for k, v in flat(config).items()]
     content = f'<div class="scroll"><table class="pairs"><tbody>{"".join(rows)}</tbody></table></div>'
-    return _section("Configuration", _folded(f"{len(rows)} options", content))
+    return _section("Configuration", _details(f"{len(rows)} options", content))
 
 
 def _note(words: str) -> str:
     return f'<p class="note">{escape(words)}</p>' if words else ""
 
 
-def _folded(words: str, content: str) -> str:
+def _details(words: str, content: str) -> str:
     return f"<details><summary>{escape(words)}</summary>{content}</details>"
 
 
@@ -178,7 +178,7 @@ def _events(events: Sequence[Mapping[str, Any]]) -> str:
     note = _note(f"{hidden:,} more are in the record." if hidden > 0 else "")
     counts = Counter(str(event.get("kind", "event")) for event in events)
     words = ", ".join(f"{count:,} × {kind}" for kind, count in counts.most_common())
-    return _section("Events", _folded(words, table(events[:_MOST_EVENTS])) + note)
+    return _section("Events", _details(words, table(events[:_MOST_EVENTS])) + note)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:

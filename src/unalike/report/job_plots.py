@@ -1,4 +1,4 @@
-"""Who computed when, and from how old a model?"""
+"""Job timeline and staleness figures: who computed when, from which version?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from ..core.figure_style import FAINT, INK, MUTED, figure, styled
+from ..core.figure_style import FAINT, INK, MUTED, figure, with_figure_style
 from ..errors import ConfigError
 from ..typing import Array, ClientIds, Float64s, Int64s
 
@@ -44,7 +44,7 @@ class FinishedJobs(NamedTuple):
         return FinishedJobs._make(column[chosen] for column in self)
 
 
-@styled
+@with_figure_style
 def gantt(jobs: FinishedJobs, names: Sequence[str] | None = None, axis: str = TIME) -> Figure:
     """Who computed when: a bar per job, darker the older the model is when the result is aggregated.
 
@@ -52,8 +52,8 @@ def gantt(jobs: FinishedJobs, names: Sequence[str] | None = None, axis: str = TI
     of every speed; the axis says so.
     """
     _check_jobs(jobs, names)
-    rows = shown_clients(jobs)
-    horizon = shown_time(jobs, rows)
+    rows = choose_clients(jobs)
+    horizon = choose_horizon(jobs, rows)
     shown = jobs.take(np.isin(jobs.clients, rows) & (jobs.started < horizon))
     picture = figure(_WIDTH, float(np.clip(1.25 + 0.17 * len(rows), 1.8, 6.4)))
     axes = picture.subplots()
@@ -61,7 +61,7 @@ def gantt(jobs: FinishedJobs, names: Sequence[str] | None = None, axis: str = TI
     axes.set_ylim(max(len(rows), 1) - 0.4, -0.6)
     _draw_aggregations(axes, jobs, horizon)
     axes.set_title("Who computed when")
-    axes.set_xlabel(_shown_label(jobs, shown, rows, horizon, axis))
+    axes.set_xlabel(_horizon_label(jobs, shown, rows, horizon, axis))
     _draw_jobs(axes, shown, _row_of(shown.clients, rows))
     axes.grid(visible=False)
     _name_rows(axes, rows, len(np.unique(jobs.clients)) == len(rows), names)
@@ -69,7 +69,7 @@ def gantt(jobs: FinishedJobs, names: Sequence[str] | None = None, axis: str = TI
     return picture
 
 
-def shown_clients(jobs: FinishedJobs) -> ClientIds:
+def choose_clients(jobs: FinishedJobs) -> ClientIds:
     """The clients that get a row: all, quickest first; or, of very many, some of every speed among those that
     begin first, in the order in which they do."""
     clients, place = np.unique(jobs.clients, return_inverse=True)
@@ -86,7 +86,7 @@ def shown_clients(jobs: FinishedJobs) -> ClientIds:
     return clients[order[np.linspace(0, len(order) - 1, _MOST_ROWS).round().astype(np.int64)]]
 
 
-def shown_time(jobs: FinishedJobs, rows: ClientIds) -> float:
+def choose_horizon(jobs: FinishedJobs, rows: ClientIds) -> float:
     """Until when bars can be told apart; and, where not all clients have a row, until when rows are as full
     as in the beginning, for clients of drawn cohorts return rarely."""
     mine = jobs.take(np.isin(jobs.clients, rows))
@@ -165,7 +165,9 @@ def _inks(staleness: Int64s) -> Float64s:
     return np.asarray(_AGES(staleness / _scale_end(staleness)))
 
 
-def _shown_label(jobs: FinishedJobs, shown: FinishedJobs, rows: ClientIds, horizon: float, axis: str) -> str:
+def _horizon_label(
+    jobs: FinishedJobs, shown: FinishedJobs, rows: ClientIds, horizon: float, axis: str
+) -> str:
     """The axis, and how much of the run is seen."""
     everyone, seen, total = len(np.unique(jobs.clients)), len(shown.clients), len(jobs.clients)
     if seen == total:

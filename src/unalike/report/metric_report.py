@@ -1,4 +1,4 @@
-"""Which classes are taken for which?  (Metrics that are tables, drawn: the confusion matrix.)"""
+"""Confusion matrix and other metrics that are tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..core.figure_style import INK, PAPER, figure, styled
+from ..core.figure_style import INK, PAPER, figure, with_figure_style
 from ..models.metrics import mean_of_all
 from ..training.run import Run
 from .mixture_plots import SHADES
@@ -34,7 +34,7 @@ def metric_figures(run: Run) -> dict[str, Figure]:
     return {name: confusion_heatmap(table * samples.sum(), names) for name, table in counts.items()}
 
 
-@styled
+@with_figure_style
 def confusion_heatmap(counts: ArrayLike, names: Sequence[str] | None = None) -> Figure:
     """Labels from top to bottom, predictions from left to right; shades are shares of a label's rows, and
     numbers, where they fit, count rows."""

@@ -1,4 +1,4 @@
-"""What does a mixture of models look like?  (Who is made of what, and who resembles whom.)"""
+"""Figures of a mixture of models: mixture weights and similarity of clients."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from ..advice.mixtures import clusters, component_rows, dead_components, similarity
-from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, figure, styled
+from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, figure, with_figure_style
 from ..typing import Float64s, Int64s
 
 SHADES = LinearSegmentedColormap.from_list("shares", [PAPER, PALETTE[0]])
 """From nothing to all."""
 
 
-@styled
+@with_figure_style
 def mixture_heatmap(weights: ArrayLike) -> Figure:
     """The share of every component at every client, clients sorted by their main one."""
     rows = np.asarray(weights, np.float64)
@@ -32,7 +32,7 @@ def mixture_heatmap(weights: ArrayLike) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def component_use(weights: ArrayLike, sizes: ArrayLike | None = None) -> Figure:
     """How many rows (or clients) every component explains; dead ones are named."""
     rows = np.asarray(weights, np.float64)
@@ -50,7 +50,7 @@ def component_use(weights: ArrayLike, sizes: ArrayLike | None = None) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def similarity_matrix(weights: ArrayLike, cosine: bool = True) -> Figure:
     """How alike the mixture weights of every two clients are, clients sorted by main component."""
     rows = np.asarray(weights, np.float64)

@@ -1,4 +1,4 @@
-"""Who looked as if it had not trained, and when was that noticed?  (What a run's record says of uploads.)"""
+"""Free-rider monitor report: signals of uploads, and when clients were flagged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..core.figure_style import MUTED, color, figure, label_ends, styled
+from ..core.figure_style import MUTED, color, figure, label_ends, with_figure_style
 from ..runs.record import Record
 from ..typing import Array, Float64s, Int64s
 from .plots import last, line, rounds_axis
@@ -49,7 +49,7 @@ def suspects(record: Record, federation: Any = None) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-VERDICTS.index(row["verdict"]), row["suspected in round"]))
 
 
-@styled
+@with_figure_style
 def signal_timelines(record: Record, verdicts: dict[int, int], federation: Any = None) -> Figure:
     """A line per client and signal: suspects in color and by name, the others faint."""
     picture = figure(8.8, 3.2)

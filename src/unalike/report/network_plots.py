@@ -1,4 +1,4 @@
-"""Where are the silos, who sends to whom, and what holds everyone up?"""
+"""Figures of networks: silos, overlays and the critical circuit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from ..core.figure_style import FAINT, MUTED, PALETTE, figure, styled
+from ..core.figure_style import FAINT, MUTED, PALETTE, figure, with_figure_style
 from ..topology import Circuit, Connectivity
 from ..topology.graphs import Graph
 from ..typing import Float64s
@@ -15,7 +15,7 @@ from ..typing import Float64s
 _MOST_NAMES = 45
 
 
-@styled
+@with_figure_style
 def network_map(
     connectivity: Connectivity, arcs: Graph, circuit: Circuit | None = None, title: str = ""
 ) -> Figure:
@@ -51,10 +51,10 @@ def positions(connectivity: Connectivity) -> tuple[Float64s, str]:
         return np.stack(
             [longitude, latitude], axis=1
         ), "blue: overlay; orange: the circuit that sets the pace"
-    return scaled_latencies(connectivity), "placed by latency; blue: overlay; orange: what sets the pace"
+    return classical_scaling(connectivity), "placed by latency; blue: overlay; orange: what sets the pace"
 
 
-def scaled_latencies(connectivity: Connectivity) -> Float64s:
+def classical_scaling(connectivity: Connectivity) -> Float64s:
     """Classical scaling: points in the plane whose distances resemble the latencies."""
     latency = np.where(np.isfinite(connectivity.latency), connectivity.latency, np.nan)
     far = np.nanmax(latency, initial=1.0)

@@ -1,4 +1,4 @@
-"""Who takes part, how steadily, and what do rounds see of the classes?"""
+"""Figures of participation: frequencies, gaps and class representation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, dash, figure, label_ends, styled
+from ..core.figure_style import INK, MUTED, PALETTE, PAPER, color, dash, figure, label_ends, with_figure_style
 from ..errors import ConfigError
 from ..participation import WeightStatistics
 from ..theory.sampling.comparison import step_length
 from ..typing import Bools, Float64s, Int64s
 from .plots import last, line, rounds_axis
-from .words import number_text
+from .text_format import number_text
 
 PRESENCE = ("away", "there, not used", "used", "excluded")
 """What the codes 0 to 3 of a timeline mean."""
@@ -28,7 +28,7 @@ _MOST_POINTS = 1000
 _MOST_ROWS, _MOST_COLUMNS, _MOST_NAMES = 200, 600, 40
 
 
-@styled
+@with_figure_style
 def weight_variance(statistics: Mapping[str, WeightStatistics]) -> Figure:
     """The variance of every client's weight, the most important client first, with a line per scheme.
 
@@ -38,7 +38,7 @@ def weight_variance(statistics: Mapping[str, WeightStatistics]) -> Figure:
     picture = figure(8.8, 3.8)
     axes = picture.subplots()
     lines, steady = _variance_lines(statistics)
-    shown = _shown(_count(statistics))
+    shown = _choose_clients(_count(statistics))
     powers = _need_powers(lines.values())
     heights = [_logarithm(variance[shown]) if powers else variance[shown] for variance in lines.values()]
     for index, height in enumerate(heights):
@@ -54,14 +54,14 @@ def weight_variance(statistics: Mapping[str, WeightStatistics]) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def classes_per_round(
     rounds: ArrayLike, counts: Mapping[str, ArrayLike], window: int = 50, classes: int | None = None
 ) -> Figure:
     """How many classes the clients of a round hold, faint, and the rolling mean of it, for several runs."""
     picture = figure(7.6, 3.4)
     axes = picture.subplots()
-    means = {name: _settled(rolling_mean(column, window), window) for name, column in counts.items()}
+    means = {name: _drop_first_means(rolling_mean(column, window), window) for name, column in counts.items()}
     for index, (name, column) in enumerate(counts.items()):
         line(axes, rounds, column, color=color(index), linewidth=0.6, alpha=0.25)
         line(axes, rounds, means[name], color=color(index), linestyle=dash(index))
@@ -77,7 +77,7 @@ def classes_per_round(
     return picture
 
 
-@styled
+@with_figure_style
 def availability_timeline(
     rounds: ArrayLike, presence: NDArray[np.int8], names: Sequence[str] | None = None
 ) -> Figure:
@@ -94,7 +94,7 @@ def availability_timeline(
     axes = picture.subplots()
     if codes.size:
         extent = (numbers[0] - 0.5, numbers[-1] + 0.5, len(codes) - 0.5, -0.5)
-        pixels = _blended(codes, height, width)
+        pixels = _blend_colors(codes, height, width)
         axes.imshow(pixels, aspect="auto", interpolation="nearest", extent=extent)
         if len(codes) <= _MOST_NAMES:
             axes.hlines(np.arange(1, len(codes)) - 0.5, *extent[:2], color=PAPER, linewidth=1.2)
@@ -120,7 +120,7 @@ def rolling_mean(values: ArrayLike, window: int) -> Float64s:
         return (sums - before[0]) / (seen - before[1])
 
 
-def _settled(means: Float64s, window: int) -> Float64s:
+def _drop_first_means(means: Float64s, window: int) -> Float64s:
     """Without the first means, which are of too few rounds to say anything; unless there are no others."""
     early = min(window // 5, len(means) - 1)
     return np.where(np.arange(len(means)) < early, np.nan, means)
@@ -181,7 +181,7 @@ def _count(statistics: Mapping[str, WeightStatistics]) -> int:
     return max((len(known.importance) for known in statistics.values()), default=0)
 
 
-def _shown(clients: int) -> Int64s:
+def _choose_clients(clients: int) -> Int64s:
     """All clients or, of very many, some at even distances."""
     return np.unique(np.linspace(0, max(clients - 1, 0), min(clients, _MOST_POINTS)).round().astype(np.int64))
 
@@ -202,7 +202,7 @@ def _check_timeline(codes: NDArray[np.int8], rounds: Int64s, names: Sequence[str
         raise ConfigError(f"a timeline's codes are 0 to {len(PRESENCE) - 1}, but one is {codes.max()}.")
 
 
-def _blended(codes: NDArray[np.int8], height: int, width: int) -> Float64s:
+def _blend_colors(codes: NDArray[np.int8], height: int, width: int) -> Float64s:
     """Colors of blocks of cells: the mean color of those who are not away, as opaque as they are many."""
     colors = np.array([to_rgb(ink) for ink in _PRESENCE_COLORS])
     starts = np.arange(0, codes.shape[0], height), np.arange(0, codes.shape[1], width)

@@ -1,4 +1,4 @@
-"""Who was there, who was used, who was left out?  (What a run's record says of participation.)"""
+"""Participation report: who was available, used, and left out?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did clients make their own?  (Figures that need what clients remember, beside the record.)"""
+"""Personalization report: figures that need client state beside the record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..advice.mixtures import mixture_weights
 from ..training.run import Run
 from .mixture_plots import component_use, mixture_heatmap
 from .plots import Metrics, curves
+from .text_format import scores
 from .timing_plots import against_time
-from .words import scores
 
 _MEAN_MODEL = "mean_model_test_"
 

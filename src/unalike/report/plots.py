@@ -1,4 +1,4 @@
-"""What does one run look like?  (Matplotlib figures: learning curves, clients, traffic.)"""
+"""Figures of one run: learning curves, clients, traffic."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
-from ..core.figure_style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, styled
+from ..core.figure_style import FAINT, INK, MUTED, PALETTE, color, figure, label_ends, with_figure_style
 from ..errors import ConfigError
 from ..models.metrics import is_share
 from ..runs.atomic import write_bytes
 from ..runs.statistics import higher_is_better, summarize_clients
 from ..typing import Array, Float64s
-from .words import bytes_text, split_and_quantity, title, value
+from .text_format import bytes_text, split_and_quantity, title, value
 
 Metrics = Mapping[str, Array]
 _PANELS = 3
@@ -27,7 +27,7 @@ _PANELS = 3
 _SPLIT_COLORS = {"test": PALETTE[0], "train": MUTED, "validation": PALETTE[2], "": PALETTE[0]}
 
 
-@styled
+@with_figure_style
 def curves(metrics: Metrics, names: Sequence[str]) -> Figure:
     """One panel per quantity against rounds, with a line each for train and test."""
     panels: dict[str, list[str]] = {}
@@ -44,22 +44,22 @@ def curves(metrics: Metrics, names: Sequence[str]) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def client_distribution(values: ArrayLike, weights: ArrayLike | None, label: str) -> Figure:
     """Every client, worst first, their histogram beside, and the mean, bottom decile and worst marked."""
     sample = np.asarray(values, dtype=float)
     better = higher_is_better(label)
     summary = summarize_clients(sample, weights, better)
-    ordered = np.sort(_measured(sample, weights))
+    ordered = np.sort(_drop_missing(sample, weights))
     picture = figure(8.4, 3.1)
     left, right = picture.subplots(1, 2, sharey=True, width_ratios=[3, 1.2])
-    _sorted_clients(left, ordered if better else ordered[::-1], label)
+    _plot_sorted_clients(left, ordered if better else ordered[::-1], label)
     _histogram(right, ordered)
     _mark(left, right, summary, label)
     return picture
 
 
-@styled
+@with_figure_style
 def traffic(metrics: Metrics) -> Figure:
     """Bytes sent so far, to the clients and from them; and, where recorded, how many clients took part."""
     counted = [name for name in ("participants", "rejected") if name in metrics]
@@ -150,12 +150,12 @@ def _participation_panel(axes: Axes, metrics: Metrics, names: Sequence[str]) -> 
     label_ends(axes, [last(metrics[name]) for name in names], names, [inks[name] for name in names])
 
 
-def _measured(sample: Float64s, weights: ArrayLike | None) -> Float64s:
+def _drop_missing(sample: Float64s, weights: ArrayLike | None) -> Float64s:
     counted = np.isfinite(sample)
     return sample[counted if weights is None else counted & (np.asarray(weights, dtype=float) > 0)]
 
 
-def _sorted_clients(axes: Axes, ordered: Float64s, label: str) -> None:
+def _plot_sorted_clients(axes: Axes, ordered: Float64s, label: str) -> None:
     if ordered.size <= 60:
         axes.plot(np.arange(1, ordered.size + 1), ordered, "o", color=color(0), markersize=4)
     else:

@@ -1,4 +1,4 @@
-"""What was promised to clients, and what was spent of it?  (Cards of privacy on the page of a run.)"""
+"""Privacy cards on the page of a run: guarantees and spent budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of this run?  (Its record as figures and one page.)"""
+"""The report of a run: its record as figures and one page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..errors import RunError
-from ..models.metrics import find_metric, measured_columns
+from ..models.metrics import find_metric, metric_columns
 from ..runs.fairness import group_means, group_measures
 from ..runs.record import Record
 from ..runs.selection import TEST_ROWS, best_in_words
@@ -22,8 +22,17 @@ from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, last, save, traffic
 from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
+from .text_format import (
+    bytes_text,
+    cell,
+    requested_metrics,
+    scores,
+    seconds_text,
+    split_and_quantity,
+    title,
+    value,
+)
 from .timing_report import timing_cards, timing_figures
-from .words import asked_metrics, bytes_text, cell, scores, seconds_text, split_and_quantity, title, value
 
 Columns = Mapping[str, Array]
 _WORST_SHOWN, _MOST_NAMED = 10, 8
@@ -74,8 +83,8 @@ def report_run(
     has them is then not replaced."""
     metrics, clients = folder.record.metrics(), folder.record.client_metrics()
     real = folder.config.get("engine") == "flower"  # rows are elsewhere, and time is real
-    asked = asked_metrics(folder.config)
-    forgotten = _forgotten(folder.record)  # then rows are not read again
+    asked = requested_metrics(folder.config)
+    forgotten = _forgotten_count(folder.record)  # then rows are not read again
     shown = None if forgotten or not _has_rows(federation, real) else federation
     figures = run_figures(metrics, clients, shown, asked)
     figures |= stream_figures(metrics, asked)
@@ -245,8 +254,8 @@ def subtitle(config: Mapping[str, Any]) -> str:
 
 def _learning(metrics: Columns, asked: Sequence[str]) -> list[str]:
     """Losses, then metrics, each on training rows, where that was recorded, and on test rows."""
-    trained = [name for name in measured_columns(metrics, "train_", asked) if find_metric(name)]
-    there = [*measured_columns(metrics, "test_", asked), *trained]
+    trained = [name for name in metric_columns(metrics, "train_", asked) if find_metric(name)]
+    there = [*metric_columns(metrics, "test_", asked), *trained]
     quantities = dict.fromkeys(["loss", *(split_and_quantity(name)[1] for name in there)])
     pairs = (f"{split}_{quantity}" for quantity in quantities for split in ("train", "test"))
     return [name for name in pairs if name in metrics]
@@ -275,7 +284,7 @@ def _with_rows(federation: Any) -> list[int]:
     return [client for client, size in enumerate(sizes.tolist()) if size]
 
 
-def _forgotten(record: Record) -> dict[str, float]:
+def _forgotten_count(record: Record) -> dict[str, float]:
     """How many clients were forgotten, if any."""
     count = int(record.meta().get("forgotten", 0))
     return {"Clients forgotten": float(count)} if count else {}

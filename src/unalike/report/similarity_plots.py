@@ -1,4 +1,4 @@
-"""What does the similarity graph of clients look like?  (Violins, spectrum, heat map, layout, weights.)
+"""Figures of the similarity graph: violins, spectrum, heat map, layout, weights.
 
 Panels are functions of axes, so that a page shows them one by one and a picture all together. Clients stand
 in the order of the Fiedler vector wherever they stand in a row: those that are alike are neighbors.
@@ -16,7 +16,17 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, norm
 
 from ..advice.cohort_similarity import CohortSimilarity
-from ..core.figure_style import FAINT, INK, MUTED, PALETTE, PAPER, color, figure, label_ends, styled
+from ..core.figure_style import (
+    FAINT,
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    color,
+    figure,
+    label_ends,
+    with_figure_style,
+)
 from ..data import Federation
 from ..data.similarity import Similarity
 from ..data.similarity.graph import fiedler_order, spectrum
@@ -47,7 +57,7 @@ def similarity_panels(found: Similarity) -> dict[str, Panel]:
     return panels
 
 
-@styled
+@with_figure_style
 def similarity_figures(found: Similarity, federation: Federation | None = None) -> dict[str, Figure]:
     """One figure for each panel, and client x class bars where there are classes."""
     figures = {}
@@ -62,7 +72,7 @@ def similarity_figures(found: Similarity, federation: Federation | None = None) 
     return figures
 
 
-@styled
+@with_figure_style
 def similarity_overview(found: Similarity, federation: Federation | None = None) -> Figure:
     """All panels in one picture."""
     panels = list(similarity_panels(found).values())
@@ -80,7 +90,7 @@ def similarity_overview(found: Similarity, federation: Federation | None = None)
     return picture
 
 
-@styled
+@with_figure_style
 def cohort_figure(cohorts: CohortSimilarity) -> Figure:
     """Homogeneity of every round's cohort, and of who is there, beside that of everyone."""
     picture = figure(8.4, 3.0)

@@ -1,4 +1,4 @@
-"""How unlike are clients, on one page?  (Report of the similarity of clients.)"""
+"""Report of client similarity on one page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does it cost to trust historical data more, or less?  (The bound of a data stream as a curve.)
+"""Figures of a data stream's error bound over the weight of historical data.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): psi over its least value against
 what historical clients count together,
@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ..advice.streams import StreamAdvice
-from ..core.figure_style import INK, color, figure, styled
+from ..core.figure_style import INK, color, figure, with_figure_style
 from .plots import line
 
 
-@styled
+@with_figure_style
 def stream_costs(advice: StreamAdvice) -> Figure:
     """The cost against what historical clients count together, with a point for each strategy."""
     picture = figure(7.6, 3.6)

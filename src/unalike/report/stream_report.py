@@ -1,4 +1,4 @@
-"""What came in, what was kept, and what did a drift do?  (What a run's record says of a data stream.)"""
+"""Data stream report: arrivals, memory and drift of a run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..core.figure_style import MUTED, color, dash, figure, label_ends, styled
-from ..models.metrics import measured_columns
+from ..core.figure_style import MUTED, color, dash, figure, label_ends, with_figure_style
+from ..models.metrics import metric_columns
 from ..typing import Array, Float64s, Int64s
 from .participation_plots import rolling_mean
 from .plots import last, line, rounds_axis, scale
-from .words import number_text, title, value
+from .text_format import number_text, title, value
 
 Columns = Mapping[str, Array]
 WINDOW = 5
@@ -23,16 +23,16 @@ WINDOW = 5
 def stream_figures(metrics: Columns, asked: Sequence[str] = ()) -> dict[str, Figure]:
     """The figures of a stream, where the record has one."""
     figures: dict[str, Figure] = {}
-    if _measured(metrics, "held"):
+    if _is_measured(metrics, "held"):
         figures["Stream"] = stream_content(metrics)
-    scored = [name for name in measured_columns(metrics, "prequential_", asked) if _measured(metrics, name)]
-    scored += [name for name in ("prequential_loss",) if _measured(metrics, name)]
+    scored = [name for name in metric_columns(metrics, "prequential_", asked) if _is_measured(metrics, name)]
+    scored += [name for name in ("prequential_loss",) if _is_measured(metrics, name)]
     if scored:
         figures["Prequential"] = prequential_curves(metrics, scored[0])
     return figures
 
 
-@styled
+@with_figure_style
 def stream_content(metrics: Columns) -> Figure:
     """Rows that arrive and rows that are held, of all clients together, and how many a round is worth."""
     picture = figure(8.4, 2.9)
@@ -44,14 +44,14 @@ def stream_content(metrics: Columns) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def prequential_curves(metrics: Columns, name: str) -> Figure:
     """A prequential score, faint, its mean over the last evaluations, the hold-out, and earlier concepts;
     drifts are marked."""
     quantity = name.removeprefix("prequential_")
     lines = {f"test_{quantity}": "hold-out"}
     lines |= {f"concept_{c}_{quantity}": word for c, word in enumerate(("first concept", "changed"))}
-    there = {column: word for column, word in lines.items() if _measured(metrics, column)}
+    there = {column: word for column, word in lines.items() if _is_measured(metrics, column)}
     picture = figure(7.6, 3.4)
     axes = picture.subplots()
     seen = np.isfinite(metrics[name])
@@ -107,7 +107,7 @@ def mark_drifts(axes: Axes, rounds: Int64s) -> None:
 def mark_detections(axes: Axes, metrics: Columns) -> None:
     """A triangle at the bottom where a detector was sure of a drift, with the delay in rounds where it is one
     that was injected; an empty one for a false alarm."""
-    if not _measured(metrics, "drift_detected"):
+    if not _is_measured(metrics, "drift_detected"):
         return
     bottom = axes.get_xaxis_transform()
     delays = metrics.get("drift_delay", np.full(len(metrics["round"]), np.nan))
@@ -122,7 +122,7 @@ def mark_detections(axes: Axes, metrics: Columns) -> None:
 
 
 def _lines(axes: Axes, metrics: Columns, names: Mapping[str, str]) -> None:
-    there = [name for name in names if _measured(metrics, name)]
+    there = [name for name in names if _is_measured(metrics, name)]
     for index, name in enumerate(there):
         line(axes, metrics["round"], metrics[name], color=color(index))
     axes.set_ylim(bottom=0)
@@ -135,6 +135,6 @@ def _lines(axes: Axes, metrics: Columns, names: Mapping[str, str]) -> None:
     label_ends(axes, ends, texts, [color(index) for index in range(len(there))])
 
 
-def _measured(metrics: Columns, name: str) -> bool:
+def _is_measured(metrics: Columns, name: str) -> bool:
     values: Float64s = np.asarray(metrics.get(name, ()), np.float64)
     return bool(np.isfinite(values).any())

@@ -1,4 +1,4 @@
-"""What does a run reach in time rather than in rounds, and which objective does it really minimize?"""
+"""Figures of asynchronous training: progress over time, and the objective really minimized."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter, StrMethodFormatter
 from numpy.typing import ArrayLike
 
-from ..core.figure_style import PALETTE, color, dash, figure, label_ends, styled
+from ..core.figure_style import PALETTE, color, dash, figure, label_ends, with_figure_style
 from ..typing import ClientIds, Float64s
 from .job_plots import TIME
 from .plots import Metrics, last, line, rounds_axis, scale
-from .words import number_text, title, value
+from .text_format import number_text, title, value
 
 _MOST_BINS = 60
 _WIDTH = 8.4
 
 
-@styled
+@with_figure_style
 def against_time(runs: Metrics | Mapping[str, Metrics], names: Sequence[str], axis: str = TIME) -> Figure:
     """Each metric against rounds and, beside it, against time: which of two runs is the better one
     may depend on that.
@@ -39,7 +39,7 @@ def against_time(runs: Metrics | Mapping[str, Metrics], names: Sequence[str], ax
     return picture
 
 
-@styled
+@with_figure_style
 def staleness_histogram(staleness: ArrayLike) -> Figure:
     """How old the models were that results started from: the share of results by age, and their mean."""
     ages = np.asarray(staleness, np.int64)
@@ -61,7 +61,7 @@ def staleness_histogram(staleness: ArrayLike) -> Figure:
     return picture
 
 
-@styled
+@with_figure_style
 def target_and_surrogate(
     at: ArrayLike,
     target: ArrayLike,

@@ -1,4 +1,4 @@
-"""What did waiting, or not waiting, do to this run?  (What a run's record says of time.)
+"""Timing report: waiting, staleness and idle time of a run.
 
 Clients' losses L_i are weighed in two ways: by importance, sum_i p_i L_i, which is the target; and by what
 their results weighed in all rounds together, sum_i q~_i L_i, which is what training descended.
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..models.metrics import measured_columns
+from ..models.metrics import metric_columns
 from ..runs.record import Record
 from ..theory.asynchrony.objective import Surrogate
 from ..typing import Array, Float64s, Int64s
 from .job_plots import TIME, FinishedJobs, gantt
 from .plots import last
+from .text_format import number_text, seconds_text
 from .timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
-from .words import number_text, seconds_text
 
 _GROUPS = ("used", "versions", "started", "finished")
 _MOST_EVALUATIONS = 60
@@ -37,7 +37,7 @@ def timing_figures(record: Record, federation: Any, real: bool = False) -> dict[
     names = None if federation is None else [federation.name(i) for i in range(len(federation))]
     axis = REAL_TIME if real else TIME
     figures = {"Jobs": gantt(work, names, axis)}
-    judged = [name for name in ("test_loss", *measured_columns(metrics)[:1]) if name in metrics]
+    judged = [name for name in ("test_loss", *metric_columns(metrics)[:1]) if name in metrics]
     if judged:
         figures["Time"] = against_time(metrics, judged, axis)
     if work.staleness.max() > 0:
@@ -59,7 +59,7 @@ def timing_cards(record: Record, federation: Any = None, real: bool = False) -> 
     cards: dict[str, float | str] = {
         **({"Time": seconds_text(seconds)} if real else {"Simulated time": number_text(seconds)}),
         "Mean staleness": f"{work.staleness.mean():,.2f} versions",
-        "Oldest result": _counted(int(work.staleness.max()), "version"),
+        "Oldest result": _format_count(int(work.staleness.max()), "version"),
     }
     if federation is not None:
         cards["Bias of weights (chi-square)"] = _distance(record, federation.importance)
@@ -74,7 +74,7 @@ def recorded_jobs(record: Record) -> FinishedJobs:
     groups = [record.groups(name) for name in _GROUPS]
     known = [number for number in groups[0] if all(number in group for group in groups)]
     rounds = [number for number in known if np.isfinite(times.get(number, np.nan))]
-    used, versions, started, finished = (_joined(group, rounds) for group in groups)
+    used, versions, started, finished = (_join_groups(group, rounds) for group in groups)
     sizes = [len(groups[0][number]) for number in rounds]
     aggregated = np.repeat(np.array([times[number] for number in rounds], np.float64), sizes)
     newest = np.repeat(np.array(rounds, np.int64) - 1, sizes)
@@ -86,8 +86,8 @@ def realized_weights(record: Record, clients: int) -> Float64s:
     """The mean weight of each client in a round (q), over the whole run."""
     weights, used = record.groups("weights"), record.groups("used")
     rounds = [number for number in weights if len(weights[number]) == len(used.get(number, ()))]
-    owners = _joined(used, rounds).astype(np.int64)
-    return np.bincount(owners, _joined(weights, rounds), minlength=clients) / max(len(rounds), 1)
+    owners = _join_groups(used, rounds).astype(np.int64)
+    return np.bincount(owners, _join_groups(weights, rounds), minlength=clients) / max(len(rounds), 1)
 
 
 class Objectives(NamedTuple):
@@ -132,15 +132,15 @@ def _distance(record: Record, importance: Float64s) -> str:
     realized = realized_weights(record, len(importance))
     silent = int(((importance > 0) & (realized <= 0)).sum())
     if silent:
-        return f"∞, {_counted(silent, 'client')} never heard"
+        return f"∞, {_format_count(silent, 'client')} never heard"
     return number_text(round(Surrogate(importance, realized).chi_square(), 12))
 
 
-def _counted(count: int, what: str) -> str:
+def _format_count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _joined(groups: dict[int, Array], rounds: list[int]) -> Array:
+def _join_groups(groups: dict[int, Array], rounds: list[int]) -> Array:
     return np.concatenate([np.zeros(0), *(groups[number] for number in rounds)])
 
 

@@ -1,4 +1,4 @@
-"""What did the trials show, and how do the chosen settings compare?"""
+"""Report of a hyper-parameter search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core.figure_style import color, figure, styled
+from ..core.figure_style import color, figure, with_figure_style
 from ..experiments.tuning_study import Trial
 from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
@@ -23,7 +23,7 @@ from .plots import scale
 Trials = Mapping[str, Sequence[Trial]]
 
 
-@styled
+@with_figure_style
 def tuning_plot(trials: Trials, metric: str) -> Figure:
     """Every trial's score on validation rows against its learning rate; a method's best is filled."""
     picture = figure(7.6, 3.6)

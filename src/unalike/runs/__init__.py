@@ -1,9 +1,9 @@
-"""What happened?  A run is a folder that survives `kill -9`: record, checkpoints, model, and comparisons."""
+"""Run folders that survive `kill -9`: record, checkpoints, model, and comparisons."""
 
 from .checkpoints import Checkpoints
 from .comparison import Comparison, compare
 from .folder import RunFolder
-from .lock import locked
+from .lock import lock_folder
 from .package_versions import changes, versions
 from .record import Record
 from .statistics import bottom_decile, higher_is_better, mean_interval, paired_test, summarize_clients
@@ -20,7 +20,7 @@ __all__ = [
     "flatten",
     "higher_is_better",
     "load_tensors",
-    "locked",
+    "lock_folder",
     "mean_interval",
     "paired_test",
     "restore",

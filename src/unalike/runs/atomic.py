@@ -1,4 +1,4 @@
-"""How is a file replaced so that a crash leaves the old one or the new one, never half of each?
+"""Atomic replacement of files: a crash leaves the old one or the new one, never half of each.
 
 Write to a temporary file in the same folder, force it to the disk, rename it over the old one, and force the
 folder to the disk. POSIX makes the rename indivisible; the two syncs make it survive a power cut. Files, and

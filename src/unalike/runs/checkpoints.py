@@ -1,4 +1,4 @@
-"""From where can an interrupted run go on?  (Checkpoints on disk.)
+"""Checkpoints on disk: from where an interrupted run resumes.
 
 A checkpoint is one safetensors file per saved round. The newest whole one is where a run resumes; a damaged
 one is skipped and remembered in `damaged`, so that the training loop can write down that it happened.

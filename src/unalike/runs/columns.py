@@ -1,4 +1,4 @@
-"""How do columns of measurements become rows of a table, and rows columns again?"""
+"""Columnar storage of measurements, to and from rows of a table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def client_columns(rows: Iterable[tuple[str, int, Any, float | None]]) -> Column
         ids[position] = client
     positions = np.array(sorted(ids), dtype=np.int64)
     names = np.array([ids[position] for position in positions.tolist()])
-    return {"client": names, **{name: aligned(pairs, positions) for name, pairs in measured.items()}}
+    return {"client": names, **{name: align(pairs, positions) for name, pairs in measured.items()}}
 
 
 def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: Int64s) -> Columns:
@@ -50,10 +50,10 @@ def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: Int64s)
     measured: dict[str, list[tuple[int, float | None]]] = {}
     for round, name, value in rows:
         measured.setdefault(name, []).append((round, value))
-    return {name: aligned(measured[name], rounds) for name in sorted(measured)}
+    return {name: align(measured[name], rounds) for name in sorted(measured)}
 
 
-def aligned(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
+def align(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
     """Values at sorted `keys`, NaN where there is none.
 
     >>> aligned([(2, 0.5)], np.array([1, 2]))

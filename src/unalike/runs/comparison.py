@@ -1,4 +1,4 @@
-"""Which method is better, and could it be luck?  (Paired tests.)
+"""Paired tests between methods.
 
 Methods are compared over the same seeds: a mean with its confidence interval for every metric, and for the
 metric that matters a paired test of each method against a baseline.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RunError, unknown
-from ..models.metrics import measured_columns
+from ..models.metrics import metric_columns
 from ..typing import Float64s
 from .statistics import higher_is_better, mean_interval, paired_test
 
@@ -181,7 +181,7 @@ def _finite(value: Any) -> Any:
 def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
     beside = {
         words: _or_dash(row[name], ".4f")
-        for name, words in {**_unseen(row, metric), **_BESIDE}.items()
+        for name, words in {**_newcomer_columns(row, metric), **_BESIDE}.items()
         if name in row and name != metric
     }
     return {
@@ -216,9 +216,9 @@ def _spread(mean: float, half_width: float) -> str:
     return f"{mean:.4g}" if math.isnan(half_width) else f"{mean:.4g} ± {half_width:.4g}"
 
 
-def _unseen(row: Mapping[str, Any], metric: str) -> dict[str, str]:
+def _newcomer_columns(row: Mapping[str, Any], metric: str) -> dict[str, str]:
     """The column of clients that joined later: of the metric that decides, if they have it."""
-    names = measured_columns((name for name in row if not name.endswith("_half_width")), "unseen_")
+    names = metric_columns((name for name in row if not name.endswith("_half_width")), "unseen_")
     same = metric.replace("test_", "unseen_")
     return dict.fromkeys([name for name in names if name == same] or names[:1], "unseen")
 

@@ -1,4 +1,4 @@
-"""How does a comparison leave the program?  (Files for other programs and for papers.)
+"""Files of a comparison for other programs and papers: CSV, JSON, LaTeX.
 
 comparison.csv    all numbers, a line per method
 comparison.json   the same, with the metric that decides, the baseline and the best, if one is for sure

@@ -1,4 +1,4 @@
-"""What was the run asked to do?  (Its `config.toml`, written once and read when it resumes.)"""
+"""`config.toml` of a run: written once, read at resume."""
 
 from __future__ import annotations
 

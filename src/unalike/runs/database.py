@@ -1,4 +1,4 @@
-"""How is the record's SQLite file opened, and what is said when it is not one?
+"""Opening the record's SQLite file, and errors when it is not one.
 
 Write-ahead logging lets others read while a run writes. With `synchronous=NORMAL` a commit survives the end
 of the process, however sudden, and a power cut can only lose the newest commits, never damage the file.
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import RunError
-from .digests import broken_seal, seal_all
+from .digests import find_broken_round, seal_all
 from .record_seal import RecordSeal
 
 SCHEMA = """
@@ -72,7 +72,7 @@ def damage(database: sqlite3.Connection, seal: RecordSeal | None = None) -> str 
         return None if seal is None else "it belongs to another run"
     database.execute("BEGIN")  # one moment, while somebody else may be writing
     try:
-        return broken_seal(database) or (None if seal is None else seal.complaint(database, there))
+        return find_broken_round(database) or (None if seal is None else seal.complaint(database, there))
     finally:
         database.execute("COMMIT")
 

@@ -1,4 +1,4 @@
-"""Was the record changed since it was written?  (Record integrity.)
+"""Record integrity: a digest per round.
 
 Every round has a digest of all that is written of it (BLAKE2b, 16 bytes), kept beside it in the same
 transaction. SQLite finds a torn page, but not a flipped bit inside a number; the digest does.
@@ -44,7 +44,7 @@ def seal_all(database: sqlite3.Connection) -> None:
         seal(database, round)
 
 
-def broken_seal(database: sqlite3.Connection) -> str | None:
+def find_broken_round(database: sqlite3.Connection) -> str | None:
     """Which round is not as it was written, if there is one."""
     kept = dict(database.execute("SELECT round, digest FROM digests"))
     written = [*_rounds(database), ABOUT_THE_RUN]

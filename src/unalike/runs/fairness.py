@@ -1,4 +1,4 @@
-"""Fair to whom?  (Spread over clients, differences between groups, who pays and who gains.)
+"""Fairness measures: spread over clients, differences between groups, who pays and who gains.
 
     spread         standard deviation of a metric over clients, every client counting the same
     worst group    the worst mean over the clients of a group

@@ -1,4 +1,4 @@
-"""Where does a run live?  (The run folder.)
+"""The run folder.
 
 A run is a folder: `config.toml` (what was asked), `metrics.sqlite` (what happened), `checkpoints/` (where
 to go on from), `model.safetensors` (the result), `report.html` and `plots/` (what a person looks at).
@@ -23,7 +23,7 @@ from ..typing import PyTree
 from .atomic import write_bytes
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
-from .lock import locked
+from .lock import lock_folder
 from .package_versions import versions
 from .record import Record
 from .seal import Seal, create_seal, settle
@@ -63,7 +63,7 @@ class RunFolder:
         folder = Path(path)
         check_free(folder, overwrite)
         _make(folder)
-        with locked(folder):
+        with lock_folder(folder):
             _clear(folder)
             seal = create_seal(folder)
             record = Record(folder / RECORD, commit_every=commit_every)
@@ -97,7 +97,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process while a block runs."""
-        with locked(self.path):
+        with lock_folder(self.path):
             settle(self.path)
             yield
             settle(self.path)

@@ -1,4 +1,4 @@
-"""Is another process writing to this run folder? A file lock.
+"""The lock of a run folder: is another process writing to it?
 
 The answer is the operating system's own file lock, which ends with the process that holds it, however that
 process ends: a run killed with `kill -9` never leaves its folder locked. The file also says who holds it.
@@ -22,7 +22,7 @@ _UNABLE = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 @contextmanager
-def locked(folder: str | Path) -> Iterator[None]:
+def lock_folder(folder: str | Path) -> Iterator[None]:
     """Hold the folder while the block runs; a second holder gets an error that names the first."""
     lock = _take(Path(folder))
     try:

@@ -1,4 +1,4 @@
-"""Which runs are there, what came of them, and what can go?
+"""Overview of run folders: list, compare, delete.
 
 A run is finished, running (a process holds its lock), forgetting clients, interrupted, unsealed, or damaged,
 when its record cannot be read or a file is not as it was sealed. Looking at a run changes nothing of it.
@@ -17,9 +17,9 @@ import numpy as np
 
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL
 from ..errors import RunError, UnalikeError
-from ..models.metrics import measured_columns
+from ..models.metrics import metric_columns
 from .configuration import read_config
-from .lock import is_locked, locked
+from .lock import is_locked, lock_folder
 from .record import Record
 from .sealed_files import verify
 
@@ -57,7 +57,7 @@ class RunFacts:
     def judged(self) -> str | None:
         """The metric that judges it, where one was measured."""
         names = list(self.metrics or {})
-        return next(iter([*measured_columns(names), *(n for n in names if n == "test_loss")]), None)
+        return next(iter([*metric_columns(names), *(n for n in names if n == "test_loss")]), None)
 
     @property
     def changed(self) -> datetime:
@@ -116,7 +116,7 @@ def differing_settings(runs: list[RunFacts]) -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class Waste:
+class DisposableFiles:
     """Files of a run that can go, and why."""
 
     run: RunFacts
@@ -130,7 +130,7 @@ class Waste:
 
     def remove(self) -> None:
         """Delete the files, unless somebody has begun to write there, and folders that are empty then."""
-        with locked(self.run.folder):
+        with lock_folder(self.run.folder):
             for path in self.files:
                 path.unlink(missing_ok=True)
         if self.run.state == INTERRUPTED:
@@ -140,14 +140,14 @@ class Waste:
                 os.rmdir(place)
 
 
-def find_waste(run: RunFacts) -> Waste | None:
+def find_waste(run: RunFacts) -> DisposableFiles | None:
     """What of a run can go: checkpoints, when it is finished; all of it, when it was interrupted."""
     if run.state == FINISHED:
         files = tuple(sorted((run.folder / CHECKPOINTS).glob("round-*.safetensors")))
-        return Waste(run, "checkpoints", files) if files else None
+        return DisposableFiles(run, "checkpoints", files) if files else None
     if run.state == INTERRUPTED:
         ours = tuple(_files(run.folder))
-        return Waste(run, f"interrupted in round {run.rounds}", ours)
+        return DisposableFiles(run, f"interrupted in round {run.rounds}", ours)
     return None
 
 

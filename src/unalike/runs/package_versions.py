@@ -1,4 +1,4 @@
-"""Which software made this run?"""
+"""Package versions of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in each round?  (The record of a run, in SQLite.)
+"""The record of a run, in SQLite.
 
 One SQLite file. A round is written in one transaction, so after `kill -9` each round is there in whole or
 not at all, and other processes may read while the run goes on. Wall-clock seconds are kept apart from the

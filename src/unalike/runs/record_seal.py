@@ -1,4 +1,4 @@
-"""Was this record written by the owner of the run?  (An authenticated sum over the rounds of a record.)
+"""Authentication code over the rounds of a record: was it written by the owner of the run?
 
 Every round has a digest (see :mod:`.digests`). A keyed hash of those of all rounds up to one, with the name
 of the run, is kept in the same file and transaction, so that no crash separates it from what it is about. It

@@ -1,4 +1,4 @@
-"""Is this file of a run folder the one that was written?  (A chained, authenticated log of digests.)
+"""The seal of a run folder: a chained, authenticated log of digests.
 
 `seal.jsonl` has a line for every sealed file that was written or removed, with the file's SHA-256 digest.
 Each line ends with an HMAC of itself and of the line before it under the user's key, so that no line can be
@@ -78,14 +78,14 @@ def create_seal(folder: Path) -> Seal:
     return Seal(run, key_name(key), True, {})
 
 
-def sealed_folder(path: Path) -> Path | None:
+def find_sealed_folder(path: Path) -> Path | None:
     """The nearest folder above a file that has a seal, if there is one."""
     return next((folder for folder in path.parents[:_DEPTH] if (folder / SEAL).is_file()), None)
 
 
 def note_file(path: Path, content: Path | None) -> None:
     """Write ahead that a file will be what `content` is, or be gone; only where it is a sealed one."""
-    folder = sealed_folder(path)
+    folder = find_sealed_folder(path)
     if folder is None:
         return
     name = path.relative_to(folder).as_posix()
@@ -137,7 +137,7 @@ def settle(folder: Path) -> None:
         _append(folder, {"file": seal.last, "sha256": now})
 
 
-def changed_sentence(folder: Path, name: str) -> str:
+def changed_file_message(folder: Path, name: str) -> str:
     """What is said of a file that is not the one that was sealed."""
     return (
         f"{folder / name} was changed after it was written, or belongs to another run; bring the file back, "

@@ -1,4 +1,4 @@
-"""Who sealed a run folder?  (The user's key for message authentication codes.)
+"""The user's key for message authentication codes of run folders.
 
 The key is 32 random bytes in the user's configuration folder, readable by nobody else. It is made when it is
 first needed. Where it cannot be kept, seals are plain digests, which find accidents but which anybody can

@@ -1,4 +1,4 @@
-"""Which files of a run folder are not as they were sealed?  (Verification, and sealing again.)"""
+"""Verifying and renewing the seal of a run folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .seal import (
     NEEDED,
     SEALED,
     Seal,
-    changed_sentence,
+    changed_file_message,
     create_seal,
     file_digest,
     is_sealed_name,
@@ -59,7 +59,7 @@ def verify(folder: Path, *, with_history: bool = False) -> Seal:
             f"{folder / change.name} is missing; bring the file back, or, if you deleted it on purpose, say "
             f"so with `unalike runs seal {folder}`."
         )
-    raise RunError(changed_sentence(folder, change.name))
+    raise RunError(changed_file_message(folder, change.name))
 
 
 def changes(folder: Path) -> list[Change]:

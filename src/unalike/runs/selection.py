@@ -1,4 +1,4 @@
-"""Which rows chose a model, or the end of training?  (What a record says of model selection.)"""
+"""Model selection in a record: which rows chose the model, or the end of training?"""
 
 from __future__ import annotations
 

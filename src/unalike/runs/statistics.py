@@ -1,4 +1,4 @@
-"""How sure are we, and who is left behind?  (Confidence intervals, fairness.)
+"""Confidence intervals, and fairness statistics over clients.
 
 Seeds are averaged with Student's interval and compared in pairs, for two methods that share a seed share
 their luck. A NaN among seeds is a run that failed, and makes the answer NaN: failures must not vanish from
@@ -82,7 +82,7 @@ def bottom_decile(values: ArrayLike, higher_is_better: bool = True) -> float:
     >>> bottom_decile(range(20)), bottom_decile([0.7, 0.9])
     (1.0, 0.7)
     """
-    ordered = _worst_first(_measured(values), higher_is_better)
+    ordered = _worst_first(_drop_missing(values), higher_is_better)
     return float(ordered[max(1, ordered.size // 10) - 1]) if ordered.size else np.nan
 
 
@@ -114,7 +114,7 @@ def _summary(sample: Float64s, share: Float64s, higher_is_better: bool) -> dict[
     }
 
 
-def _measured(values: ArrayLike) -> Float64s:
+def _drop_missing(values: ArrayLike) -> Float64s:
     sample = np.asarray(values, dtype=float)
     return sample[~np.isnan(sample)]
 

@@ -1,4 +1,4 @@
-"""How does a tree of arrays become a file that any tool can read and no tool has to trust?
+"""Trees of arrays as safetensors files.
 
 Files are safetensors: a JSON header and raw bytes, parsed without running any code. The header also holds a
 BLAKE2 checksum over every name, type, shape, byte and word of metadata, so that a flipped bit is noticed.

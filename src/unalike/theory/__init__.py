@@ -1,1 +1,1 @@
-"""What the papers prove, as functions: bounds, exact quadratic problems, oracles. Nothing here trains."""
+"""Theory as functions: bounds, exact quadratic problems, oracles. Nothing here trains."""

@@ -1,4 +1,4 @@
-"""How near do averaged hyper-parameters come to the true ones, and for which kernels is that known?
+"""Error of averaged hyper-parameters of Gaussian processes, and the kernels it is known for.
 
 Yue and Kontar, Federated Gaussian Process: Convergence, Automatic Personalization and Multi-fidelity Modeling
 (2024). For clients that are alike, an RBF kernel in one dimension and step sizes beta / t, with high

@@ -1,4 +1,4 @@
-"""When results arrive: hardware, policies, and steps with model versions and a clock.
+"""Timing: hardware, policies, and steps with model versions and a clock.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

@@ -1,4 +1,4 @@
-"""When do results arrive, and from which model did they start?  (Steps, versions, staleness.)
+"""The timing interface: steps, model versions, staleness.
 
 A timing turns cohorts into :class:`Step` objects: which clients report, which version of the model each
 started from, what their uploads weigh, and the simulated clock. Version v is the server's state after v

@@ -1,4 +1,4 @@
-"""How often does each client report, where no formula says?  (Renewal simulation.)
+"""Report frequencies of clients by renewal simulation, where there is no closed form.
 
 The policy is run dry, without training. With few clients, reports are counted. With many, each would report
 too rarely to be counted, but its jobs follow each other without end: a share a_i of them arrives, each lasts
@@ -54,11 +54,11 @@ def reporting(policy: Policy, clients: Clients, again: bool = False) -> Reportin
     played.begin(seen)
     fixed = played.times.fixed and not played._losses
     if count <= FEW or (fixed and count <= FEW_FIXED) or not policy.traits.takes_all:
-        return _counted(played, seen, again)
-    return _renewed(played, seen, again)
+        return _count_reports(played, seen, again)
+    return _measure_waits(played, seen, again)
 
 
-def _counted(played: Policy, clients: Clients, later: bool) -> Reporting:
+def _count_reports(played: Policy, clients: Clients, later: bool) -> Reporting:
     """Reports counted in the last three quarters; later ones where the same clients would report the same."""
     count = len(clients.importance)
     results = min(COUNTED, EACH * count)
@@ -77,7 +77,7 @@ class _Moment(NamedTuple):
     started: Int64s
 
 
-def _renewed(played: Policy, clients: Clients, later: bool) -> Reporting:
+def _measure_waits(played: Policy, clients: Clients, later: bool) -> Reporting:
     """Waits measured over a dry run, or over the second half of one that is twice as long."""
     count = len(clients.importance)
     results = int(np.clip(RENEWED * count, COUNTED, MOST))
@@ -132,12 +132,12 @@ def _arriving(played: Policy) -> tuple[Float64s, Float64s]:
     longest = float(played.timeout)
     within, parts = times.chance_within(longest), times.mean_windows(longest / 256, longest)
     if within is None or parts is None:
-        return _drawn(played, kept)
+        return _sample_jobs(played, kept)
     # The mean of ceil(T / part) is half a part too long.
     return kept * within, np.minimum((parts - 0.5 * within) * longest / 256, times.mean)
 
 
-def _drawn(played: Policy, kept: float) -> tuple[Float64s, Float64s]:
+def _sample_jobs(played: Policy, kept: float) -> tuple[Float64s, Float64s]:
     """The same from a hundred jobs of each client, where the hardware does not know."""
     everyone, longest = np.arange(len(played.times.mean)), float(played.timeout or np.inf)
     drawn = np.stack([played.times.ticks(everyone, np.full(len(everyone), j)) for j in range(100)])
@@ -158,7 +158,7 @@ def _other(clients: Clients) -> Clients:
     return clients._replace(seed=clients.seed + 1)
 
 
-def played_again(timing: Timing, clients: Clients) -> Timing:
+def copy_for_schedule(timing: Timing, clients: Clients) -> Timing:
     """The timing with the weights that it has for these clients, ready for a schedule with other luck."""
     if not isinstance(timing, Policy):
         return timing

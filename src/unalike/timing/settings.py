@@ -1,4 +1,4 @@
-"""Which settings say when results arrive?  (Settings of experiments.)"""
+"""Settings of timing."""
 
 from __future__ import annotations
 

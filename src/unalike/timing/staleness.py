@@ -1,4 +1,4 @@
-"""How much should a result weigh that came when it came?  (Staleness discounts, corrected weights.)
+"""Staleness discounts, and corrected weights.
 
 A client that takes part in a share f_i of all aggregations with weight d_i counts q_i = f_i d_i in the long
 run. So uncorrected weights minimize another objective, which favors quick clients, and d_i = p_i / f_i is

@@ -1,4 +1,4 @@
-"""What if the server waits for everyone?  (Each step starts from the newest model.)"""
+"""Synchronous rounds: each step starts from the newest model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who would report when?  (A policy without any training.)
+"""Timeline of a policy without training: who would report when?
 
 The clock does not depend on what is learnt, so a schedule can be known beforehand: how often each client
 reports, how old the models are that results start from, how many messages are sent.

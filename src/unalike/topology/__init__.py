@@ -1,5 +1,5 @@
-"""Who hears whom: maps, delays and cycle times, overlays and their designers, weights of neighbors, and
-rounds without a server.
+"""Topology: maps, delays and cycle times, overlays and their designers, mixing weights, and decentralized
+rounds.
 
 Public names are listed in `__init__.pyi` and imported when they are first used.
 """

@@ -19,7 +19,7 @@ from .mixing import (
     mixing_registry,
     reaches_everyone,
 )
-from .on_network import OnNetwork
+from .network_timing import OnNetwork
 from .overlay import Design, Overlay, design, designer_registry, overlay_of
 from .underlays.base import Underlay, underlay_of, underlay_registry
 from .underlays.connectivity import GIGABIT, Connectivity, connect

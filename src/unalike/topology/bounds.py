@@ -1,4 +1,4 @@
-"""Below which time can no overlay get?  (Lower bounds on the cycle time.)
+"""Lower bounds on the cycle time of overlays.
 
 An overlay with cycle time at most t is a strongly connected digraph without a circuit of mean delay above t.
 Whether one exists is asked by striking out arcs that it cannot have, knowing arcs that it must have:

@@ -1,4 +1,4 @@
-"""How far from optimal is an overlay?  (Optimality gaps.)
+"""Certification of overlays: optimality gaps.
 
 Branch and bound asks whether any overlay has a cycle time of at most t. Fewer arcs are never slower (they add
 no circuit and lower degrees), so only arcs that must be there matter: take a set of silos that the arcs so

@@ -1,4 +1,4 @@
-"""How is a model split among those who hear it?  (Push-sum weights.)
+"""Column-stochastic (push-sum) mixing weights.
 
 Where silos are not heard equally often, weights whose rows sum to one favor some of them. Push-sum needs
 only that *columns* do: a silo that sends to d others gives each of them, and keeps, a part of 1 / (1 + d).

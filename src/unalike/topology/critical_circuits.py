@@ -1,4 +1,4 @@
-"""How light can a circuit through an arc be?  (Max-plus critical circuits.)
+"""Critical circuits in max-plus algebra.
 
 A circuit passes no silo twice. That is hard to demand of many silos, so that three answers are given, each at
 least as high as the one before and none above the truth:

@@ -1,5 +1,5 @@
-"""How long does a round take in the long run?  (Baccelli, Cohen, Olsder, Quadrat, Synchronization and
-Linearity, 1992.)
+"""Cycle time of an overlay: the long-run time per round (Baccelli, Cohen, Olsder, Quadrat, Synchronization
+and Linearity, 1992).
 
 A silo starts its next round when it has heard all its in-neighbors and has computed itself,
 

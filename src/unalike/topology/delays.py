@@ -1,5 +1,5 @@
-"""How long does a model take from one silo to another?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal
-Topology Design for Cross-Silo Federated Learning, 2020.)
+"""Delays between silos: computing, transmission and latency (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal
+Topology Design for Cross-Silo Federated Learning, 2020).
 
 From the moment silo i starts its s local steps until silo j has its model,
 

@@ -1,5 +1,5 @@
-"""Which weights on a graph's edges mix fastest?  (Boyd, Diaconis, Xiao, Fastest Mixing Markov Chain on a
-Graph, 2004.)
+"""Fastest mixing weights on a graph's edges (Boyd, Diaconis, Xiao, Fastest Mixing Markov Chain on a Graph,
+2004).
 
 With a weight w_e >= 0 on every edge and at most one at every client, the chain is
 

@@ -1,4 +1,4 @@
-"""What if there is no server?  (Everyone works every round, then mixes with neighbors.)
+"""Gossip: decentralized rounds in which every client works, then mixes with its neighbors.
 
 theta_t  <-  sum_s W[t, s] theta_s        with a matrix W that is fixed, or another one in every round
 """

@@ -1,4 +1,4 @@
-"""Who hears whom?  (Graphs of clients without a server.)
+"""Communication graphs of clients without a server.
 
 A graph is a symmetric table of booleans: `graph[s, t]` says that clients s and t exchange messages. Nobody is
 its own neighbor. Messages only spread everywhere if the graph is connected, so every maker checks that.

@@ -1,4 +1,4 @@
-"""With which weights do neighbors average?  (Mixing matrices.)
+"""Mixing matrices: the weights with which neighbors average.
 
 Without a server, client t replaces its model by a mean over its neighbors, theta_t <- sum_s W[t, s] theta_s.
 A symmetric W with rows that sum to one keeps the mean of all models and brings them together at the rate of

@@ -1,4 +1,4 @@
-"""Who sends to whom in a round, how long does it take, and with which weights do they average?
+"""Overlays: arcs between silos, their cycle time, and their mixing weights.
 
 An overlay is a digraph on silos, arcs from sender to receiver, that lets every model reach everyone. Its
 cycle time is the largest mean delay of a circuit; a star is timed as what it is, two transfers and one

@@ -1,4 +1,4 @@
-"""Which settings say who hears whom?  (Settings of experiments.)"""
+"""Settings of the topology."""
 
 from __future__ import annotations
 

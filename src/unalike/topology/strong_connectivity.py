@@ -1,4 +1,4 @@
-"""Does every silo's model reach every other silo?  (Strong connectivity.)
+"""Strong connectivity: does every silo's model reach every other silo?
 
 It does if the digraph of messages is strongly connected: from the first silo every other one can be reached,
 and from every other one the first.
@@ -33,7 +33,7 @@ def strong_parts(arcs: Graph) -> np.ndarray:
     )
 
 
-def reached(arcs: Graph, start: int = 0) -> np.ndarray:
+def reachable_silos(arcs: Graph, start: int = 0) -> np.ndarray:
     """Which silos messages from `start` get to."""
     seen = np.arange(len(arcs)) == start
     fresh = seen
@@ -49,7 +49,7 @@ def check_strong(arcs: Graph, names: Sequence[str], what: str) -> None:
         return
     first, parts = names[0], strong_parts(arcs).max() + 1
     for table, words in ((arcs, "cannot be reached from"), (arcs.T, "cannot reach")):
-        seen = reached(table)
+        seen = reachable_silos(table)
         if not seen.all():
             lost = names[int(np.argmin(seen))]
             raise ConfigError(

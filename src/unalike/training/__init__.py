@@ -1,4 +1,4 @@
-"""The training loop, and what it leaves behind: history, checkpoints, round reports and runs."""
+"""The training loop, and what surrounds it: history, checkpoints, round reports and runs."""
 
 import lazy_loader as _lazy
 

@@ -1,4 +1,4 @@
-"""What did the caller of `train` mean?  (Arguments by type, or by the strings of the command line.)"""
+"""Arguments of `train`: by type, or by the strings of the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_task(given: Any, federation: Federation) -> Task:
 
 def as_algorithm(given: Any) -> Algorithm:
     """The algorithm, or the one of a name with its own settings."""
-    made = _named(given, Algorithm, algorithm_registry.make, "algorithm", "FedAvg() or its name")
+    made = _make_by_name(given, Algorithm, algorithm_registry.make, "algorithm", "FedAvg() or its name")
     for name in ("optimizer", "server_optimizer"):
         if not isinstance(getattr(made, name, None), Optimizer | None):
             _instance(getattr(made, name), Optimizer, name, 'Optimizer("sgd", 0.1)')
@@ -58,19 +58,19 @@ def as_participation(
         return sampler_registry.make(name, per_round=per_round, sizes=federation.train.sizes, seed=seed)
 
     example = "Multinomial(per_round=10) or the name of a sampler"
-    return None if given is None else _named(given, Participation, make, "participation", example)
+    return None if given is None else _make_by_name(given, Participation, make, "participation", example)
 
 
 def as_timing(given: Any) -> Timing | None:
     """When results arrive, or a policy by name."""
     example = "FedFix(0.5) or its name, such as fedfix:0.5"
-    return None if given is None else _named(given, Timing, timing_registry.make, "timing", example)
+    return None if given is None else _make_by_name(given, Timing, timing_registry.make, "timing", example)
 
 
 def as_stream(given: Any) -> Stream | None:
     """Which rows clients hold, or how they arrive, by name."""
     example = 'MemoryStream("constant:5") or "constant:5"'
-    return None if given is None else _named(given, Stream, MemoryStream, "stream", example)
+    return None if given is None else _make_by_name(given, Stream, MemoryStream, "stream", example)
 
 
 def as_aggregator(given: Any, clients: int) -> Aggregator | None:
@@ -80,7 +80,7 @@ def as_aggregator(given: Any, clients: int) -> Aggregator | None:
         return aggregator_registry.make(name, clients=clients)
 
     example = "NormBound(1.0) or the name of a rule, such as median"
-    return None if given is None else _named(given, Aggregator, make, "aggregator", example)
+    return None if given is None else _make_by_name(given, Aggregator, make, "aggregator", example)
 
 
 def as_unlearning(given: Any) -> Unlearning | None:
@@ -128,7 +128,7 @@ def check_numbers(
         raise ConfigError(f"until must be a time above 0, but is {until!r}.")
 
 
-def _named(given: Any, kind: type[T], make: Callable[[str], T], name: str, example: str) -> T:
+def _make_by_name(given: Any, kind: type[T], make: Callable[[str], T], name: str, example: str) -> T:
     made = make(given) if isinstance(given, str) else given
     return _instance(made, kind, name, example)
 
@@ -139,7 +139,9 @@ def _instance(given: Any, kind: type[T], name: str, example: str) -> T:
     if inspect.isclass(given) and issubclass(given, kind):
         raise ConfigError(f"{name} is the class {given.__name__}; make one of it: {given.__name__}(...).")
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
-    raise ConfigError(f"{name} must be {article} {kind.__name__}, such as {example}, but is {_shown(given)}.")
+    raise ConfigError(
+        f"{name} must be {article} {kind.__name__}, such as {example}, but is {_show_value(given)}."
+    )
 
 
 def _needs(registry: Registry[Any], name: str, parameter: str) -> bool:
@@ -147,6 +149,6 @@ def _needs(registry: Registry[Any], name: str, parameter: str) -> bool:
     return found is not None and found.default is found.empty
 
 
-def _shown(given: Any) -> str:
+def _show_value(given: Any) -> str:
     text = repr(given)
     return text if len(text) <= 60 else f"of the type {type(given).__name__}"

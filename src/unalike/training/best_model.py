@@ -1,4 +1,4 @@
-"""Which round had the best model, and where is it?  (The best model, kept beside the last.)
+"""The best model of a run, kept beside the last.
 
 The best is judged by the metric that judges clients, over all rows of validation, or, where there are none,
 of testing: then those rows have chosen the model, and what they say of it is too good.
@@ -15,7 +15,7 @@ from ..core.run_files import BEST
 from ..data import Federation
 from ..errors import RunError
 from ..models import Task
-from ..models.metrics import judged_metric
+from ..models.metrics import deciding_metric
 from ..runs import RunFolder, higher_is_better, load_tensors, restore, save_tensors
 from ..typing import Message
 
@@ -23,7 +23,7 @@ from ..typing import Message
 def judging_metric(task: Task, federation: Federation) -> str:
     """The metric over all clients that says whether a model is better than another."""
     rows = "validation" if len(federation.validation.y) else "test" if len(federation.test.y) else "train"
-    return f"{rows}_{judged_metric(task.metrics) if rows != 'train' else 'loss'}"
+    return f"{rows}_{deciding_metric(task.metrics) if rows != 'train' else 'loss'}"
 
 
 class BestModel:

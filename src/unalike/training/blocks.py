@@ -1,4 +1,4 @@
-"""Which steps can go to the engine together?  (Blocks of synchronous rounds, or of stale steps.)
+"""Blocks of steps for the engine: synchronous rounds, or stale steps.
 
 Synchronous rounds that follow each other with nothing due in between; or steps none of which starts from
 another's result, because all the models they start from are there already.

@@ -1,4 +1,4 @@
-"""When does a run evaluate, and when does it save a checkpoint?"""
+"""Cadence of evaluations and checkpoints."""
 
 from __future__ import annotations
 

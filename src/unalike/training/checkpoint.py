@@ -1,4 +1,4 @@
-"""What must be saved so that a run can go on as if nothing had happened?  (Checkpoints.)
+"""Checkpoints: what is saved so that a run resumes bit for bit.
 
 The server's state, the clients' memories, the participation's, the timing's, the aggregator's and the
 stream's own states, and the messages of older versions that a later step may start from. Everything else is a
@@ -19,7 +19,7 @@ from .progress import Progress
 from .steps import Steps
 
 
-class Found(NamedTuple):
+class LoadedCheckpoint(NamedTuple):
     """A checkpoint that is whole."""
 
     round: int
@@ -88,7 +88,7 @@ class Checkpointer:
             event = {"kind": "damaged checkpoint", "skipped": damaged}
             folder.record.write_round(now.done, {}, events=[event])
 
-    def _restore_others(self, found: Found) -> None:
+    def _restore_others(self, found: LoadedCheckpoint) -> None:
         self._participation.restore(found.participation)
         try:
             self._steps.timing.restore(found.timing)
@@ -101,7 +101,7 @@ class Checkpointer:
             self._engine.setting.aggregator.restore(found.aggregator)
 
 
-def load_checkpoint(folder: RunFolder, state: State, message: Message) -> Found | None:
+def load_checkpoint(folder: RunFolder, state: State, message: Message) -> LoadedCheckpoint | None:
     """The newest whole checkpoint, or None if nothing was saved; `state` and `message` give the shapes."""
     found = folder.checkpoints.latest()
     if found is None:
@@ -109,7 +109,7 @@ def load_checkpoint(folder: RunFolder, state: State, message: Message) -> Found 
     round, tensors, _ = found
     older = _below(tensors, "messages")
     versions = {name.partition("/")[0] for name in older}
-    return Found(
+    return LoadedCheckpoint(
         round,
         restore(state, _below(tensors, "state")),
         _below(tensors, "memory"),

@@ -1,4 +1,4 @@
-"""Without a server, how far apart are the clients' models, and how good is their mean?
+"""Consensus distance of clients' models without a server, and the quality of their mean.
 
     consensus distance  =  mean over clients t of  |theta_t - mean|^2
 

@@ -1,4 +1,4 @@
-"""Has training diverged, and which model was the last that had not?
+"""Divergence detection, and the last sound model.
 
 A loss that is not a number, infinite, or a thousand times that of the untrained model (plus one) is said
 once, as an event of the run. The model of the last evaluation before it is kept, for that is the one that a
@@ -71,9 +71,9 @@ def warn_of_divergence(record: Record) -> None:
     """Say in Python what the command line says of a training that has diverged."""
     events = record.events()
     for event in (event for event in events if event["kind"] == KIND):
-        warnings.warn(advice(event, kept_round(events)), DivergenceWarning, stacklevel=4)
+        warnings.warn(advice(event, find_kept_round(events)), DivergenceWarning, stacklevel=4)
 
 
-def kept_round(events: Iterable[Mapping[str, Any]]) -> int | None:
+def find_kept_round(events: Iterable[Mapping[str, Any]]) -> int | None:
     """The round whose model was kept in place of the last one, if there was one."""
     return next((event["of_round"] for event in events if event["kind"] == "kept model"), None)

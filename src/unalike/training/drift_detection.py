@@ -1,4 +1,4 @@
-"""When does a federation notice that its world has changed?  (Drift detection, and its delay.)
+"""Drift detection during training, and its delay.
 
 After every evaluation the detector is given, client after client, the prequential error of the rows that
 arrive next: 1 - accuracy, or the loss where nothing else is measured. With D the round in which the newest
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..data.streams import Stream
 from ..data.streams.drift_detectors import DriftDetector, detector_registry
-from ..models.metrics import Metric, higher_is_better, judged_metric
+from ..models.metrics import Metric, deciding_metric, higher_is_better
 from ..runs import Record
 from ..typing import Float64s
 from .prequential import PREFIX
@@ -38,7 +38,7 @@ class DriftDetection:
     def __init__(self, stream: Stream, record: Record, metrics: Mapping[str, Metric]) -> None:
         self._stream, words = stream, stream.detector
         self._detector: DriftDetector | None = None if words is None else detector_registry.make(words)
-        self._score = judged_metric(metrics)
+        self._score = deciding_metric(metrics)
         self._found: list[int] = []
         self._before: list[float] = []
         if self._detector is not None:

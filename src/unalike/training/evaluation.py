@@ -1,4 +1,4 @@
-"""How good is the model now, and is anything unusual?  (Evaluation during training.)"""
+"""Evaluation during training, and events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .forgetting import forgetting_columns
 from .median_columns import decisive_columns, median_columns
 from .prequential import NOT_PREDICTED, prequential_columns
 from .progress import Progress
-from .round_report import RoundReport, evaluation_columns, named_columns
+from .round_report import RoundReport, evaluation_columns, label_columns
 
 
 class Evaluation:
@@ -42,7 +42,7 @@ class Evaluation:
             metrics |= consensus_columns(engine, messages, *place)
         if self._also is not None and self._also not in {**metrics, **report.metrics}:
             values = engine.evaluate(messages, now.memories, "train", report.round, self._clients)
-            of_all, of_each = named_columns("train", values, engine.setting.task)
+            of_all, of_each = label_columns("train", values, engine.setting.task)
             metrics[self._also] = of_all[self._also]
             if not engine.trusts_metrics:
                 metrics |= median_columns({self._also: of_each[self._also]})

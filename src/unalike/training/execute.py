@@ -1,4 +1,4 @@
-"""How does a plan become a run?  (Prepare, open the folder, go through the loop, save.)"""
+"""Executing a plan: prepare, open the folder, go through the loop, save."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ..core.precision import precision
 from ..data.facts import facts_of
 from ..engine import BlockLimits, Setting
-from ..engine.programs import forget_programs
+from ..engine.compilation_cache import forget_programs
 from ..errors import ConfigError
 from ..runs import Record, RunFolder
 from ..typing import Message
@@ -23,9 +23,9 @@ from .final_numbers import note_final_numbers
 from .fingerprint import Fingerprint, check_same, data_fingerprint, keep_fingerprint
 from .interrupts import Interrupts
 from .loop import train_rounds
-from .observers import About, Observers
+from .observers import Observers, TrainingInfo
 from .plan import TrainingPlan
-from .prepare import Prepared, plan_fingerprint, prepared
+from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .progress import Progress
 from .recorder import Describe, Recorder
 from .run import Run
@@ -56,7 +56,7 @@ def execute(
     forget_programs()
     with precision(plan.algorithm.needs.float64):
         fingerprint: Fingerprint = {} if out is None else plan_fingerprint(plan)
-        with prepared(plan, resume, kept=out is not None) as ready:
+        with prepare_plan(plan, resume, kept=out is not None) as ready:
             # Last, so that a mistake in anything above leaves nothing on the disk.
             folder = _open_folder(out, resume, config, overwrite)
             with folder.locked() if folder else nullcontext():
@@ -129,11 +129,11 @@ def _best_model(setting: Setting, folder: RunFolder | None, now: Progress) -> Be
     return best
 
 
-def _about(setting: Setting, folder: RunFolder | None, done: int) -> About:
+def _about(setting: Setting, folder: RunFolder | None, done: int) -> TrainingInfo:
     name = setting.algorithm.name or type(setting.algorithm).__name__
     if folder is None:
-        return About(name, {}, None, done)
-    return About(folder.path.name, dict(folder.config), folder.path, done)
+        return TrainingInfo(name, {}, None, done)
+    return TrainingInfo(folder.path.name, dict(folder.config), folder.path, done)
 
 
 def _open_folder(out: Out, resume: bool, config: Mapping[str, Any], overwrite: bool) -> RunFolder | None:

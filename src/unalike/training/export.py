@@ -1,4 +1,4 @@
-"""How does a trained model leave for other tools?  (safetensors with PyTorch's names, ONNX.)
+"""Model export: safetensors with PyTorch's names, ONNX.
 
 What leaves is one model of the task: the one that all share, or what one client predicts with.
 """
@@ -30,14 +30,14 @@ def export(run: Run, path: str | Path, format: str | None = None, client: int | 
     format = format or path.suffix.removeprefix(".")
     if format not in WRITERS:
         raise unknown("format of export", format, WRITERS)
-    params = trained_model(run, client)
+    params = find_trained_model(run, client)
     shape = run.setting.federation.input_shape
     with replacing(path) as temporary:
         WRITERS[format](run.setting.task, params, shape, temporary)
     return path
 
 
-def trained_model(run: Run, client: int | str | None = None) -> Params:
+def find_trained_model(run: Run, client: int | str | None = None) -> Params:
     """The model that all share, or the one that a client predicts with; refused where it is not one model."""
     algorithm = run.setting.algorithm
     if client is None and run.messages.per_client:

@@ -1,4 +1,4 @@
-"""Which single rows does a training give away?  (Uploads of one row; text columns that were dropped.)
+"""Exposed rows: uploads of a single row; text columns that were dropped.
 
 A gradient step on one row is a multiple of that row in every linear layer, and its label follows from the
 bias: whoever sees the upload has the row. Text columns whose values single out rows are left out of the

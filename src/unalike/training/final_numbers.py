@@ -1,4 +1,4 @@
-"""Which numbers of a finished training are none?  (Events for NaN, infinities, and trainings of nothing.)"""
+"""Events for final numbers that are NaN or infinite, and for trainings of nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which predictor is whose?  (Everyone's, one client's, or a newcomer's own.)"""
+"""Choosing a predictor: the shared model, one client's, or a newcomer's."""
 
 from __future__ import annotations
 

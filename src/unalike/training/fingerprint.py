@@ -1,4 +1,4 @@
-"""Is this the training that a folder was begun with?  (The fingerprint of a run.)
+"""Fingerprint of a training: does a folder belong to it?
 
 A run folder keeps digests of its clients' rows, names and classes, the seed, a description of task, method,
 participation, timing, stream and aggregation, and digests of the user's own code among them. Whoever resumes
@@ -43,7 +43,7 @@ def keep_fingerprint(folder: RunFolder, fingerprint: Fingerprint) -> None:
     folder.record.set_meta(KEY, json.dumps(fingerprint))
 
 
-def kept_fingerprint(folder: RunFolder) -> Fingerprint:
+def read_fingerprint(folder: RunFolder) -> Fingerprint:
     """What a run was begun with; empty for a run that was not begun, or by an older program."""
     return dict(json.loads(folder.record.meta().get(KEY, "{}")))
 
@@ -61,7 +61,7 @@ def fingerprint_changes(before: Fingerprint, now: Fingerprint) -> str | None:
 
 def check_same(folder: RunFolder, now: Fingerprint) -> None:
     """Raise if a run that is resumed is not the one that was begun."""
-    changed = fingerprint_changes(kept_fingerprint(folder), now)
+    changed = fingerprint_changes(read_fingerprint(folder), now)
     if changed:
         raise RunError(
             f"{folder.path} cannot be resumed: {changed}. Bring back what it was begun with, or train anew "

@@ -1,4 +1,4 @@
-"""What must be learned of the clients before a training begins?  (Fitting a plan's parts to its clients.)
+"""Fitting a plan's parts to its clients, before training begins.
 
     participation   each client's smallest loss, where a strategy compares with it
     stream          the ratio of the error bound's constants, where its weights are the optimal ones

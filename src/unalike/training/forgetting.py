@@ -1,4 +1,4 @@
-"""What does a model no longer know of earlier times?  (Forgetting after a drift.)
+"""Forgetting after a concept drift: accuracy lost on earlier concepts.
 
 Segments are the times between drifts. With a_k(t) the score after t rounds on the test rows of segment k's
 concept,
@@ -18,11 +18,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..engine import Engine
-from ..models.metrics import higher_is_better, judged_metric
+from ..models.metrics import deciding_metric, higher_is_better
 from ..runs import Record
 from ..typing import ClientIds
 from .progress import Progress
-from .round_report import named_columns
+from .round_report import label_columns
 
 COLUMN = "forgetting"
 
@@ -33,7 +33,7 @@ def forgetting_columns(
     """The score on each concept so far and, after a first drift, what was forgotten; `metrics` are those of
     this evaluation's hold-out. Empty where nothing drifts, or the engine cannot tell."""
     setting = engine.setting
-    score = judged_metric(setting.task.metrics)
+    score = deciding_metric(setting.task.metrics)
     if setting.stream is None or f"test_{score}" not in metrics:
         return {}
     segments, rows = setting.stream.concepts(setting.federation.test, done)
@@ -48,7 +48,7 @@ def forgetting_columns(
         found = engine.evaluate_rows(now.messages, now.memories, rows(concept), done, clients)
         if found is None:
             return {}
-        columns[name] = named_columns("", found, setting.task)[0][f"_{score}"]
+        columns[name] = label_columns("", found, setting.task)[0][f"_{score}"]
     past = [f"concept_{concept:.0f}_{score}" for concept in sorted(set(segments[:-1]))]
     best = best_so_far(record, past, score, done)
     known = [best[name] - _good(columns[name], score) for name in past if name in best]

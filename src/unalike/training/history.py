@@ -1,4 +1,4 @@
-"""Which model did a client start from?  (Model versions.)
+"""Model versions that clients start from.
 
 Version v is the server's state after v steps. A :class:`History` keeps what was broadcast for the newest
 version and for every other that a later step may still start from, and, when asked, every state, so that

@@ -1,4 +1,4 @@
-"""What happens at Ctrl-C?  (Interrupts.)
+"""Interrupts (Ctrl-C).
 
 The first one asks the loop to stop after the round at hand, so that what is saved is a whole round; the
 second one stops at once.

@@ -1,4 +1,4 @@
-"""How small could each client's loss be, alone?  (Local minima: each fits the model to its own rows.)"""
+"""Local minima: each client's smallest loss, fitted to its own rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def local_minima(
     known = federation.with_importance("equal")  # a block of clients that count nothing is fitted, too
     found = np.empty(len(federation))
     for block in like_sizes(federation.train.sizes, PLANNED // steps):
-        found[block] = _fitted(known.subset(block), task, seed, steps, learning_rate)
+        found[block] = _fit_clients(known.subset(block), task, seed, steps, learning_rate)
     return found
 
 
@@ -47,7 +47,7 @@ def like_sizes(sizes: Int64s, rows: int) -> Iterator[Int64s]:
         yield from np.array_split(mine, -(-len(mine) // width))
 
 
-def _fitted(federation: Federation, task: Task, seed: int, steps: int, learning_rate: float) -> Float64s:
+def _fit_clients(federation: Federation, task: Task, seed: int, steps: int, learning_rate: float) -> Float64s:
     local = Local(work=LocalWork(steps=steps, batch_size=0), optimizer=Optimizer("adam", learning_rate))
     plan = TrainingPlan(
         federation=federation,

@@ -1,4 +1,4 @@
-"""How does a federation train?  (The training loop: the one that serves every method.)
+"""The training loop that serves every method.
 
 A new method is a new choice of one of its words, not a new loop. What happens around the four lines (which
 steps go together, late writing, evaluation, checkpoints, Ctrl-C) is in the objects that they use.

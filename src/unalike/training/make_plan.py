@@ -1,4 +1,4 @@
-"""How do names and numbers become a plan?  (The one place where the parts of a training are put together.)"""
+"""Making a plan from names and numbers: the one place where the parts of a training are put together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from .arguments import (
     as_unlearning,
     check_numbers,
 )
-from .keeper import RoundKeeper
 from .newcomers import set_apart
 from .noise_account import (
     PrivacyBudget,
@@ -39,6 +38,7 @@ from .noise_account import (
 )
 from .observers import Observers, Watching
 from .plan import TrainingPlan, Unlearning
+from .round_keeper import RoundKeeper
 from .stopping import StopRule
 from .trackers import make_trackers
 from .unlearning_history import check_unlearning_plan

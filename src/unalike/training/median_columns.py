@@ -1,4 +1,4 @@
-"""Which numbers decide when clients report their own metrics?  (Medians over clients, which one cannot move.)
+"""Medians over clients of self-reported metrics, which one client cannot move.
 
 A client of a deployment evaluates on its own rows and may report anything. The record keeps means over all
 rows; what is decided by metrics (stopping, the best model, divergence) follows the median over clients, each

@@ -1,4 +1,4 @@
-"""How well do clients do that join after training?  (Unseen clients.)
+"""Newcomers: clients that were unseen in training.
 
 Some clients are set apart before training. Afterwards each is sent what the server would send, makes itself a
 memory from its own training rows (:meth:`Algorithm.newcomer`), and predicts its test rows.
@@ -13,7 +13,7 @@ from ..core.random import generator
 from ..data import Federation
 from ..engine import LocalEngine, Memories, Setting, reply_template
 from ..errors import ConfigError
-from ..models.metrics import finished, judged_metric
+from ..models.metrics import deciding_metric, finish_means
 from ..runs import summarize_clients
 from ..typing import Array, Upload
 from .consensus import mean_for_each
@@ -45,7 +45,7 @@ def evaluate_newcomers(run: Run, newcomers: Federation, split: str = "test") -> 
     messages = _introduction(run, len(newcomers))
     setting = Setting(newcomers, task, algorithm, run.setting.seed, devices=run.setting.devices)
     memories = Memories(reply_template(setting, messages.of(0)).memory, len(newcomers))
-    return finished(LocalEngine(setting).evaluate(messages, memories, split, run.rounds), task.metrics)
+    return finish_means(LocalEngine(setting).evaluate(messages, memories, split, run.rounds), task.metrics)
 
 
 def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
@@ -60,7 +60,7 @@ def newcomer_summary(run: Run, newcomers: Federation) -> dict[str, float]:
             means = columns[metric.statistic]
             known = np.where(np.isnan(means).any(axis=tuple(range(1, means.ndim))), 0.0, samples)
             answer[f"unseen_{name}"] = metric.of_all(means, known)
-    judged = metrics.get(judged_metric(metrics))
+    judged = metrics.get(deciding_metric(metrics))
     if judged is not None:
         spread = summarize_clients(columns[judged.name], samples, judged.higher_is_better)
         answer["unseen_bottom_decile"] = spread["bottom_decile"]

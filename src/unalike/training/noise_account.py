@@ -1,4 +1,4 @@
-"""What does the noise of a training cost, and how much of it keeps a budget?  (Privacy accounting.)
+"""Privacy accounting of a training's noise, and its calibration to a budget.
 
 Clients may add noise to their gradients (DP-SGD) or to their uploads (local differential privacy). What each
 has spent is counted beside the server's rule in every training, whoever starts it; with a budget, noise that

@@ -1,4 +1,4 @@
-"""Who watches a training?  (Observers: progress bars, logs, trackers of experiments.)
+"""Observers of a training: progress bars, logs, experiment trackers.
 
 An observer is called after every round with what happened and how many rounds are expected; that is all that
 a progress bar or a log needs. One that opens and closes something may also have
@@ -25,7 +25,7 @@ Watching = Observer | Sequence[Observer] | None
 """One observer, several, or none."""
 
 
-class About(NamedTuple):
+class TrainingInfo(NamedTuple):
     """What observers are told before the first round."""
 
     name: str
@@ -56,7 +56,7 @@ class Observers:
             observer(report, rounds)
 
     @contextmanager
-    def watching(self, about: About) -> Iterator[list[Run]]:
+    def watching(self, about: TrainingInfo) -> Iterator[list[Run]]:
         """Begin and end; the run is put into the list when there is one."""
         made: list[Run] = []
         begun: list[Any] = []

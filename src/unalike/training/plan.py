@@ -1,4 +1,4 @@
-"""What decides a training?  (A :class:`TrainingPlan`: every part as an object, before anything runs.)
+"""The :class:`TrainingPlan`: every part of a training as an object, before anything runs.
 
     plan = plan_training(federation, task, "fedavg", rounds=50, per_round=10)      names to objects
     run  = run_plan(plan, out="runs/mine")                                         fit, prepare, train
@@ -25,8 +25,8 @@ from ..models import Task
 from ..participation import Full, Participation, Remaining, Renormalized
 from ..timing import Timing
 from ..typing import State
-from .keeper import RoundKeeper
 from .observers import Observer
+from .round_keeper import RoundKeeper
 from .stopping import StopRule
 
 

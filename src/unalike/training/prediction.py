@@ -1,4 +1,4 @@
-"""What does a trained model say of new rows?  (Predictions, for one client or for everyone.)
+"""Predictions of a trained model for new rows, for one client or for all.
 
 A :class:`ClientPredictor` is what a client predicts with, and what is needed to read a person's rows: how
 columns became features, and what classes are called. It needs neither the federation nor an engine.

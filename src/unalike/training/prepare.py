@@ -1,4 +1,4 @@
-"""What must be there before the first step?  (From a plan to an engine, a start and steps; or a refusal.)
+"""Preparing a plan: engine, initial state and steps, or a refusal.
 
 Whatever is impossible is refused here, before anything is written.
 """
@@ -55,7 +55,7 @@ class Prepared:
 
 
 @contextmanager
-def prepared(plan: TrainingPlan, resume: bool = False, kept: bool = False) -> Iterator[Prepared]:
+def prepare_plan(plan: TrainingPlan, resume: bool = False, kept: bool = False) -> Iterator[Prepared]:
     """A plan made ready; an engine made for it is closed if what follows fails.
 
     Args:
@@ -74,8 +74,8 @@ def prepared(plan: TrainingPlan, resume: bool = False, kept: bool = False) -> It
         engine, said = _make_engine(plan, plan.engine)
         events += [] if resume else said
     else:
-        engine = _given_engine(plan, plan.engine)
-    with _closed_on_error(engine if isinstance(plan.engine, str) else None):
+        engine = _use_engine(plan, plan.engine)
+    with _close_on_error(engine if isinstance(plan.engine, str) else None):
         steps, now, clients = _start(plan, engine)
         stopping = _stopping(plan)
         if stopping.patience is not None and stopping.patience.metric.startswith("test_") and not resume:
@@ -96,7 +96,7 @@ def plan_fingerprint(plan: TrainingPlan) -> Fingerprint:
     return settings_fingerprint(plan.seed, **parts)
 
 
-def watched_by(who: Participation) -> tuple[str, ...]:
+def requested_updates(who: Participation) -> tuple[str, ...]:
     """What is to be reported of every upload because a participation wants to see it."""
     return tuple(sorted({*who.watches, *who.asks} & set(WATCHED)))
 
@@ -123,12 +123,12 @@ def _make_engine(plan: TrainingPlan, name: str) -> tuple[Engine, list[Event]]:
     rule = account_noise(plan.aggregator or WeightedSum(), algorithm, plan.federation, stream is not None)
     setting = Setting(
         *(plan.federation, plan.task, algorithm, plan.seed, stream, plan.devices),
-        *(watched_by(plan.participation), None, rule),
+        *(requested_updates(plan.participation), None, rule),
     )
     return engine_registry.make(name, setting=setting), events
 
 
-def _given_engine(plan: TrainingPlan, engine: Engine) -> Engine:
+def _use_engine(plan: TrainingPlan, engine: Engine) -> Engine:
     """An engine that somebody has made for this very training."""
     _check_engine(plan, engine.setting)
     if plan.stream not in (None, engine.setting.stream):
@@ -170,13 +170,13 @@ def _check_engine(plan: TrainingPlan, setting: Setting) -> None:
             f"takes {setting.algorithm.rounds_per_step}; let train make the engine, by its name, or give it "
             "HeldSteps(stream, rounds)."
         )
-    unseen = set(watched_by(plan.participation)) - set(setting.watch)
+    unseen = set(requested_updates(plan.participation)) - set(setting.watch)
     if unseen:
         raise ConfigError(f"the engine was not made to watch {', '.join(sorted(unseen))} of uploads.")
 
 
 @contextmanager
-def _closed_on_error(engine: Engine | None) -> Iterator[None]:
+def _close_on_error(engine: Engine | None) -> Iterator[None]:
     """An engine made for a training that fails lets go of what it holds."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""How well is a row predicted before it is learned?  (Prequential evaluation: predict, then learn.)
+"""Prequential evaluation: predict each row, then learn from it.
 
 After t rounds, the rows B_m(t) that client m receives in the next round, which no round has used, are
 predicted with the model theta(t) of that moment (Dawid, "Present position and potential developments: the
@@ -18,7 +18,7 @@ from typing import Any
 from ..algorithms import Messages
 from ..engine import Engine, Memories
 from ..typing import ClientIds
-from .round_report import named_columns
+from .round_report import label_columns
 
 PREFIX = "prequential"
 NOT_PREDICTED = "no prequential evaluation on this engine"
@@ -37,4 +37,4 @@ def prequential_columns(
         return {}, {}
     part = coming.only(setting.federation.train, clients)
     values = engine.evaluate_rows(messages, memories, part, max(round - 1, 0), clients)
-    return None if values is None else named_columns(PREFIX, values, setting.task)
+    return None if values is None else label_columns(PREFIX, values, setting.task)

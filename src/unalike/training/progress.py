@@ -1,4 +1,4 @@
-"""Where is a training now?  (The server's state, what clients remember, and the versions of the model.)"""
+"""Progress of a training: server state, client memories and model versions."""
 
 from __future__ import annotations
 

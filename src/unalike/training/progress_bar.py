@@ -1,4 +1,4 @@
-"""How far is a training, for people who watch from Python?  (A progress bar, also in notebooks.)"""
+"""A progress bar for Python users, also in notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .observers import About
+from .observers import TrainingInfo
 from .round_report import RoundReport
 
 
@@ -20,7 +20,7 @@ class ProgressBar:
         self._latest: dict[str, float] = {}
         self._task: Any = None
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Show the bar."""
         self._task = self._progress.add_task(about.name, total=None, completed=about.done, words="")
         self._progress.start()

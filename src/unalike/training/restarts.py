@@ -1,4 +1,4 @@
-"""Which start leads to the best optimum?  (Random restarts.)
+"""Random restarts: which initial model leads to the best optimum?
 
 Mixtures and clusters have bad local optima: two components may merge and never part. So several starts are
 trained for half of the rounds, and the one with the lowest training loss is trained again, from its

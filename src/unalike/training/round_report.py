@@ -1,4 +1,4 @@
-"""What is worth knowing of a round?  (The numbers that are recorded, and how they are computed.)"""
+"""The report of a round: the numbers that are recorded, and how they are computed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..engine import Engine, Memories, Report
 from ..models import Task
 from ..timing import Step
 from ..typing import Array, ClientIds, Float64s, Int64s
+from .client_queries import QUESTIONS
 from .median_columns import median_columns
-from .queries import QUESTIONS
 
 Groups = Mapping[str, Array]
 ANSWER = 4
@@ -57,7 +57,7 @@ def round_report(
     counts = {key: float(len(group)) for key, group in groups.items()}
     groups = {"used": step.clients, **_timeline(step), **groups}
     answers = ANSWER * sum(len(groups.get(q, ())) for q in QUESTIONS)
-    received = len(_reached(groups)) + len(step.lost) if step.messages is None else step.messages
+    received = len(_contacted_clients(groups)) + len(step.lost) if step.messages is None else step.messages
     sent = len(step.clients) if step.messages is None else step.messages
     traffic = {
         "bytes_down": float(down * received),
@@ -112,7 +112,7 @@ def _timeline(step: Step) -> Groups:
     }
 
 
-def _reached(groups: Groups) -> Int64s:
+def _contacted_clients(groups: Groups) -> Int64s:
     """The clients that were sent the model: those that worked and those that were asked something."""
     asked = [groups[question] for question in QUESTIONS if question in groups]
     return np.unique(np.concatenate([groups["used"], *asked])) if asked else groups["used"]
@@ -133,7 +133,7 @@ def evaluation_columns(
         if not len(getattr(federation, split).y):
             continue
         values = engine.evaluate(messages, memories, split, round, clients)
-        of_all, of_each = named_columns(split, values, engine.setting.task)
+        of_all, of_each = label_columns(split, values, engine.setting.task)
         metrics |= of_all | honest_columns(engine, split, values, clients)
         if not engine.trusts_metrics:
             metrics |= median_columns(of_each)
@@ -153,10 +153,10 @@ def honest_columns(
     if not lying.any() or lying.all():
         return {}
     honest = {name: np.asarray(value)[~lying] for name, value in values.items()}
-    return named_columns(f"honest_{split}", honest, engine.setting.task)[0]
+    return label_columns(f"honest_{split}", honest, engine.setting.task)[0]
 
 
-def named_columns(
+def label_columns(
     prefix: str, values: Mapping[str, Float64s], task: Task
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """What an evaluation comes to, under names with this prefix: of all samples together, and of each

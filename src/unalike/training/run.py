@@ -1,4 +1,4 @@
-"""What is there after training?  (A finished run: model, memories, metrics, events.)"""
+"""A finished run: model, memories, metrics, events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..algorithms import Messages
 from ..core.precision import precision
 from ..engine import Engine, Memories, Setting
 from ..errors import RunError
-from ..models.metrics import finished
+from ..models.metrics import finish_means
 from ..runs import Record, RunFolder
 from ..typing import Array, Float64s, Message, State
 from .find_predictor import find_predictor
@@ -87,7 +87,7 @@ class Run:
         self._check_rows()
         with precision(self.setting.algorithm.needs.float64):
             means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
-        return finished(means, self.setting.task.metrics)
+        return finish_means(means, self.setting.task.metrics)
 
     def predictor(self, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
         """What predicts for everyone, for one client (its name or number), or for a `newcomer` who gives rows

@@ -1,4 +1,4 @@
-"""How does a run look in a notebook?  (Data frames, figures, and a few lines of HTML.)"""
+"""A run in a notebook: data frames, figures, and a few lines of HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings say how long a training takes, and what is recorded of it?  (Settings of experiments.)"""
+"""Settings of a training's length and record."""
 
 from __future__ import annotations
 

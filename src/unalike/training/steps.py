@@ -1,4 +1,4 @@
-"""Which steps does a run take?  (Cohorts that a participation draws, as the timing orders them.)"""
+"""Steps of a run: cohorts that a participation draws, in the order of the timing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..engine import Engine, Setting
 from ..participation import Cohort, Participation, RoundContext, check_cohort
 from ..timing import Step, Timing
 from ..typing import ClientIds
+from .client_queries import ClientQueries
 from .progress import Progress
-from .queries import ClientQueries
 
 
 class Cohorts:

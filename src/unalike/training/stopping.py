@@ -1,4 +1,4 @@
-"""When is a model good enough to stop?  (Stopping rules: a target, or patience.)
+"""Stopping rules: a target, or patience.
 
     target      stop after round n   if   n >= least_rounds   and   metric(n) is at least (a loss: at most) it
     patience    stop after round n   if   the best evaluation was `rounds` rounds ago or more

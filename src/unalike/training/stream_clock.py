@@ -1,4 +1,4 @@
-"""Do rows of a stream arrive by the number of rounds, or by the clock?"""
+"""The clock of a stream: arrivals by round, or by simulated time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much do the first local steps move a model?  (Measuring the constants of a stream's error bound.)
+"""Measuring the constants of a stream's error bound by first local steps.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): every client with historical data
 takes a part of its rows and makes a few steps from the first model,
@@ -109,13 +109,13 @@ def _report(
     rng, now, largest = generator(seed, "first steps", client), params, 0.0
     for _ in range(first.steps):
         rows = rng.permutation(count)[: first.batch_size]
-        now, norm = step(now, _padded(x[rows], y[rows], first.batch_size))
+        now, norm = step(now, _pad_batch(x[rows], y[rows], first.batch_size))
         largest = max(largest, float(norm))
     moved = float(_norm(jax.tree.map(jnp.subtract, now, params)))
     return LocalReport(moved, largest, loss)
 
 
-def _padded(x: Array, y: Array, rows: int) -> Batch:
+def _pad_batch(x: Array, y: Array, rows: int) -> Batch:
     """A batch of so many rows, of which the last ones may be empty, so that all clients compile once."""
     real = len(y)
     fill = rows - real

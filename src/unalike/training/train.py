@@ -1,4 +1,4 @@
-"""How is a federation trained?  (`unalike.train`: one plan, made and run.)"""
+"""`unalike.train`: one plan, made and run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..trust.behaviors import Behavior
 from ..typing import State
 from .execute import FROM_PYTHON, Out, execute, path_of
 from .fit_plan import check_restarts, fit_plan, fit_stream
-from .keeper import RoundKeeper
 from .make_plan import plan_training
 from .newcomers import newcomer_summary
 from .observers import Watching
 from .plan import TrainingPlan
-from .prepare import prepared
+from .prepare import prepare_plan
+from .round_keeper import RoundKeeper
 from .run import Run
 from .stopping import StopRule
 from .unlearning_history import keeping_history
@@ -187,7 +187,7 @@ def dry_run(plan: TrainingPlan) -> None:
     """Raise whatever :func:`run_plan` would raise before it trains, and train nothing."""
     check_restarts(plan)
     fit_stream(plan)
-    with precision(plan.algorithm.needs.float64), prepared(replace(plan, keeper=None)) as ready:
+    with precision(plan.algorithm.needs.float64), prepare_plan(replace(plan, keeper=None)) as ready:
         if isinstance(plan.engine, str):
             ready.engine.close()
 

@@ -1,4 +1,4 @@
-"""What does a training keep so that clients can be forgotten?  (Unlearning: models and upload norms.)"""
+"""Unlearning history of a training: models and upload norms."""
 
 from __future__ import annotations
 

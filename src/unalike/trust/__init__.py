@@ -1,1 +1,1 @@
-"""Trust: who is honest, which rules bear those who are not, and how a client is taken back."""
+"""Trust: dishonest clients, robust aggregation, free-rider detection and unlearning."""

@@ -1,4 +1,4 @@
-"""Which settings say who is dishonest, and what is done about it?  (Settings of experiments.)"""
+"""Settings of attacks, robust aggregation and unlearning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do all published claims hold?  (Every study, one after the other; what is finished is not repeated.)
+"""The campaign of all studies: one after the other; finished ones are not repeated.
 
 A finished study is a file of JSON in a folder: its claims, and what decides them: its name, `quick`, and the
 versions of both packages. A study whose file says anything else is run again.
@@ -17,7 +17,7 @@ from typing import Any
 from unalike import __version__
 from unalike.core.json_text import json_ready
 from unalike.core.studies import study_names
-from unalike.engine.programs import forget_programs
+from unalike.engine.compilation_cache import forget_programs
 from unalike.errors import UnalikeError
 from unalike.runs.atomic import write_bytes
 

@@ -1,4 +1,4 @@
-"""How are the claims of all studies written down?  (JSON, Markdown, and a page for each study.)"""
+"""Reports of all studies' claims: JSON, Markdown, and a page for each study."""
 
 from __future__ import annotations
 

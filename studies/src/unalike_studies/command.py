@@ -1,4 +1,4 @@
-"""What does `unalike reproduce` do, once its options are read?"""
+"""The command `unalike reproduce`, once its options are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FullEffort = tuple[str | None, int | None, float, Path]
 
 def reproduce_study(name: str, quick: bool, effort: FullEffort | None, json: bool) -> None:
     """Print the claims of one study; the exit code is 1 if a hard claim does not hold."""
-    claims = scaled_down(name, quick) if effort is None else published(name, *effort)
+    claims = run_scaled_down(name, quick) if effort is None else published_claims(name, *effort)
     document, less = document_of(name), still_scaled_down(name)
     if json:
         print_json([claim.as_dict() | {"document": document if claim.place else ""} for claim in claims])
@@ -58,13 +58,13 @@ def reproduce_all(quick: bool, folder: Path, json: bool) -> None:
     _end(claims)
 
 
-def scaled_down(name: str, quick: bool) -> list[Claim]:
+def run_scaled_down(name: str, quick: bool) -> list[Claim]:
     """The claims of a study that ends today."""
     with stderr.status(f"studying {name}"):
         return run_study(name, quick)
 
 
-def published(name: str, only: str | None, runs: int | None, share: float, out: Path) -> list[Claim]:
+def published_claims(name: str, only: str | None, runs: int | None, share: float, out: Path) -> list[Claim]:
     """The claims at the published effort; trainings that are finished are in a folder."""
     with stderr.status(f"studying {name}") as status:
         trainings = Trainings(

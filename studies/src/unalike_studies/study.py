@@ -1,4 +1,4 @@
-"""Does a published claim hold on this machine?
+"""A claim: a published number, what was measured here, and whether it holds.
 
 A study is a function that returns :class:`Claim` objects, each with three values:
 

@@ -1,4 +1,4 @@
-"""Which trainings of a long study are finished?  (What each came to, in a file, so that a study goes on.)
+"""Finished trainings of a long study, stored in files so that it can resume.
 
 A training is known by all that decides what it comes to: the words of its study, the clients' rows and the
 version of this package. Every finished one is a line of JSON; a line that a crash cut short is no line, and
@@ -60,7 +60,7 @@ class Trainings:
         return np.array(self._known[key])
 
 
-def described(federation: Federation, task: Task) -> dict[str, str]:
+def describe_training(federation: Federation, task: Task) -> dict[str, str]:
     """What decides a training beside its method: rows, whose they are and how much they count, as a digest;
     the model by its parameters; the penalty."""
     parameters = jax.eval_shape(task.model.init, jax.random.key(0))

@@ -7,7 +7,7 @@ import pytest
 
 from unalike.theory.asynchrony.objective import Surrogate
 from unalike_studies.asynchrony import published
-from unalike_studies.asynchrony.data import Pair, halved
+from unalike_studies.asynchrony.data import Pair, halve_images
 
 LOSSES = {0.1: (2.0, 0.5), 0.2: (1.0, 1.5)}
 """Of identical and of corrected weights, by learning rate."""
@@ -34,7 +34,7 @@ def test_the_rate_is_the_best_for_identical_weights(monkeypatch):
 
 def test_squares_of_pixels_become_their_mean():
     image = np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1)
-    assert halved(image)[0, :, :, 0].tolist() == [[2, 4], [10, 12]]
+    assert halve_images(image)[0, :, :, 0].tolist() == [[2, 4], [10, 12]]
 
 
 @pytest.mark.parametrize(

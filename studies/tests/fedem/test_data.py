@@ -10,7 +10,7 @@ from unalike_studies.shared.summaries import score_of
 
 
 def test_the_slope_of_the_objective_is_what_differences_give():
-    problem, theta, weights, _ = data.drawn(0)
+    problem, theta, weights, _ = data.draw_problem(0)
     direction = np.random.default_rng(0).normal(size=theta.shape)
     ends = [problem.objective(theta + h * direction, weights) for h in (1e-5, -1e-5)]
     slope = (data.slope_of(problem, theta, weights) * direction).sum()
@@ -62,5 +62,5 @@ def test_choosing_settings_never_sees_test_rows(lesson):
 
 def test_the_best_setting_on_held_out_rows_is_chosen(lesson):
     """A rate of zero learns nothing."""
-    rate = data.tuned(lesson, lambda r: lesson.algorithm("fedavg", r, 5), (0.0, 0.5), 5)
+    rate = data.tune_setting(lesson, lambda r: lesson.algorithm("fedavg", r, 5), (0.0, 0.5), 5)
     assert rate == 0.5

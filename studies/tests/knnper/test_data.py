@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike_studies.knnper import data
-from unalike_studies.knnper.data import Scale, gain, global_model, percent, shared_scores, skewed
+from unalike_studies.knnper.data import Scale, gain, global_model, percent, shared_scores, skewed_problem
 
 SMALL = Scale(clients=8, train=800, test=400, rounds=4)
 
@@ -43,7 +43,7 @@ def test_personal_labels_rename_a_part_of_the_modes():
 
 @pytest.fixture(scope="module")
 def lesson():
-    return skewed(0.3, 5, SMALL)
+    return skewed_problem(0.3, 5, SMALL)
 
 
 def test_one_client_in_five_joins_later(lesson):

@@ -1,11 +1,11 @@
 """Do the cheap claims on memory hold?"""
 
-from unalike_studies.knnper.data import Scale, skewed
+from unalike_studies.knnper.data import Scale, skewed_problem
 from unalike_studies.knnper.rivals import bound_claims, exact_claims, traffic_claims
 
 
 def test_identities_hold():
-    lesson = skewed(0.3, 5, Scale(clients=8, train=800, test=400, rounds=4))
+    lesson = skewed_problem(0.3, 5, Scale(clients=8, train=800, test=400, rounds=4))
     claims = [*traffic_claims(lesson), *exact_claims(lesson), *bound_claims()]
     assert [claim.claim for claim in claims if not claim.holds] == []
     assert len(claims) == 9

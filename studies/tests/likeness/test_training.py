@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike_studies.likeness import data, pictures, training
+from unalike_studies.likeness import data, images, training
 
 
 def broken(claims):
@@ -29,25 +29,25 @@ def test_fewer_rows_cost_half_their_logarithm_where_clients_are_alike_and_nothin
 
 
 def test_without_files_or_time_there_is_no_claim_on_pictures(monkeypatch):
-    assert list(pictures.picture_claims(quick=True)) == []
-    monkeypatch.setattr(pictures, "pictures", lambda file: None)
-    assert list(pictures.picture_claims(quick=False)) == []
+    assert list(images.picture_claims(quick=True)) == []
+    monkeypatch.setattr(images, "pictures", lambda file: None)
+    assert list(images.picture_claims(quick=False)) == []
 
 
 def test_published_curves_hold_themselves_and_flat_ones_do_not():
     published = {knob: (value + 0.1, value - 0.1 + 0.01 * knob**0.3) for knob, value in data.CIFAR.items()}
-    assert broken(pictures.cifar_claims(published, data.CIFAR_ROWS)) == []
+    assert broken(images.cifar_claims(published, data.CIFAR_ROWS)) == []
     flat = dict.fromkeys(published, (4.0, 4.0))
-    assert {claim.id for claim in broken(pictures.cifar_claims(flat | {250.0: (3.9, 3.9)}, 30_000))} >= {
+    assert {claim.id for claim in broken(images.cifar_claims(flat | {250.0: (3.9, 3.9)}, 30_000))} >= {
         "L4",
         "L5",
         "L6",
     }
-    assert broken(pictures.mnist_claims(dict(data.MNIST))) == []
+    assert broken(images.mnist_claims(dict(data.MNIST))) == []
 
 
 def test_pictures_are_measured_by_both_knobs(monkeypatch):
-    monkeypatch.setattr(pictures, "PICTURE_CLIENTS", 10)
-    found = pictures.curve(data.digits(), (0.0, 100.0))
+    monkeypatch.setattr(images, "PICTURE_CLIENTS", 10)
+    found = images.curve(data.digits(), (0.0, 100.0))
     assert found[0.0][0] > found[100.0][0]
     assert found[0.0][0] > found[0.0][1]

@@ -4,7 +4,7 @@ import numpy as np
 
 from unalike.analytics.design import Design
 from unalike.analytics.hierarchical.baselines import ols_each
-from unalike_studies.linear_models.data import correlated, engine_like, polynomials, selection_case
+from unalike_studies.linear_models.data import correlated_devices, engine_like, polynomials, selection_case
 from unalike_studies.linear_models.full_batch import (
     Spectra,
     ditto_models,
@@ -17,7 +17,7 @@ from unalike_studies.linear_models.students import read_students
 
 
 def small():
-    return correlated(4, 3, 0.8, 0.5, 6, 20, 0.5, 0)[0]
+    return correlated_devices(4, 3, 0.8, 0.5, 6, 20, 0.5, 0)[0]
 
 
 def naive_steps(design, models, rate, steps, anchor=0.0, lam=0.0):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from unalike_studies.online_mixture.images import deal
 from unalike_studies.online_mixture.labels import GROUPS
-from unalike_studies.online_mixture.pictures import deal
 
 GROUP = np.repeat(np.arange(4), GROUPS)
 

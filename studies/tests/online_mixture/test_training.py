@@ -25,5 +25,5 @@ def test_a_pilots_number_is_soft_and_no_publication(wanted, holds):
 
 def test_k_means_starts_near_the_true_means():
     world = World(components=3, dimension=5, clients=30, rows=10)
-    found, truth = training._clustered(world, 0), world.means(0)
+    found, truth = training._cluster(world, 0), world.means(0)
     assert np.linalg.norm(found[:, None] - truth, axis=-1).min(axis=0).max() < 1

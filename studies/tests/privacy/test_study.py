@@ -89,7 +89,9 @@ def test_a_draw_attacks_the_method_s_own_reference_rows(monkeypatch):
     card = drawn.werm.cards[0]
     assert card.facts["members"] == card.facts["reference_rows"] == 60
     assert card.facts["non_members"] == 120
-    assert training.told(card.training, "gap") / 100 - 0.5 == pytest.approx(drawn.gaps[0] / 2, abs=0.1)
+    assert training.attack_accuracy(card.training, "gap") / 100 - 0.5 == pytest.approx(
+        drawn.gaps[0] / 2, abs=0.1
+    )
 
 
 def test_the_claims_on_epsilon_hold_and_a_bound_without_its_margin_would_be_caught(monkeypatch):

@@ -39,7 +39,7 @@ def lying(monkeypatch, kind, **changes):
 
 @pytest.fixture(scope="module")
 def md_weights():
-    return theory.drawn_weights(Multinomial(per_round=4), IMPORTANCE, DRAWS)
+    return theory.draw_weights(Multinomial(per_round=4), IMPORTANCE, DRAWS)
 
 
 # The claims hold.

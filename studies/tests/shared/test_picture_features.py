@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike_studies.shared import picture_features
+from unalike_studies.shared import image_features
 
 
 @pytest.fixture(scope="module")
@@ -12,14 +12,14 @@ def images():
 
 
 def test_patches_do_not_see_brightness_and_hardly_see_contrast(images):
-    plain = picture_features.patches(images)
+    plain = image_features.patches(images)
     assert np.abs(plain.mean(axis=-1)).max() < 1e-4
-    assert np.allclose(plain, picture_features.patches(images + np.uint8(20)), atol=1e-4)
-    assert np.allclose(plain, picture_features.patches(images / 2), atol=0.05)
+    assert np.allclose(plain, image_features.patches(images + np.uint8(20)), atol=1e-4)
+    assert np.allclose(plain, image_features.patches(images / 2), atol=0.05)
 
 
 def test_a_feature_is_the_mean_answer_of_a_filter_in_a_quarter(images):
-    encode = picture_features.Encoder.of(images, filters=5)
+    encode = image_features.Encoder.of(images, filters=5)
     features = encode(images) * encode.spread + encode.mean
     assert features.shape == (12, 2 * 2 * 10)
     picture, total = images[3].astype(np.float64), 0.0
@@ -32,7 +32,7 @@ def test_a_feature_is_the_mean_answer_of_a_filter_in_a_quarter(images):
 
 
 def test_features_of_the_images_that_made_the_filters_are_standardized(images):
-    features = picture_features.Encoder.of(images, filters=5)(images)
+    features = image_features.Encoder.of(images, filters=5)(images)
     assert np.abs(features.mean(axis=0)).max() < 1e-4
     spread = features.std(axis=0)
     assert np.allclose(spread[spread > 0.5], 1, atol=1e-3)

@@ -63,7 +63,9 @@ def test_what_follows_from_printed_numbers_is_expected_and_not_published():
 
 
 def test_numbers_of_another_data_set_say_so(monkeypatch):
-    monkeypatch.setattr(streams, "judged", lambda make, weights, rates, seeds: [50.0 for _ in seeds])
+    monkeypatch.setattr(
+        streams, "evaluate_accuracies", lambda make, weights, rates, seeds: [50.0 for _ in seeds]
+    )
     claims = list(streams.interior_claims(quick=True))
     assert [claim.published for claim in claims] == [6.2, 7.9]
     assert all("CIFAR-10" in claim.place for claim in claims)

@@ -9,7 +9,7 @@ from unalike.models import Task, mlp
 from unalike_studies.fedem import training as fedem
 from unalike_studies.knnper import rivals as knnper
 from unalike_studies.shared import real_data_races as races
-from unalike_studies.shared.real_data_races import Comparison, Marks
+from unalike_studies.shared.real_data_races import Comparison, Scores
 
 METHODS = ("local", "fedavg", "fedavg+", "fedem", "ditto", "fedrep", "knnper")
 TABLES = [*races.PICTURES.values(), races.ROLES_FEDEM, races.ROLES_KNNPER]
@@ -53,14 +53,14 @@ def test_a_worst_tenth_is_never_better_than_the_mean():
 
 def toy_race():
     marks = {
-        "fedem": [Marks(70, 60, 71), Marks(72, 60, 69)],
-        "fedavg": [Marks(66, 61, 64), Marks(64, 61, 64)],
+        "fedem": [Scores(70, 60, 71), Scores(72, 60, 69)],
+        "fedavg": [Scores(66, 61, 64), Scores(64, 61, 64)],
     }
     return races.Race(marks, {"fedem": {"rate": 0.3}, "fedavg": {"rate": 0.1}}, "small")
 
 
 def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
-    table = {"fedem": Marks(84.3, 78.1, 85.9), "fedavg": Marks(78.2, 72.4, 77.3)}
+    table = {"fedem": Scores(84.3, 78.1, 85.9), "fedavg": Scores(78.2, 72.4, 77.3)}
     parts = [Comparison("fedem", "fedavg", part) for part in ("mean", "decile", "unseen")]
     made = list(races.claims("R1", "toy", toy_race(), table, parts, ("Table 3.2", "Table 3.3")))
     assert [claim.measured for claim in made] == ["71.0 / 60.0 / 70.0", "65.0 / 61.0 / 64.0", 6.0, -1.0, 6.0]
@@ -74,9 +74,11 @@ def test_a_claim_is_the_mean_lead_over_seeds_beside_the_published_one():
 
 @pytest.mark.parametrize(("ours", "other"), [("fedem", "fedavg"), ("fedavg", "fedem")])
 def test_about_equal_means_either_way(ours, other):
-    table = {"fedem": Marks(46.7, 43.0), "fedavg": Marks(46.7, 42.8)}
+    table = {"fedem": Scores(46.7, 43.0), "fedavg": Scores(46.7, 42.8)}
     near, far = (Comparison(ours, other, "mean", most, most=True) for most in (6.5, 5.5))
-    found = [races.compared("R1", "toy", toy_race().marks, table, one, "Table 3.2") for one in (near, far)]
+    found = [
+        races.compare_claim("R1", "toy", toy_race().marks, table, one, "Table 3.2") for one in (near, far)
+    ]
     assert [claim.measured for claim in found] == [6.0, 6.0]
     assert [claim.holds for claim in found] == [True, False]
 
@@ -102,12 +104,12 @@ def test_settings_are_those_with_the_best_validation_accuracy(monkeypatch):
     def found(run, split):
         assert split == "validation"
         name, setting = run.setting
-        return Marks(
+        return Scores(
             {"fedavg": -abs(setting["rate"] - 0.3), "fedavg+": -setting.get("tune_learning_rate", 0)}[name], 0
         )
 
     monkeypatch.setattr(races, "score", found)
-    settings = races.chosen(Fake(), ("fedavg+", "fedavg"))
+    settings = races.choose_settings(Fake(), ("fedavg+", "fedavg"))
     assert list(settings) == ["fedavg", "fedavg+"]
     assert settings["fedavg"] == {"rate": 0.3}
     assert settings["fedavg+"] == {"rate": 0.3, "tune_learning_rate": pytest.approx(0.03)}
@@ -135,7 +137,9 @@ def test_a_trained_start_is_taken_as_it_is(lesson):
 
 
 def test_marks_are_per_cent_and_who_is_alone_has_none_for_newcomers(lesson):
-    found = races.marked(lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}})
+    found = races.mark_methods(
+        lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}}
+    )
     assert np.isnan(found["local"].unseen)
     assert all(0 <= value <= 100 for name in ("fedavg", "knnper") for value in found[name])
     assert found["knnper"].mean > found["fedavg"].mean  # two classes each: own rows tell most

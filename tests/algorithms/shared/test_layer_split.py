@@ -18,7 +18,7 @@ from unalike.algorithms.shared.layer_split import (
     join,
     name_contains,
     paths,
-    repeated,
+    repeat_batches,
     split,
     under_path,
     with_fixed,
@@ -89,9 +89,11 @@ def test_repeated_batches_come_in_the_same_order_again_whatever_the_padding():
         jax.random.key(0),
         9,
     )
-    walked = repeated(data, 3).fold(lambda seen, batch: 10 * seen + batch.x[0], jnp.zeros(()))
+    walked = repeat_batches(data, 3).fold(lambda seen, batch: 10 * seen + batch.x[0], jnp.zeros(()))
     assert float(walked) == 343434
-    nothing = repeated(replace(data, steps=0 * one), 3).fold(lambda seen, batch: seen + 1, jnp.zeros(()))
+    nothing = repeat_batches(replace(data, steps=0 * one), 3).fold(
+        lambda seen, batch: seen + 1, jnp.zeros(())
+    )
     assert float(nothing) == 0
 
 

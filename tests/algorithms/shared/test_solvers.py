@@ -14,9 +14,9 @@ from unalike.algorithms.shared.solvers import (
     GradientDescent,
     Guarded,
     Newton,
-    Solved,
+    Solution,
     make_solver,
-    solved,
+    solve_component,
     solver_registry,
 )
 from unalike.core import pytrees
@@ -84,7 +84,7 @@ def test_reports_are_the_objective_and_the_gradient_s_length():
 @pytest.mark.exact
 def test_sgd_is_local_training():
     optimizer = Optimizer("sgd", 0.3)
-    params, report = solved(task(), START, weighted(), optimizer)
+    params, report = solve_component(task(), START, weighted(), optimizer)
     assert pytrees.largest_difference(params, local_sgd(task(), START, weighted(), optimizer).params) == 0
     assert float(report["objective_end"]) < float(report["objective_start"])
 
@@ -97,7 +97,7 @@ class Broken:
 
     def solve(self, task, start, data, key):
         spoilt = pytrees.scale(self.value, start)
-        return Solved(
+        return Solution(
             spoilt, jnp.ones(()), task.loss(spoilt, data.all_rows()), *jnp.ones((2,)), jnp.asarray(False)
         )
 
@@ -112,10 +112,10 @@ def test_a_guard_hands_back_the_start_instead_of_a_bad_answer(value):
 
 def test_a_guard_refuses_steps_that_are_too_long_and_lets_good_ones_pass():
     wild, calm = Optimizer("sgd", 500.0), Optimizer("sgd", 0.1)
-    params, report = solved(task(), START, weighted(), wild, "guarded:sgd")
+    params, report = solve_component(task(), START, weighted(), wild, "guarded:sgd")
     assert report["refused"] == 1
     assert pytrees.largest_difference(params, START) == 0
-    params, report = solved(task(), START, weighted(), calm, "guarded:sgd")
+    params, report = solve_component(task(), START, weighted(), calm, "guarded:sgd")
     assert report["refused"] == 0
     assert pytrees.largest_difference(params, START) > 0
 

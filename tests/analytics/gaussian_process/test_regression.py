@@ -8,7 +8,7 @@ import pytest
 from unalike.analytics.design import Design
 from unalike.analytics.gaussian_process import GaussianProcess
 from unalike.analytics.gaussian_process.calibration import coverage
-from unalike.analytics.gaussian_process.scaling import InputScaling, OutputScaling, scaled_design
+from unalike.analytics.gaussian_process.scaling import InputScaling, OutputScaling, scale_design
 from unalike.data import Federation
 from unalike.errors import ConfigError, DataError
 
@@ -92,7 +92,7 @@ def test_a_design_with_an_intercept_is_taken_without_it():
     rows = Federation.from_owners(
         np.random.default_rng(0).random((20, 2)), np.arange(20.0), np.repeat([0, 1], 10)
     )
-    scaled = scaled_design(Design.of(rows), None)
+    scaled = scale_design(Design.of(rows), None)
     assert scaled.design.terms == ("x1", "x2")
     assert scaled.design.federation.train.x.min() == 0
     assert scaled.design.federation.train.x.max() == 1

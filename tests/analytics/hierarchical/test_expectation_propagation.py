@@ -11,7 +11,7 @@ from unalike.analytics.hierarchical import HM2
 from unalike.analytics.hierarchical.expectation_propagation import (
     ExpectationPropagation,
     longest_step,
-    settled_site,
+    settle_site,
 )
 from unalike.analytics.hierarchical.moments import Moments
 from unalike.analytics.hierarchical.natural_parameters import Natural
@@ -132,7 +132,7 @@ def test_whoever_takes_part_the_fixed_point_is_the_same_and_sites_add_up():
     with precision(double=True):
         total = Natural(jnp.zeros(4), jnp.eye(4))
         for k in range(12):
-            total = total.times(settled_site(jax.tree.map(lambda leaf, k=k: leaf[k], kept), message))
+            total = total.times(settle_site(jax.tree.map(lambda leaf, k=k: leaf[k], kept), message))
     np.testing.assert_allclose(total.precision, message["posterior"].precision, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(total.shift, message["posterior"].shift, rtol=1e-9, atol=1e-9)
 

@@ -6,7 +6,7 @@ from statsmodels.duration.hazard_regression import PHReg
 
 from unalike.analytics import CoxModel
 from unalike.analytics.design import Design
-from unalike.analytics.shareable import read_method, write_method
+from unalike.analytics.serialization import read_method, write_method
 from unalike.data import Federation, Split, load
 from unalike.data.survival import signed_times
 from unalike.errors import ConfigError, DataError

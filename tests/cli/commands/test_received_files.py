@@ -8,7 +8,7 @@ import pytest
 
 from unalike.data.tables import sql as queries
 from unalike.errors import ConfigError, DataError
-from unalike.experiments.asked_comparison import AskedComparison, write_asked
+from unalike.experiments.comparison_file import ComparisonFile, write_asked
 from unalike.experiments.config import make_experiment, read_experiment
 from unalike.runs.configuration import write_config
 from unalike.runs.sealed_files import seal_again
@@ -231,7 +231,7 @@ def test_a_query_that_needs_too_much_memory_is_stopped(unalike, monkeypatch):
 def test_what_a_search_leaves_ready_to_run_is_the_users_own_until_it_is_edited(secret):
     chosen = make_experiment({"data": str(secret.resolve())})
     Path("out").mkdir()
-    write_asked(Path("out"), AskedComparison(algorithms=("fedavg",), experiment=chosen))
+    write_asked(Path("out"), ComparisonFile(algorithms=("fedavg",), experiment=chosen))
     write_config(Path("out/fedavg.toml"), chosen.model_dump())
     assert read_experiment("out/fedavg.toml") == chosen
     with Path("out/fedavg.toml").open("a") as file:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unalike.data.preparation.column_facts import ColumnFacts, merge_facts
+from unalike.data.preprocessing.column_facts import ColumnFacts, merge_facts
 from unalike.errors import DataError
 
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from unalike.data.preparation import Preparation, facts_of, fit_preparation, needs_preparation
-from unalike.data.preparation.read_preparation import read_preparation
+from unalike.data.preprocessing import Preparation, facts_of, fit_preparation, needs_preparation
+from unalike.data.preprocessing.read_preparation import read_preparation
 from unalike.data.tables import Table
 from unalike.errors import DataError
 

@@ -28,13 +28,13 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from unalike.aggregation.base import NormBound, WeightedSum
 from unalike.deploy.secure_aggregation.engine import SecureEngine
-from unalike.deploy.secure_aggregation.grid import Sent, fault
+from unalike.deploy.secure_aggregation.grid import SentMessage, fault
 from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
 from unalike.participation import Full, Uniform, sampler_registry
 from unalike.privacy.accounting import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
-from unalike.trust.monitor import Book, Monitor
+from unalike.trust.monitor import Monitor, MonitorState
 from unalike.trust.robust import Median
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
@@ -363,7 +363,7 @@ def test_noise_can_be_added_to_a_sum_that_nobody_sees_the_parts_of(town, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "aggregator", [NormBound(1.0), Median(), Monitor(Book(4))], ids=lambda a: type(a).__name__
+    "aggregator", [NormBound(1.0), Median(), Monitor(MonitorState(4))], ids=lambda a: type(a).__name__
 )
 def test_what_needs_single_uploads_is_refused_with_the_reason(town, tmp_path, aggregator):
     name = type(aggregator).__name__
@@ -455,7 +455,7 @@ def test_a_reply_from_elsewhere_is_named(town):
     reply = Message(
         Error(1, "no memory"), reply_to=Message(RecordDict(), dst_node_id=7, message_type="train")
     )
-    assert fault(reply, Sent(7, SETUP), 3) == "no memory"
+    assert fault(reply, SentMessage(7, SETUP), 3) == "no memory"
 
 
 def test_secrets_of_many_clients_are_shared_among_neighbors_only(tmp_path, slow_town, monkeypatch):

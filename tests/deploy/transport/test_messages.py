@@ -15,7 +15,7 @@ flwr = pytest.importorskip("flwr.app")
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict  # noqa: E402
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree  # noqa: E402
 
-from unalike.deploy.transport.receive import Arriving, ObjectPullError, ObjectUnavailableError  # noqa: E402
+from unalike.deploy.transport.receive import IncomingMessage, ObjectPullError, ObjectUnavailableError  # noqa: E402
 
 ARRAYS = {
     "scalar": np.asarray(3.5),
@@ -49,7 +49,7 @@ def travel(record):
     """The record as it is after Flower took it apart and put it together again."""
     message = flwr.Message(metadata=METADATA, content=record)
     tree, objects = get_object_tree(message), get_all_nested_objects(message)
-    return Arriving(tree, 10**6).advance(lambda name: objects[name].deflate()).content
+    return IncomingMessage(tree, 10**6).advance(lambda name: objects[name].deflate()).content
 
 
 METADATA = flwr.Metadata(
@@ -303,9 +303,9 @@ def test_a_message_that_declares_too_much_is_refused_before_its_bytes_are_fetche
         return contents[name]
 
     with pytest.raises(MessageError, match="more than 7999 bytes"):
-        Arriving(tree, 7999).advance(fetch)
+        IncomingMessage(tree, 7999).advance(fetch)
     assert max(fetched) < 1000
-    assert Arriving(tree, 8000).advance(fetch) is not None
+    assert IncomingMessage(tree, 8000).advance(fetch) is not None
 
 
 def test_what_has_not_arrived_is_fetched_later_and_once():
@@ -318,7 +318,7 @@ def test_what_has_not_arrived_is_fetched_later_and_once():
         fetched.append(name)
         return contents[name]
 
-    arriving = Arriving(tree, 1000)
+    arriving = IncomingMessage(tree, 1000)
     assert arriving.advance(fetch) is None
     there.update(contents)
     assert unpack(arriving.advance(fetch).content).arrays["v"].tolist() == [0, 1, 2, 3]
@@ -332,7 +332,7 @@ def test_a_part_that_will_never_come_is_an_error():
         raise ObjectPullError(name, "it is gone")
 
     with pytest.raises(MessageError, match="never sent completely"):
-        Arriving(tree, 1000).advance(fetch)
+        IncomingMessage(tree, 1000).advance(fetch)
 
 
 def forged(arrays, part, content):
@@ -366,7 +366,7 @@ def forged(arrays, part, content):
 def test_a_forged_message_is_refused_with_a_sentence(part, content, words):
     tree, contents = forged({"w": np.arange(1.0)}, part, content)
     with pytest.raises(MessageError, match=words):
-        Arriving(tree, 10**6).advance(contents.__getitem__)
+        IncomingMessage(tree, 10**6).advance(contents.__getitem__)
 
 
 def test_one_chunk_that_is_named_a_thousand_times_is_not_put_together():
@@ -374,7 +374,7 @@ def test_one_chunk_that_is_named_a_thousand_times_is_not_put_together():
     content = f'{{"dtype": "float64", "shape": [1], "stype": "raw", "arraychunk_ids": [{ids}]}}'.encode()
     tree, contents = forged({"w": np.arange(1.0)}, b"Array", content)
     with pytest.raises(MessageError, match="more than 7999 bytes"):
-        Arriving(tree, 7999).advance(contents.__getitem__)
+        IncomingMessage(tree, 7999).advance(contents.__getitem__)
 
 
 def test_a_message_of_very_many_parts_is_refused_at_sight():
@@ -382,4 +382,4 @@ def test_a_message_of_very_many_parts_is_refused_at_sight():
 
     tree = ObjectTree(object_id="a", children=[ObjectTree(object_id=str(i)) for i in range(40_001)])
     with pytest.raises(MessageError, match="more than 40000 parts"):
-        Arriving(tree, 0)
+        IncomingMessage(tree, 0)

@@ -11,7 +11,7 @@ pytest.importorskip("flwr")
 
 from unalike.deploy import make_authority
 from unalike.deploy.transport.flower import free_port
-from unalike.deploy.transport.launcher import Impatient, seldom
+from unalike.deploy.transport.launcher import ShortSleep, seldom
 from unalike.deploy.transport.probe import explain_silence
 
 
@@ -90,7 +90,7 @@ def test_a_node_without_keys_at_a_link_with_certificates(ours):
 def test_a_busy_node_looks_often_and_an_idle_one_seldom(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    node = Impatient(1.0)
+    node = ShortSleep(1.0)
     assert node.between_looks() == 1.0
     node.message_came()
     assert node.between_looks() == 0.2

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from unalike.algorithms import LocalWork
-from unalike.engine.local.batches import plan_batches, rounded_up
+from unalike.engine.local.batches import plan_batches, round_up
 from unalike.errors import ConfigError
 
 SIZES = np.array([5, 12, 1, 7, 0, 3])
@@ -183,13 +183,13 @@ def test_clients_without_rows_have_nothing_to_do():
 
 def test_rounded_sizes_are_few_never_smaller_and_waste_less_than_a_quarter():
     numbers = np.arange(1, 5000)
-    rounded = np.array([rounded_up(int(n)) for n in numbers])
+    rounded = np.array([round_up(int(n)) for n in numbers])
     assert (np.diff(rounded) >= 0).all()
     assert (rounded >= numbers).all()
     assert ((rounded - numbers) / numbers < 0.25).all()
-    assert all(rounded_up(int(n)) == n for n in np.unique(rounded))
+    assert all(round_up(int(n)) == n for n in np.unique(rounded))
     assert len(np.unique(rounded)) <= 8 + 4 * 10
-    assert rounded_up(0) == 1
+    assert round_up(0) == 1
 
 
 def test_a_plan_that_would_fill_the_memory_is_refused_before_it_is_made():

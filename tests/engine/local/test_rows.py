@@ -12,7 +12,7 @@ from unalike.engine import LocalEngine, Setting
 from unalike.engine.local.batches import plan_batches
 from unalike.engine.local.devices import mesh
 from unalike.engine.local.layout import assign_to_cores
-from unalike.engine.local.rows import Gathered, Resident, whole
+from unalike.engine.local.rows import GatheredRows, Resident, whole
 from unalike.errors import ConfigError
 
 from .. import toys
@@ -39,7 +39,7 @@ def seen(placed, layout, cores, index, size):
 def test_gathered_rows_are_the_clients_own(split, cohort, cores):
     clients = np.array(cohort)
     layout = assign_to_cores(split.sizes[clients], cores)
-    placed = Gathered(split, cores).place(clients, layout)
+    placed = GatheredRows(split, cores).place(clients, layout)
     assert len(placed.x) % cores == 0
     for index, client in enumerate(clients):
         x, y = seen(placed, layout, cores, index, SIZES[client])
@@ -62,7 +62,7 @@ def test_a_selection_chooses_rows_and_weights_and_may_be_empty(split, cores):
     rows = np.array([4, 4, 9, 16, 15])
     selection = Selection(rows, np.array([0, 3, 3, 5]), np.arange(5, dtype=np.float32))
     layout = assign_to_cores(np.diff(selection.offsets), cores)
-    placed = Gathered(split, cores).place(clients, layout, selection)
+    placed = GatheredRows(split, cores).place(clients, layout, selection)
     for index in range(3):
         low, high = selection.offsets[index : index + 2]
         x, y = seen(placed, layout, cores, index, high - low)
@@ -87,7 +87,9 @@ def test_a_selection_of_resident_rows_lists_them_and_moves_nothing(split):
 
 def test_nobody_has_rows(split):
     selection = Selection(np.zeros(0, np.int64), np.zeros(3, np.int64))
-    placed = Gathered(split, 2).place(np.array([0, 1]), assign_to_cores(np.zeros(2, np.int64), 2), selection)
+    placed = GatheredRows(split, 2).place(
+        np.array([0, 1]), assign_to_cores(np.zeros(2, np.int64), 2), selection
+    )
     assert len(placed.x) == len(placed.y) == 2
     assert not placed.start.any()
 
@@ -118,7 +120,7 @@ def test_both_placements_show_a_client_the_same_rows(split):
     clients = np.array([4, 0, 3])
     batches = plan_batches(LocalWork(batch_size=4), split.sizes[clients], clients, 0, 0, 10)
     layout = assign_to_cores(batches.steps, 1)
-    gathered = Gathered(split, 1).place(clients, layout)
+    gathered = GatheredRows(split, 1).place(clients, layout)
     resident = Resident(split, mesh(1)).place(clients, layout)
     for index, client in enumerate(clients):
         place = layout.slot_of_client[index]

@@ -19,7 +19,7 @@ from unalike.analytics.fitting import fit_rounds, linear_task
 from unalike.core.pytrees import largest_difference
 from unalike.data import Federation
 from unalike.engine import ClientError, Setting, engine_registry
-from unalike.engine.ray import engine, log, pool, session
+from unalike.engine.ray import engine, pool, replay_log, session
 from unalike.engine.ray.engine import RayEngine
 from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
@@ -105,7 +105,7 @@ def _die(flag, round, client):
 
 @pytest.mark.exact
 def test_a_dead_worker_changes_no_bit(federation, tmp_path, monkeypatch):
-    monkeypatch.setattr(log, "FEWEST", 2)  # so that there is a snapshot before the death
+    monkeypatch.setattr(replay_log, "FEWEST", 2)  # so that there is a snapshot before the death
     method, options = DeadlyScaffold(flag=str(tmp_path / "flag"), **SETTINGS), {"per_round": 4}
     died, lived = (train(federation, method, rounds=5, **options) for _ in range(2))  # the flag remains
     assert gap(died, lived) == 0

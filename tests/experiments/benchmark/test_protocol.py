@@ -10,10 +10,10 @@ import pytest
 from unalike.data import Federation, load
 from unalike.errors import ConfigError, DataError
 from unalike.experiments.benchmark import Benchmark, benchmark_registry, run_benchmark, tidy_csv, to_latex
-from unalike.experiments.benchmark.cut import cut_centers
 from unalike.experiments.benchmark.protocol import benchmark_task
 from unalike.experiments.benchmark.scores import center_notes, mean_defined, score, score_strategy
 from unalike.experiments.benchmark.strategies import fit_strategy, pool, strategy_experiment
+from unalike.experiments.benchmark.stratified_split import split_centers
 from unalike.experiments.benchmark.table import COLUMNS, cross_csv, cross_rows, mean_rows, tidy_rows
 
 QUICK = Benchmark("quick", "heart_like", "accuracy", pooled_epochs=3, local_steps=20, learning_rate=0.05)
@@ -41,7 +41,7 @@ def test_rounds_are_those_of_the_published_formula():
 
 
 def test_every_class_of_every_center_is_cut_by_the_same_part(centers):
-    cut = cut_centers(centers, 0.25, 0.25, seed=3)
+    cut = split_centers(centers, 0.25, 0.25, seed=3)
     for k in range(len(centers)):
         whole = np.bincount(centers.train.client(k)[1], minlength=2)
         tested = np.bincount(cut.test.client(k)[1], minlength=2)
@@ -50,23 +50,23 @@ def test_every_class_of_every_center_is_cut_by_the_same_part(centers):
 
 
 def test_test_rows_do_not_depend_on_validation_rows(centers):
-    plain, tuned = cut_centers(centers, 0.3, 0.0, 1), cut_centers(centers, 0.3, 0.2, 1)
+    plain, tuned = split_centers(centers, 0.3, 0.0, 1), split_centers(centers, 0.3, 0.2, 1)
     assert (plain.test.x == tuned.test.x).all()
 
 
 def test_centers_that_are_cut_are_not_cut_again(centers):
     with pytest.raises(DataError, match="cut once"):
-        cut_centers(cut_centers(centers, 0.3), 0.3)
+        split_centers(split_centers(centers, 0.3), 0.3)
 
 
 def test_pooled_training_is_fedavg_of_one_client_that_has_all_rows(centers):
-    cut = cut_centers(centers, 0.3)
+    cut = split_centers(centers, 0.3)
     assert len(pool(cut)) == 1
     assert pool(cut).train.sizes.tolist() == [len(cut.train.y)]
 
 
 def test_local_models_are_those_that_a_center_would_train_without_the_others(centers):
-    cut = cut_centers(centers, 0.3)
+    cut = split_centers(centers, 0.3)
     together = fitted("local", cut)
     x = cut.test.x
     # The order of batches follows a client's number, so that only the center with number 0 is the same.
@@ -75,13 +75,13 @@ def test_local_models_are_those_that_a_center_would_train_without_the_others(cen
 
 
 def test_the_diagonal_of_the_transfer_table_is_local_training(centers):
-    cut = cut_centers(centers, 0.3)
+    cut = split_centers(centers, 0.3)
     found = score_strategy(fitted("local", cut), cut, "accuracy")
     assert (np.diag(found.elsewhere) == found.centers).all()
 
 
 def test_the_cyclic_model_visits_centers_in_turn_and_takes_as_many_steps(centers):
-    cut = cut_centers(centers, 0.3)
+    cut = split_centers(centers, 0.3)
     traveled = fitted("cyclic", cut)
     assert traveled.run.rounds == len(cut) * fitted("fedavg", cut).run.rounds
     counts = traveled.run.metrics()["participants"]
@@ -94,7 +94,7 @@ def test_every_strategy_has_the_same_trials_and_every_seed_every_strategy(result
 
 
 def test_scores_of_a_shared_model_add_up_to_those_of_all_rows(centers):
-    cut = cut_centers(centers, 0.3)
+    cut = split_centers(centers, 0.3)
     found = score_strategy(fitted("fedavg", cut), cut, "accuracy")
     weighted = np.sum(found.centers * cut.test.sizes) / cut.test.sizes.sum()
     assert found.together == pytest.approx(weighted, abs=1e-6)

@@ -9,7 +9,7 @@ from scipy.stats import binom, chi2
 from unalike.core.random import generator
 from unalike.errors import ConfigError
 from unalike.participation import Binomial, Optimal, Poisson, RoundContext, Uniform, sampler_registry
-from unalike.participation.samplers.bernoulli import SMALLEST, BernoulliDraws, optimal_probabilities
+from unalike.participation.samplers.poisson_bernoulli import SMALLEST, BernoulliDraws, optimal_probabilities
 
 
 def tosses(probabilities, count, seed=0):

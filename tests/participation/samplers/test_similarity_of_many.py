@@ -9,7 +9,7 @@ import scipy
 from unalike.errors import ConfigError
 from unalike.participation import ClusteredBySimilarity, Cohort, RoundContext
 from unalike.participation.samplers import clustered_similarity as module
-from unalike.participation.samplers.similarity import cut_into, row_squares, ward_tree
+from unalike.participation.samplers.similarity import row_squares, split_into, ward_tree
 
 RNG = np.random.default_rng(0)
 
@@ -77,7 +77,7 @@ def test_many_clients_are_drawn_without_bias_and_in_little_memory(heard):
 
 
 def test_pieces_of_a_list_are_as_long_as_they_may_be():
-    groups = cut_into(np.arange(6), np.array([1, 2, 3, 3, 1, 1]), limit=3)
+    groups = split_into(np.arange(6), np.array([1, 2, 3, 3, 1, 1]), limit=3)
     assert [group.tolist() for group in groups] == [[0, 1], [2], [3], [4, 5]]
 
 

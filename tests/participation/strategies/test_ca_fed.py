@@ -7,7 +7,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.participation import AvailabilityContext, CAFed, Estimated, Known, RoundContext, Unbiased
-from unalike.participation.strategies.ca_fed import Units, estimated_error, kept_error, prune
+from unalike.participation.strategies.ca_fed import Units, estimated_error, prune, subset_error
 
 STRICT = 1e-12
 """A decrease must be larger than this; ties are no decrease."""
@@ -72,7 +72,7 @@ def test_the_closed_form_of_the_error_is_the_error_as_it_is_defined():
         kept = rng.random(len(gaps)) < 0.6
         kept[rng.integers(len(gaps))] = True
         direct = estimated_error(np.where(kept, importance / active, 0), active, importance, gaps, 0.7)
-        closed = kept_error(importance[kept].sum(), (importance * gaps)[kept].sum(), 0.7, gaps.max())
+        closed = subset_error(importance[kept].sum(), (importance * gaps)[kept].sum(), 0.7, gaps.max())
         assert closed == pytest.approx(direct, rel=1e-12)
 
 

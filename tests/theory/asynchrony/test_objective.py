@@ -9,7 +9,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.theory.asynchrony.objective import (
-    Begun,
+    PreparedTiming,
     Surrogate,
     constants,
     expected_weights,
@@ -165,7 +165,7 @@ def test_asking_changes_nothing_about_the_timing():
     surrogate(timing, CLIENTS), window(timing, CLIENTS), constants(timing, CLIENTS)
     assert timing.jobs is jobs
     assert timing.jobs.begun.sum() == 0
-    assert Begun(timing, CLIENTS).policy is not timing
+    assert PreparedTiming(timing, CLIENTS).policy is not timing
     assert timing.weights == "corrected"
 
 
@@ -281,7 +281,7 @@ def test_constants_of_fedfix_are_those_of_its_table():
 )
 def test_alpha_and_beta_give_the_second_moment_of_what_the_server_receives(timing):
     """E||sum w_i x_i||^2 over all sets of clients that may report, against the lemma's right-hand side."""
-    known, weights = constants(timing, CLIENTS), Begun(timing, CLIENTS).policy.weighing.fixed
+    known, weights = constants(timing, CLIENTS), PreparedTiming(timing, CLIENTS).policy.weighing.fixed
     x = np.random.default_rng(0).normal(size=(4, 3))
     if isinstance(timing, Asynchronous):
         rates = (1 / MEANS) / (1 / MEANS).sum()
@@ -323,4 +323,4 @@ def test_a_schedule_of_ones_own_tells_how_old_results_get():
 
 def test_a_timing_without_hardware_says_so():
     with pytest.raises(ConfigError, match="Synchronous has no hardware"):
-        _ = Begun(Synchronous(), CLIENTS).policy
+        _ = PreparedTiming(Synchronous(), CLIENTS).policy

@@ -9,7 +9,7 @@ import pytest
 from unalike.errors import ConfigError
 from unalike.theory.asynchrony.objective import Constants, constants, window
 from unalike.theory.asynchrony.planner import (
-    Course,
+    TrainingSetup,
     aggregations,
     asynchronous_bound,
     fedfix_bound,
@@ -32,7 +32,7 @@ from unalike.timing import (
 
 SYNC = Constants(alpha=1.0, beta=0.0, longest=1.0, largest=0.1, staleness=0, window=1)
 LATE = Constants(alpha=0.0, beta=2.0, longest=2.0, largest=2.0, staleness=9, window=10)
-COURSE = Course(aggregations=400, local_steps=4, smoothness=2.0, residual=3.0, initial_distance=5.0)
+COURSE = TrainingSetup(aggregations=400, local_steps=4, smoothness=2.0, residual=3.0, initial_distance=5.0)
 
 
 # Step sizes.
@@ -49,7 +49,7 @@ def test_it_meets_every_condition_of_the_proof():
     rng = np.random.default_rng(0)
     for _ in range(200):
         known = replace(SYNC, longest=1 + 5 * rng.random(), staleness=int(rng.integers(0, 200)))
-        course = Course(
+        course = TrainingSetup(
             aggregations=10,
             local_steps=int(rng.integers(1, 100)),
             smoothness=float(10 ** rng.uniform(-2, 2)),
@@ -99,7 +99,7 @@ def test_terms_are_those_of_the_theorem():
 
 
 def test_waiting_with_one_local_step_pays_only_for_distance_and_noise():
-    terms = gap_terms(SYNC, Course(aggregations=100, learning_rate=0.1))
+    terms = gap_terms(SYNC, TrainingSetup(aggregations=100, learning_rate=0.1))
     assert (terms.local, terms.alone, terms.unequal) == (0, 0, 0)
     assert terms.total == pytest.approx(1 / (0.1 * 100) + 0.1 * 0.1)
 
@@ -133,7 +133,7 @@ def test_bounds_are_those_that_were_printed():
 def test_for_equally_many_steps_waiting_is_ahead_of_fedfix_which_is_ahead_of_async(clients, steps, gap):
     everyone = Clients(np.full(clients, 1 / clients))
     length = window(Asynchronous(hardware="spread:80"), everyone)
-    course = Course(aggregations=1000, local_steps=steps, surrogate_gap=gap)
+    course = TrainingSetup(aggregations=1000, local_steps=steps, surrogate_gap=gap)
     bounds = [
         synchronous_bound(course, clients),
         fedfix_bound(course, clients, slowest=2, window=2),
@@ -155,7 +155,7 @@ def test_bounds_fall_with_more_steps():
         lambda course: asynchronous_bound(course, 10, 5.0, 10),
         lambda course: gap_terms(LATE, course).total,
     ):
-        values = [bound(Course(aggregations=n, local_steps=2)) for n in (10, 100, 10_000)]
+        values = [bound(TrainingSetup(aggregations=n, local_steps=2)) for n in (10, 100, 10_000)]
         assert values == sorted(set(values), reverse=True)
 
 
@@ -211,10 +211,10 @@ def test_the_planner_takes_the_constants_of_a_policy():
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
 def test_numbers_that_must_be_positive_are_checked(name, value):
     with pytest.raises(ConfigError, match=f"{name} must be above 0, but is {value}"):
-        Course(**{"aggregations": 10, name: value})
+        TrainingSetup(**{"aggregations": 10, name: value})
 
 
 def test_distances_may_vanish_but_not_be_negative():
-    Course(aggregations=1, residual=0, surrogate_gap=0, initial_distance=0)
+    TrainingSetup(aggregations=1, residual=0, surrogate_gap=0, initial_distance=0)
     with pytest.raises(ConfigError, match="residual must be at least 0, but is -1"):
-        Course(aggregations=1, residual=-1)
+        TrainingSetup(aggregations=1, residual=-1)

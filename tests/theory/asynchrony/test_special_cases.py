@@ -4,7 +4,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.theory.asynchrony.objective import Constants
-from unalike.theory.asynchrony.planner import Course, gap_terms
+from unalike.theory.asynchrony.planner import TrainingSetup, gap_terms
 from unalike.theory.asynchrony.special_cases import (
     central_bound,
     sampled_bound,
@@ -12,7 +12,9 @@ from unalike.theory.asynchrony.special_cases import (
     shrinking_exponents,
 )
 
-COURSE = Course(aggregations=400, local_steps=5, learning_rate=0.01, residual=2.0, initial_distance=3.0)
+COURSE = TrainingSetup(
+    aggregations=400, local_steps=5, learning_rate=0.01, residual=2.0, initial_distance=3.0
+)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (0.9, 0.1)])
@@ -28,7 +30,7 @@ def test_a_rule_that_takes_clients_in_turn_adds_its_window():
 
 
 def test_more_clients_have_less_noise_than_one_machine():
-    one_step = Course(aggregations=400, learning_rate=0.01)
+    one_step = TrainingSetup(aggregations=400, learning_rate=0.01)
     assert sampled_bound(one_step, 10, 1.0, 0.0) < sampled_bound(one_step, 1, 1.0, 0.0)
     assert sampled_bound(one_step, 1, 1.0, 0.0) == central_bound(one_step)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from unalike.errors import ConfigError
-from unalike.theory.likeness.altered_network import (
+from unalike.theory.similarity.altered_network import (
     Alteration,
     homogeneity_variance,
     probability_of_less,
 )
-from unalike.theory.likeness.simulation import random_weights, simulate_change
-from unalike.theory.likeness.spectral_deviation import absolute_deviation_bounds, squared_deviation_bounds
+from unalike.theory.similarity.simulation import random_weights, simulate_change
+from unalike.theory.similarity.spectral_deviation import absolute_deviation_bounds, squared_deviation_bounds
 
 TABLE = [
     (Alteration(10, 6, 0.5, 0.01), (0.790, 0.715), (0.92, 1.47, 8.24), (0.78, 0.97, 119)),

@@ -5,8 +5,8 @@ import pytest
 
 from unalike.core.random import generator
 from unalike.errors import ConfigError
-from unalike.theory.likeness.measured_change import compare_networks
-from unalike.theory.likeness.simulation import random_weights
+from unalike.theory.similarity.measured_change import compare_networks
+from unalike.theory.similarity.simulation import random_weights
 
 
 def test_an_independent_redraw_is_fitted_and_lies_between_its_bounds():

@@ -9,7 +9,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.topology import connect, design
-from unalike.topology.designs.mst import undirected
+from unalike.topology.designs.mst import to_undirected
 from unalike.topology.designs.spanning import cube_path, kruskal, prim
 from unalike.topology.overlay import Overlay
 
@@ -80,7 +80,7 @@ def test_long_trees_do_not_exhaust_the_stack():
 def test_no_tree_is_faster_than_mst_where_access_links_are_fast(seed):
     network = replace(uneven(5, seed), uplink=np.full(5, np.inf), downlink=np.full(5, np.inf))
     mine = design("mst", network).cycle_time(network)
-    times = [Overlay(undirected(tree, 5)).cycle_time(network) for tree in all_trees(5)]
+    times = [Overlay(to_undirected(tree, 5)).cycle_time(network) for tree in all_trees(5)]
     assert mine == pytest.approx(min(times), rel=1e-12)
 
 
@@ -88,7 +88,7 @@ def test_no_tree_is_faster_than_mst_where_access_links_are_fast(seed):
 def test_limited_trees_are_within_six_times_the_best_and_never_worse_than_their_candidates(seed):
     network = connect("mesh:5,8000", access=1e8, seed=seed)
     mine = design("delta-mbst", network).cycle_time(network)
-    best = min(Overlay(undirected(tree, 5)).cycle_time(network) for tree in all_trees(5))
+    best = min(Overlay(to_undirected(tree, 5)).cycle_time(network) for tree in all_trees(5))
     assert best - 1e-9 <= mine <= 6 * best
     assert mine <= design("delta-mbst:prim", network).cycle_time(network) + 1e-9
 

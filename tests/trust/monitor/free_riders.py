@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 import unalike
 from unalike import FedAvg, LocalWork, Optimizer
-from unalike.trust.monitor import Book, Monitor
+from unalike.trust.monitor import Monitor, MonitorState
 
 CLIENTS = 6
 WORK = {"work": LocalWork(epochs=2, batch_size=16), "optimizer": Optimizer("sgd", 0.1)}
@@ -46,7 +46,7 @@ def monitored(algorithm, rounds=8, rule=None, partition="dirichlet:0.5", seed=1,
     """A training with a monitor, and the monitor."""
     federation, task = digits(partition, seed)
     rules = {} if rule is None else {"rule": rule}
-    monitor = Monitor(Book(CLIENTS), holdout=holdout, **rules)
+    monitor = Monitor(MonitorState(CLIENTS), holdout=holdout, **rules)
     options = {"evaluate_every": 0, **options}
     run = unalike.train(federation, task, algorithm, rounds=rounds, seed=seed, aggregator=monitor, **options)
     return run, monitor

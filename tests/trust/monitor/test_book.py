@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unalike.trust.monitor.book import WINDOWED, Book
 from unalike.trust.monitor.signals import digest
+from unalike.trust.monitor.state import WINDOWED, MonitorState
 
 SIGNALS = dict.fromkeys(WINDOWED, 0.5)
 LAYERS = np.array([3])
@@ -11,7 +11,7 @@ LAYERS = np.array([3])
 
 def filled(clients=4, window=3):
     """Client 0 has sent five updates, client 2 one, both after the same model at last."""
-    book = Book(clients)
+    book = MonitorState(clients)
     book.begin(window, LAYERS)
     models = [np.full(3, float(k), np.float32) for k in range(5)]
     for k, model in enumerate(models):
@@ -56,6 +56,6 @@ def test_what_is_saved_is_what_comes_back():
 
 
 def _empty():
-    book = Book(4)
+    book = MonitorState(4)
     book.begin(3, LAYERS)
     return book

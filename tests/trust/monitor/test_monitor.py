@@ -16,7 +16,7 @@ from unalike.experiments.build import make_aggregator
 from unalike.experiments.config import read_experiment
 from unalike.participation import Uniform
 from unalike.timing import FedBuff, FixedTimes, Step
-from unalike.trust.monitor import Book, Monitor, Verdict
+from unalike.trust.monitor import Monitor, MonitorState, Verdict
 
 from .free_riders import CLIENTS, WORK, FreeRider, digits, monitored
 
@@ -98,7 +98,7 @@ def test_for_the_model_quarantine_and_exclusion_are_the_same(name):
             FreeRider(lie="noise", **WORK),
             rounds=1,
             seed=1,
-            aggregator=_Preset(Book(CLIENTS), rule, verdict=verdict),
+            aggregator=_Preset(MonitorState(CLIENTS), rule, verdict=verdict),
         )
         for verdict in (Verdict.QUARANTINE, Verdict.EXCLUDE, Verdict.CLEAR)
     )
@@ -256,11 +256,11 @@ def test_more_than_a_server_can_keep_is_refused(monkeypatch):
 @pytest.mark.parametrize("window", [0, 1, 2.5])
 def test_a_window_that_is_none_is_refused(window):
     with pytest.raises(unalike.ConfigError, match="at least 2 rounds"):
-        Monitor(Book(3), window=window)
+        Monitor(MonitorState(3), window=window)
 
 
 def test_it_says_why_it_cannot_work_where_uploads_are_hidden():
-    assert "single uploads" in Monitor(Book(3)).hidden
+    assert "single uploads" in Monitor(MonitorState(3)).hidden
 
 
 def test_words_reach_the_monitor_and_the_rule_behind_it():

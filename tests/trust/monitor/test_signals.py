@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from unalike.trust.monitor import signals
-from unalike.trust.monitor.measure import copied, norm_ratios
+from unalike.trust.monitor.measure import find_copies, norm_ratios
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=20_000)
@@ -85,4 +85,4 @@ def test_an_update_below_the_rounding_of_the_model_is_none():
 def test_uploads_are_told_apart_by_single_bits():
     one, other = np.ones(3, np.float32), np.array([1, 1, np.nextafter(np.float32(1), 2)], np.float32)
     digests = [signals.digest(a) for a in (one, other, one.copy())]
-    assert copied(digests).tolist() == [True, False, True]
+    assert find_copies(digests).tolist() == [True, False, True]

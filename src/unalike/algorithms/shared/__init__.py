@@ -1,1 +1,2 @@
-"""What methods share: client data, local SGD, optimizers, mixtures, layer splits, models without a server."""
+"""What algorithms share: client data, local SGD, optimizers, mixtures, layer splits, decentralized
+training."""

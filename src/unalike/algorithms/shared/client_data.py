@@ -1,4 +1,4 @@
-"""What does a client see of its own data while it works?
+"""Client data: a client's view of its rows while it works.
 
 A :class:`ClientData` shows one client's rows, in two ways: as the mini-batches that were planned for this
 round (:meth:`ClientData.fold`), and as a pass over all rows (:meth:`ClientData.fold_rows`,

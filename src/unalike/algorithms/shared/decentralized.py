@@ -1,4 +1,4 @@
-"""How does a method do without a server?  (Decentralized training.)
+"""Decentralized training: what methods without a server share.
 
 Every client keeps a model of its own (a leading axis of the state), works from it, and takes over the mixture
 of its neighbors' results that the step's matrix W says:

@@ -1,4 +1,4 @@
-"""How much must a client count so that groups come closer?  (Rank scores and multipliers.)
+"""Fair weights of clients and groups: rank scores and multipliers.
 
 Groups i = 1 ... d have mean losses L_i. A client k of importance p_k, in a group s_k of |A| clients, counts
 

@@ -1,4 +1,4 @@
-"""Where do the components of a mixture start?  (Federated k-means with k-means++ seeds.)
+"""Federated k-means with k-means++ seeds, to initialize the components of a mixture.
 
 Lloyd's steps need of every client only the counts and sums of the rows next to each center, the very messages
 of :mod:`.gaussian_mixture`. Seeds are those of k-means++ (Arthur, Vassilvitskii, k-means++: The Advantages of

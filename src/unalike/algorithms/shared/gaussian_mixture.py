@@ -1,4 +1,4 @@
-"""What are the closed forms of a mixture of Gaussians that clients share?  (Sufficient statistics of EM.)
+"""EM for a Gaussian mixture that clients share: sufficient statistics and closed forms.
 
 Components are N(mu_j, I). A client's rows enter only by sums, so that what the server makes of all clients'
 sums is the M-step of the pooled rows, with mixture weights of each client's own (as in FEM-OMD):

@@ -1,4 +1,4 @@
-"""What loss did each client report last?  (A number per client at the server.)
+"""Last reported losses: a number per client at the server.
 
 A client sends its loss in its own place of a vector of zeros, and a one there; sums of such uploads, with
 whatever weights, tell the server every loss that was sent:
@@ -46,7 +46,7 @@ def report_loss(loss: jax.Array, client: jax.Array | int, clients: int, factor: 
     return {"losses": own * loss, "seen": own}
 
 
-def updated_losses(losses: jax.Array, total: PyTree) -> jax.Array:
+def update_losses(losses: jax.Array, total: PyTree) -> jax.Array:
     """All clients' last losses, after a step with these sums of uploads."""
     seen = total["seen"] > 0
     return jnp.where(seen, total["losses"] / jnp.where(seen, total["seen"], 1.0), losses)

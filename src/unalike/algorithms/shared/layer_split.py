@@ -1,4 +1,4 @@
-"""Which parameters are shared, and which stay with the client?  (Shared and private layers.)
+"""Layer split: which parameters are shared, and which stay with the client?
 
 A model's parameters are told apart by their paths ("dense/1/w"). The shared part and the private part are
 trees of the model's own structure in which the other part's leaves are missing (None), so each of them adds,
@@ -113,7 +113,7 @@ def _where_there(part: PyTree, whole: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: None if a is None else b, part, whole, is_leaf=lambda x: x is None)
 
 
-def repeated(data: ClientData, times: int) -> ClientData:
+def repeat_batches(data: ClientData, times: int) -> ClientData:
     """The planned mini-batches several times over, in the same order each time."""
     turn = jnp.arange(times * data.positions.shape[0]) % jnp.maximum(data.steps, 1)
     return replace(data, positions=data.positions[turn], steps=times * data.steps)

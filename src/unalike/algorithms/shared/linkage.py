@@ -1,4 +1,4 @@
-"""Which two groups are left when the nearest are joined again and again?  (Complete-linkage clustering.)
+"""Complete-linkage clustering into two clusters.
 
 Agglomerative clustering with complete linkage: two groups are as far apart as their farthest members, and the
 nearest two are joined until two are left. Written for compiled programs, with a mask for who takes part.

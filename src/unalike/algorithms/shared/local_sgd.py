@@ -1,4 +1,4 @@
-"""What is the inner loop that most algorithms share?  (Local SGD.)
+"""Local SGD: the inner loop that most algorithms share.
 
 Mini-batch descent from a starting model, with two optional terms: a pull towards an anchor (proximal term
 of weight mu) and a correction added to every gradient (control variates); and with an optional factor of the
@@ -25,7 +25,7 @@ from .optimizer_steps import OptimizerState, OptimizerSteps
 from .optimizers import Optimizer
 
 
-class Trained(NamedTuple):
+class LocalResult(NamedTuple):
     """Where local training ended, and the mean loss it saw on the way (times the factor, if any)."""
 
     params: Params
@@ -42,7 +42,7 @@ def local_sgd(
     mu: float | jax.Array = 0.0,
     correction: Params | None = None,
     factor: jax.Array | None = None,
-) -> Trained:
+) -> LocalResult:
     """Walk over the planned mini-batches from `start`."""
     descent = OptimizerSteps(optimizer, data.round)
 
@@ -63,4 +63,4 @@ def local_sgd(
         return moved._replace(params=with_state(moved.params, state)), total + loss
 
     end, total = data.fold(step, (descent.start(start), jnp.zeros(())))
-    return Trained(end.params, total / jnp.maximum(data.steps, 1))
+    return LocalResult(end.params, total / jnp.maximum(data.steps, 1))

@@ -1,4 +1,4 @@
-"""What if every client keeps its own running statistics?  (Local state of modules.)
+"""Local state of modules: every client keeps its own running statistics.
 
 The model that is sent and averaged has state, too, but a client puts its own in its place, trains from there
 and predicts with it. So the server's state is the mean over those who took part last, which is what a client

@@ -1,4 +1,4 @@
-"""How does a server know whose loss is large?  (FedAvg whose clients report their losses.)
+"""FedAvg whose clients report their losses, for fair methods.
 
 The state holds the last loss that each client has reported, and for those that have not the loss of the best
 constant guess; the message holds the model and what follows from the losses, a number per client. Fair
@@ -20,7 +20,7 @@ from ..base import Aggregate, Algorithm
 from ..fedavg import FedAvg
 from .client_data import ClientData
 from .fair_weights import NOBODY, ClientGroups, client_groups
-from .last_losses import traffic_with_numbers, uninformed_loss, updated_losses
+from .last_losses import traffic_with_numbers, uninformed_loss, update_losses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class LossAware(FedAvg):
     def aggregate(self, task: Task, state: State, mixed: Aggregate) -> State:
         assert mixed.start is not None
         stepped = self.server_step(state, mixed.total["params"], mixed.start["params"], mixed.round)
-        return State({**stepped, "losses": updated_losses(state["losses"], mixed.total)})
+        return State({**stepped, "losses": update_losses(state["losses"], mixed.total)})
 
     def predictor(
         self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array

@@ -1,4 +1,4 @@
-"""Who is sent which message?  (One message for all clients, or one for each.)
+"""Messages to clients: one for all, or one for each.
 
 With a server, everyone who starts from the same version is sent the same; without one, every client has a
 model of its own. Whoever runs clients asks the messages, and never which kind of method it is.

@@ -1,4 +1,4 @@
-"""How does a client move its mixture weights when its world may change?  (Entropic online mirror descent.)
+"""Entropic online mirror descent of a client's mixture weights.
 
 With the negative entropy R(pi) = sum_j pi_j log pi_j on the simplex, mirror descent is the exponentiated
 gradient rule, and starts at the minimizer of R, equal weights:

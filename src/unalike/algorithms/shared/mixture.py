@@ -1,4 +1,4 @@
-"""How likely is each component of a mixture for each sample?  (E-step, responsibilities.)
+"""E-step of a mixture: responsibilities of the components for each sample.
 
 A mixture of models is learned by expectation and maximization (Dempster, Laird, Rubin, Maximum Likelihood
 from Incomplete Data via the EM Algorithm, 1977). With losses that are negative log-likelihoods,

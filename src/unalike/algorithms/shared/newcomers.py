@@ -1,4 +1,4 @@
-"""What do personalized methods share?  (A plan for clients that join after training.)
+"""Newcomers: how personalized methods serve clients that join after training.
 
 A client without memory makes one for itself before it predicts. Personalized methods that train for it plan
 some passes over the newcomer's own rows; everyone else predicts with what it has, without further training.

@@ -1,4 +1,4 @@
-"""How does a step of an online mixture become rounds?  (FEM-OMD without its component family.)
+"""Online mixtures as rounds: FEM-OMD for any component family.
 
 At every time step t each client plays (w_t, pi_tc) before it sees its n rows; then a step is K + 1 rounds on
 those rows, K exchanges of expectation and maximization and one hand-out of the new components (Marfoq's

@@ -1,4 +1,4 @@
-"""How does an inner loop of a method's own take a step?  (Optimizer steps by hand.)
+"""Optimizer steps for algorithms with their own inner loop.
 
 :func:`local_sgd` is the loop that most methods share. Where a method needs another one, with two models or
 several gradients per batch, :class:`OptimizerSteps` takes single steps with the same optimizer and schedule:

@@ -1,4 +1,4 @@
-"""Which optimizer takes a step, and how does its learning rate change over rounds?
+"""Optimizers, and schedules of their learning rates over rounds.
 
 Any Optax optimizer can be named. A client's optimizer starts afresh every round; the schedule multiplies
 its steps by a factor that depends on the round.

@@ -1,4 +1,4 @@
-"""How is a gradient computed that no single row moves by much?  (Clipped gradients per row, and noise.)
+"""Per-row gradients, clipped and noised.
 
     ( sum_{i in batch} g_i min(1, C / |g_i|)  +  Gaussian noise of deviation z C ) / b
 
@@ -74,11 +74,11 @@ def private_gradient(
     parameters."""
     draw, hide, model = jax.random.split(key, 3)
     batch = data.rows_at(draw_rows(rows, batch_size, data.capacity, draw))._replace(key=model)
-    total = add_noise(clipped_sum(task, params, batch, clip), noise * clip, hide)
+    total = add_noise(sum_clipped_gradients(task, params, batch, clip), noise * clip, hide)
     return scale(1 / jnp.maximum(expected_rows(rows, batch_size), 1), total)
 
 
-def clipped_sum(task: Task, params: Params, batch: Batch, clip: float) -> PyTree:
+def sum_clipped_gradients(task: Task, params: Params, batch: Batch, clip: float) -> PyTree:
     """The sum over a batch of every row's gradient, clipped to a norm; a row whose gradient is not finite
     counts as nothing."""
     bare = replace(task, l2=0.0)  # a penalty on parameters says nothing of rows

@@ -1,4 +1,4 @@
-"""Which clients have data that look alike?  (Weights of a similarity graph, from one direction per client.)
+"""Similarity weights of clients, from one principal direction per client.
 
 Every client sends the first principal direction m_i of its rows, without centering them, and no labels
 (Buttaci, Does Perturbation Aid Convergence?, MSc thesis, Politecnico di Torino). An edge weighs

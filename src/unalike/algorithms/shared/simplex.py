@@ -1,4 +1,4 @@
-"""Which weights are nearest to given numbers?  (Projection on the simplex, within bounds.)
+"""Projection on the simplex, within bounds.
 
     min_p |p - v|^2     sum_i p_i = 1,  low_i <= p_i <= high_i        p_i = clip(v_i - tau, low_i, high_i)
 

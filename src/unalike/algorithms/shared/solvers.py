@@ -1,4 +1,4 @@
-"""Which solver does a client's local work?
+"""Solvers of local work.
 
 The weighted problem of one component, Phi(theta) = mean_i weight_i loss(theta; i), may be given to any
 solver, client by client, as long as its answer is better than its start by a fixed part (Marfoq, Neglia,
@@ -36,7 +36,7 @@ MOST_PARAMETERS = 3000
 HALVINGS = 30
 
 
-class Solved(NamedTuple):
+class Solution(NamedTuple):
     """Where a solver ended, and what it achieved."""
 
     params: Params
@@ -61,7 +61,7 @@ class Solved(NamedTuple):
 class Solver(Protocol):
     """Lowers the weighted loss of a client's rows."""
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """From a start; `data` has the weights of its rows."""
 
 
@@ -75,9 +75,9 @@ class SGD:
 
     optimizer: Optimizer = field(default_factory=Optimizer)
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Ordinary local training."""
-        return judged(task, start, local_sgd(task, start, data, self.optimizer).params, data)
+        return evaluate_solution(task, start, local_sgd(task, start, data, self.optimizer).params, data)
 
 
 @solver_registry.add("gradient-descent")
@@ -87,18 +87,18 @@ class GradientDescent:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Steps along the gradient."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
 
         def step(_: int, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             theta, length = carry
             value, slope = jax.value_and_grad(objective)(theta)
-            length = backtracked(objective, theta, -slope, value, slope, 2 * length)
+            length = backtrack(objective, theta, -slope, value, slope, 2 * length)
             return theta - length * slope, jnp.maximum(length, 1e-6)
 
         theta, _ = lax.fori_loop(0, self.steps, step, (flat, jnp.ones_like(flat[0])))
-        return judged(task, start, back(theta), data)
+        return evaluate_solution(task, start, back(theta), data)
 
 
 @solver_registry.add("newton")
@@ -110,9 +110,9 @@ class Newton:
     damping: float = 1e-6
     """Added to the curvature, in parts of its mean."""
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """Steps to the minimum of the local parabola."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
         if flat.size > MOST_PARAMETERS:
             raise ConfigError(
                 f"solver 'newton' is for at most {MOST_PARAMETERS} parameters, but there are {flat.size}; "
@@ -124,9 +124,9 @@ class Newton:
             curvature = jax.hessian(objective)(theta)
             lift = self.damping * (jnp.trace(curvature) / flat.size + 1e-6)
             direction = -jnp.linalg.solve(curvature + lift * jnp.eye(flat.size), slope)
-            return theta + backtracked(objective, theta, direction, value, slope, 1.0) * direction
+            return theta + backtrack(objective, theta, direction, value, slope, 1.0) * direction
 
-        return judged(task, start, back(lax.fori_loop(0, self.steps, step, flat)), data)
+        return evaluate_solution(task, start, back(lax.fori_loop(0, self.steps, step, flat)), data)
 
 
 @solver_registry.add("lbfgs")
@@ -136,9 +136,9 @@ class LBFGS:
 
     steps: int = 10
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """A fixed number of iterations."""
-        flat, objective, back = _flattened(task, start, data)
+        flat, objective, back = _flatten(task, start, data)
         method = optax.lbfgs()
         evaluate = optax.value_and_grad_from_state(objective)
 
@@ -149,7 +149,7 @@ class LBFGS:
             return optax.apply_updates(theta, updates), state
 
         theta, _ = lax.fori_loop(0, self.steps, step, (flat, method.init(flat)))
-        return judged(task, start, back(theta), data)
+        return evaluate_solution(task, start, back(theta), data)
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class Guarded:
 
     inner: Solver
 
-    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solved:
+    def solve(self, task: Task, start: Params, data: ClientData, key: jax.Array) -> Solution:
         """The answer, or the start."""
         found = self.inner.solve(task, start, data, key)
         better = found.objective_end <= found.objective_start
         fine = all_finite(found.params) & jnp.isfinite(found.objective_end) & better
-        return Solved(
+        return Solution(
             where(fine, found.params, start),
             found.objective_start,
             jnp.where(fine, found.objective_end, found.objective_start),
@@ -184,7 +184,7 @@ def make_solver(name: str, optimizer: Optimizer | None = None) -> Solver:
     return solver_registry.make(name, optimizer=optimizer or Optimizer())
 
 
-def solved(
+def solve_component(
     task: Task, start: Params, data: ClientData, optimizer: Optimizer, solver_name: str = "sgd"
 ) -> tuple[PyTree, dict[str, jax.Array]]:
     """One component's parameters after the local work on weighted rows, and what it achieved.
@@ -195,15 +195,15 @@ def solved(
     return found.params, found.report
 
 
-def judged(task: Task, start: Params, end: PyTree, data: ClientData) -> Solved:
+def evaluate_solution(task: Task, start: Params, end: PyTree, data: ClientData) -> Solution:
     """The objective and its gradient at the start and at the end."""
     rows = data.all_rows()
     (before, slope), (after, last) = (jax.value_and_grad(task.loss)(p, rows) for p in (start, end))
     first, final = (jnp.sqrt(squared_norm(one)) for one in (slope, last))
-    return Solved(end, before, after, first, final, jnp.asarray(False))
+    return Solution(end, before, after, first, final, jnp.asarray(False))
 
 
-def backtracked(
+def backtrack(
     objective: Callable[[jax.Array], jax.Array],
     theta: jax.Array,
     direction: jax.Array,
@@ -225,7 +225,7 @@ def backtracked(
     return jnp.where(turns < HALVINGS, t, 0.0)
 
 
-def _flattened(
+def _flatten(
     task: Task, start: Params, data: ClientData
 ) -> tuple[jax.Array, Callable[[jax.Array], jax.Array], Callable[[jax.Array], PyTree]]:
     """The start as one vector, the objective of such a vector, and the way back."""

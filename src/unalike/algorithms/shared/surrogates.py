@@ -1,4 +1,4 @@
-"""What may be minimized in place of a client's objective?  (Majorizing surrogates.)
+"""Majorizing surrogates of a client's objective.
 
 A partial first-order surrogate g of f(u, v) near (u0, v0), with u shared by all clients and v private, lies
 above f and touches it (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture

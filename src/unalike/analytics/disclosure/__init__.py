@@ -1,4 +1,4 @@
-"""What may a node disclose about its table?  (Statistical disclosure control, applied at the node.)"""
+"""Statistical disclosure control, applied at the node."""
 
 from .guard import DisclosureGuard
 from .ledger import DisclosureLedger

@@ -1,4 +1,4 @@
-"""What do all answers about a column say together?  (Leverage of the accumulated design.)
+"""Leverage accumulated over all answers about a column.
 
 Every answer holds sums of a column times others. All answers about it together are one linear system, whose
 columns are everything that it was multiplied by, zero where a row was left out. The leverage of a row in this

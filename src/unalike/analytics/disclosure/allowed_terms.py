@@ -1,4 +1,4 @@
-"""Which terms may a formula from somebody else hold?  (An allow-list, checked at the node.)
+"""Allowed formula terms: an allow-list, checked at the node.
 
 Columns, `C(column)`, `center`, `scale`, `log`, `log10` and `sqrt` of a column, `I(column ** 2)` and
 `I(column ** 3)`, and interactions of up to three of them. No free expression:

@@ -1,4 +1,4 @@
-"""On which rows does a step of a method work?  (Full batches, because mini-batches are sums over few rows.)
+"""Full-batch steps, because mini-batches would be sums over few rows.
 
 Which rows are in a mini-batch follows from a seed that the server knows, so uploads of mini-batches are sums
 over row sets of its choice, and enough of them can be solved for single responses. A step over all rows says

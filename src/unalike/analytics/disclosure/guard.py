@@ -1,4 +1,4 @@
-"""What does a node answer to a question about its table?  (Answers under a disclosure policy.)
+"""Disclosure guard: a node's answers under its disclosure policy.
 
     columns    kinds, missing values, and the categories that are frequent enough
     moments    of number columns, unless one row dominates them

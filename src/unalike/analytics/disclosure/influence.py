@@ -1,4 +1,4 @@
-"""How much of a sum may come from one row?  (Leverage and effective numbers of rows.)
+"""Leverage and effective number of rows: how much of a sum may come from one row?
 
 The leverage of row i, x_i'(X'X)^-1 x_i, is the largest share (a'x_i)^2 / sum_j (a'x_j)^2 that any linear
 combination a of the columns puts on it. Sums over a design of low leverage single out no row.

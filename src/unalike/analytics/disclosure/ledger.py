@@ -1,4 +1,4 @@
-"""What has a node answered before?  (A ledger against differencing, with a budget of questions.)
+"""A ledger of answers against differencing attacks, with a budget of questions.
 
 For every column the ledger holds the row sets over which sums were answered. A new row set from which, with
 the earlier ones, a combination of sums could be made that puts more than 1 / minimum cell count of its

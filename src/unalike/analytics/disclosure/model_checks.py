@@ -1,4 +1,4 @@
-"""Which models does a node fit for somebody else?  (Rules for design matrices.)
+"""Disclosure rules for design matrices: which models does a node fit for others?
 
 The design must single out no row (leverage), no category and no pair of categories, the response included,
 may have few rows, and a plan cannot choose rows by leaving out categories. Where nonlinear models are
@@ -25,7 +25,7 @@ _FAR = 100.0
 """Ranges of a column between its values and a mean that a plan may give it."""
 
 
-def disclosed_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
+def disclose_matrix(guard: DisclosureGuard, plan: Plan) -> Matrix:
     """The rows that a plan makes of the table, checked by every rule; refused with the rule's name."""
     formula = parse_formula(plan.formula)
     check_terms(formula)

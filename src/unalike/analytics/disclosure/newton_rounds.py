@@ -1,4 +1,4 @@
-"""At which coefficients does a node evaluate a nonlinear model?  (Rules for Newton steps.)
+"""Disclosure rules for Newton steps: at which coefficients does a node evaluate a nonlinear model?
 
 Sums of a logistic or Cox model weigh rows by its coefficients. A model begins at zero, and is then evaluated
 only where its weights are spread over many rows, and where no combination of them with the weights of all

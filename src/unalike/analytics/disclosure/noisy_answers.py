@@ -1,4 +1,4 @@
-"""What does a node answer that hides every row by noise?  (Differentially private answers about a table.)
+"""Differentially private answers about a table.
 
 The owner gives the range of every number column and the categories of every text column; values outside are
 moved to the nearest bound or are missing. So no answer depends on what the data happen to hold, and the
@@ -89,7 +89,7 @@ class NoisyAnswers:
 
     def __init__(self, table: Table, policy: NoisePolicy, ledger: DisclosureLedger) -> None:
         self.policy, self.ledger = policy, ledger
-        self.table = bounded_table(table, policy.bounds)
+        self.table = clip_table(table, policy.bounds)
         self._multiplier = policy.multiplier
 
     def answer(self, question: Question) -> Answer:
@@ -287,7 +287,7 @@ def system_noise(deviation: float, shape: tuple[int, ...]) -> Float64s:
     return np.random.default_rng(secrets.randbits(256)).normal(0.0, deviation, shape)
 
 
-def bounded_table(table: Table, bounds: Mapping[str, Bounds]) -> Table:
+def clip_table(table: Table, bounds: Mapping[str, Bounds]) -> Table:
     """The columns that have bounds: numbers are moved into them, other categories are missing values."""
     columns = dict[str, Array]()
     for name, known in bounds.items():

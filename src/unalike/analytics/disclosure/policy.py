@@ -1,4 +1,4 @@
-"""Which limits does the owner of a node set?  (A policy of statistical disclosure control.)"""
+"""The owner's policy of statistical disclosure control."""
 
 from __future__ import annotations
 

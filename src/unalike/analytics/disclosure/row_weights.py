@@ -1,4 +1,4 @@
-"""How much does each row weigh in the sums of a nonlinear model?  (Weights that coefficients give to rows.)
+"""Row weights of a nonlinear model: how much does each row weigh in its sums?
 
 The gradient of a logistic regression is a sum of rows times their probabilities, that of a stratified Cox
 regression a sum of rows times their shares of the risk sets, added up over events.

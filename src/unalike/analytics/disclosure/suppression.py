@@ -1,4 +1,4 @@
-"""Which cells of a frequency table are suppressed?  (Primary and complementary cell suppression.)
+"""Primary and complementary cell suppression in frequency tables.
 
 Cells below the minimum cell count are suppressed, zeros included: beside a suppressed cell, a published zero
 discloses as much as a count. Whoever knows the margins could compute a lone suppressed cell, so further cells

@@ -1,1 +1,1 @@
-"""What does an analysis look like?  (Figures of estimates, of clients, and of processes.)"""
+"""Figures of estimates, of clients, and of Gaussian processes."""

@@ -1,4 +1,4 @@
-"""How sure are estimates, and does the model fit?  (Forest plots and residuals.)"""
+"""Forest plots of estimates, and residual plots."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ...core.figure_style import FAINT, INK, PALETTE, figure, styled
+from ...core.figure_style import FAINT, INK, PALETTE, figure, with_figure_style
 from ...typing import Float64s
 
 _TALLEST = 9.0
 
 
-@styled
+@with_figure_style
 def forest(
     estimates: ArrayLike,
     intervals: ArrayLike,
@@ -57,7 +57,7 @@ def effects_of_clients(term: str, clients: Sequence[str], effects: Float64s, spr
     return forest(middle, ends, names, f"{term}: clients against what all share")
 
 
-@styled
+@with_figure_style
 def residual_plot(fitted: Float64s, residuals: Float64s, most: int = 2_000) -> Figure:
     """Residuals against fitted values, and their spread; a pattern says that the model is wrong."""
     chosen = np.linspace(0, len(fitted) - 1, min(most, len(fitted))).astype(int)

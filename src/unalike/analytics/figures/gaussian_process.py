@@ -1,4 +1,4 @@
-"""What do clients' Gaussian processes predict, and are they as sure as they should be?  (Bands.)"""
+"""Figures of Gaussian processes: predictions with uncertainty bands, and calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
-from ...core.figure_style import FAINT, MUTED, PALETTE, figure, styled
+from ...core.figure_style import FAINT, MUTED, PALETTE, figure, with_figure_style
 from ...errors import ConfigError, DataError
 from ..gaussian_process.calibration import coverage
 from ..gaussian_process.client_process import ClientProcess
@@ -19,7 +19,7 @@ MOST_PANELS = 6
 LEVELS = tuple(np.linspace(0.05, 0.95, 19))
 
 
-@styled
+@with_figure_style
 def prediction_bands(
     process: GaussianProcess, clients: Sequence[str | int] | None = None, input: int = 0, level: float = 0.95
 ) -> Figure:
@@ -42,7 +42,7 @@ def prediction_bands(
     return picture
 
 
-@styled
+@with_figure_style
 def calibration_curve(process: GaussianProcess, part: str = "test") -> Figure:
     """The share of observations inside their intervals against the level, over all clients' rows."""
     shares, rows = [], []

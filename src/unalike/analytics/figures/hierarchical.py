@@ -1,11 +1,11 @@
-"""What is common to devices and what is each one's own?  (Figures of hierarchical linear models.)"""
+"""Figures of hierarchical linear models: common and device-specific coefficients."""
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from ...core.figure_style import INK, MUTED, PALETTE, figure, styled
+from ...core.figure_style import INK, MUTED, PALETTE, figure, with_figure_style
 from ..hierarchical.baselines import ols_each
 from ..hierarchical.hm2 import HM2
 from ..hierarchical.penalized import PenalizedRegression
@@ -30,7 +30,7 @@ def caterpillar(model: HM2 | PenalizedRegression, term: str, level: float = 0.95
     return forest(middles[order], ends[order], names, title, common)
 
 
-@styled
+@with_figure_style
 def shrinkage(model: HM2, term: str) -> Figure:
     """How far every device's least squares is pulled towards the mean of all; devices with few rows or much
     noise are pulled most."""

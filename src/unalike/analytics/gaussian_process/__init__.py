@@ -1,4 +1,4 @@
-"""Gaussian process regression whose prior is learned by all clients (FGPR)."""
+"""Federated Gaussian process regression with a shared prior (FGPR)."""
 
 from .fgpr import FGPR
 from .kernels import Kernel

@@ -1,4 +1,4 @@
-"""On which known functions are multi-fidelity methods compared?  (Seven of them, cheapest level first.)
+"""Benchmark functions of multi-fidelity modeling: seven of them, cheapest level first.
 
 A problem is a box and one function per level of fidelity; the last is the truth, the others are what a
 cheaper simulation would say of it. Sources: Forrester, Sobester, Keane (2007) for the one-dimensional pair;

@@ -1,4 +1,4 @@
-"""Are predictions as sure as they should be?  (Errors, coverage of intervals, calibration curves.)
+"""Calibration of predictions: errors, coverage of intervals, calibration curves.
 
 coverage(level) = share of observations within  mean +- z(level) std          level itself, if calibrated
 """

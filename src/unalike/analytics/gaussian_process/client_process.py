@@ -1,4 +1,4 @@
-"""What does one client predict, in its own units?  (A posterior with the scalings around it.)"""
+"""One client's Gaussian process posterior, in the units of its data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...typing import Float64s
-from ..forecast import Forecast, explained_share
+from ..forecast import Forecast, r_squared
 from .maximum_likelihood import refine_likelihood
 from .posterior import Posterior
 from .scaling import InputScaling, OutputScaling
@@ -40,7 +40,7 @@ class ClientProcess:
 
     def score(self, x: Any, y: Any) -> float:
         """The share of variance that is explained (R^2)."""
-        return explained_share(self.predict(x), y)
+        return r_squared(self.predict(x), y)
 
     def rows(self) -> tuple[Float64s, Float64s]:
         """The rows that it has seen, in the client's units."""

@@ -1,4 +1,4 @@
-"""What does an expensive simulation say, if a cheap one may be pooled with it?  (Co-kriging.)
+"""Co-kriging: an expensive simulation predicted with the help of a cheap one, from pooled rows.
 
 Kennedy and O'Hagan, Predicting the Output from a Complex Computer Code When Fast Approximations Are
 Available (2000), in the recursive form: level t is fitted on what the level below predicts,
@@ -22,7 +22,7 @@ import numpy as np
 
 from ...typing import Float64s
 from .kernels import Kernel
-from .likelihood import factorize, negative_log_likelihood, padded
+from .likelihood import factorize, negative_log_likelihood, pad_rows
 from .maximum_likelihood import BOUNDS, STARTS, Rows, loss_and_gradient, maximize_likelihood, minimize_from
 from .posterior import Posterior
 
@@ -63,18 +63,18 @@ def fit_co_kriging(kernel: Kernel, levels: Sequence[Rows]) -> CoKriging:
 
 def _fit_level(kernel: Kernel, x: Float64s, y: Float64s, below: Float64s) -> tuple[Float64s, float]:
     """Hyper-parameters of the residual, and rho, that explain a level best."""
-    rows, outputs, real = padded(x, y)
+    rows, outputs, real = pad_rows(x, y)
     given = rows, outputs, np.pad(below, (0, len(outputs) - len(y))), real
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
-        return loss_and_gradient(_profiled(kernel), params, *given)
+        return loss_and_gradient(_profile_likelihood(kernel), params, *given)
 
     best = minimize_from([kernel.vector(*start) for start in STARTS], objective, BOUNDS)
     return best.params, _share(kernel, best.params, x, y, below)
 
 
 @lru_cache(maxsize=16)
-def _profiled(kernel: Kernel) -> Any:
+def _profile_likelihood(kernel: Kernel) -> Any:
     """Loss and gradient at the best rho; by the envelope theorem rho's own change does not matter."""
 
     @jax.jit

@@ -1,4 +1,4 @@
-"""What do experts say together, who each saw some of the rows?  (Robust Bayesian committee machine.)
+"""Robust Bayesian committee machine: predictions of experts that each saw some of the rows, combined.
 
 Deisenroth and Ng, Distributed Gaussian Processes (2015). Experts share a prior; an expert that learned
 nothing at a place has no say there:

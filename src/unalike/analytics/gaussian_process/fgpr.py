@@ -40,7 +40,7 @@ from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics import metrics_for
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
-from ..shareable import shareable
+from ..serialization import shareable
 from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
 

@@ -1,4 +1,4 @@
-"""How alike are two rows expected to be?  (Covariance functions with all hyper-parameters in one log vector.)
+"""Covariance functions (kernels) with all hyper-parameters in one log vector.
 
     C(x, x') = sum_a signal_a^2 k_a(r_a) + noise^2 1[same row],     r_a^2 = sum_j (x_j - x'_j)^2 / length_aj^2
 
@@ -24,7 +24,7 @@ import numpy as np
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Float64s
-from ..shareable import shareable
+from ..serialization import shareable
 
 AnyArray = Any
 """An array of NumPy or JAX."""

@@ -1,4 +1,4 @@
-"""How well does a prior explain one client's rows?  (Negative log marginal likelihood and its gradient.)
+"""Negative log marginal likelihood of one client's rows, and its gradient.
 
     L(u) = 1/2 (y' C^-1 y + log|C| + n log 2 pi),   dL/du = 1/2 tr[(C^-1 - a a') dC/du],   a = C^-1 y
 
@@ -48,7 +48,7 @@ def negative_log_likelihood(
     y, inside, spans = y * real, real[:, None] * real[None, :], panels_of(len(y))
     known = [kernel.correlations(params, x[a:b], x[:b]) for a, b in spans]
     covariances = [kernel.covariance(params, x, x, found) for found in known]
-    smooth = _stacked(covariances) * inside
+    smooth = _stack_panels(covariances) * inside
     variance = kernel.signal_variance(params)
     diagonal = jnp.exp(2 * params[kernel.noise]) * real + (1 - real)
     factor, used = factorize(smooth, diagonal, variance * real, jitter)
@@ -117,7 +117,7 @@ def panels_of(rows: int) -> list[tuple[int, int]]:
     return [(rows * i // count, rows * (i + 1) // count) for i in range(count)]
 
 
-def _stacked(panels: list[jax.Array]) -> jax.Array:
+def _stack_panels(panels: list[jax.Array]) -> jax.Array:
     """A table of which only the panels are filled: its lower triangle is."""
     wide = panels[-1].shape[1]
     return jnp.concatenate([jnp.pad(panel, ((0, 0), (0, wide - panel.shape[1]))) for panel in panels])
@@ -131,7 +131,7 @@ def _of_diagonal(kernel: Kernel, params: jax.Array, jitter: jax.Array, trace: ja
     return jnp.concatenate([signals, noise[None], lengths])
 
 
-def padded(x: np.ndarray, y: np.ndarray, multiple: int = 32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pad_rows(x: np.ndarray, y: np.ndarray, multiple: int = 32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows padded to a multiple, and which are real, so that few shapes are compiled."""
     room = -(-max(len(y), 1) // multiple) * multiple - len(y)
     real = np.concatenate([np.ones(len(y)), np.zeros(room)])

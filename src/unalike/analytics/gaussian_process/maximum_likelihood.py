@@ -1,4 +1,4 @@
-"""Which hyper-parameters explain rows best, if one may look at all of them?  (L-BFGS from several starts.)
+"""Maximum likelihood of hyper-parameters on pooled rows: L-BFGS from several starts.
 
     min_u  sum_k L_k(u)        over one client (a process of its own) or several (experts that share a prior)
 
@@ -22,7 +22,7 @@ from ...core.precision import precision
 from ...errors import ConfigError
 from ...typing import Float64s
 from .kernels import Kernel
-from .likelihood import negative_log_likelihood, padded
+from .likelihood import negative_log_likelihood, pad_rows
 
 Rows = tuple[Float64s, Float64s]
 Objective = Callable[[Float64s], tuple[float, Float64s]]
@@ -46,11 +46,11 @@ def maximize_likelihood(
 ) -> Minimum:
     """The hyper-parameters (a log vector) that explain all clients' rows best."""
     room = max(len(y) for _, y in clients)
-    rows = [padded(x, y, -(-room // 32) * 32) for x, y in clients]
+    rows = [pad_rows(x, y, -(-room // 32) * 32) for x, y in clients]
     stacked = tuple(np.stack(part) for part in zip(*rows, strict=True))
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
-        return loss_and_gradient(_summed(kernel), params, *stacked)
+        return loss_and_gradient(_sum_losses(kernel), params, *stacked)
 
     return minimize_from([kernel.vector(*start) for start in starts], objective, bounds)
 
@@ -59,12 +59,12 @@ def refine_likelihood(kernel: Kernel, params: Float64s, rows: Rows, iterations: 
     """A few iterations from given hyper-parameters, on one client's rows."""
     if iterations < 0:
         raise ConfigError(f"iterations must not be negative, but are {iterations}.")
-    given = tuple(part[None] for part in padded(*rows))
+    given = tuple(part[None] for part in pad_rows(*rows))
     low, high = np.log(BOUNDS)
     start = np.clip(params, low, high)
 
     def objective(point: Float64s) -> tuple[float, Float64s]:
-        return loss_and_gradient(_summed(kernel), point, *given)
+        return loss_and_gradient(_sum_losses(kernel), point, *given)
 
     if not iterations or not len(rows[1]):
         return Minimum(start, objective(start)[0])
@@ -88,7 +88,7 @@ def minimize_from(
 
 
 @lru_cache(maxsize=16)
-def _summed(kernel: Kernel) -> Any:
+def _sum_losses(kernel: Kernel) -> Any:
     @jax.jit
     def program(params: jax.Array, x: jax.Array, y: jax.Array, real: jax.Array) -> Any:
         each = jax.lax.map(lambda rows: negative_log_likelihood(kernel, params, *rows), (x, y, real))

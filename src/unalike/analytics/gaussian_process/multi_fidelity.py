@@ -1,4 +1,4 @@
-"""Can cheap simulations help an expensive one without pooling their rows?  (Levels of fidelity as clients.)
+"""Multi-fidelity modeling without pooling rows: levels of fidelity as clients.
 
 Yue and Kontar, Federated Gaussian Process (2024), section on multi-fidelity modelling: every level is a
 client, FGPR learns the prior that they share, and the expensive level predicts with that prior and its own
@@ -29,7 +29,7 @@ from .maximum_likelihood import Rows, maximize_likelihood
 from .nonlinear_levels import predict_nonlinear
 from .posterior import Posterior
 from .regression import GaussianProcess
-from .scaling import Scaled, scaled_design
+from .scaling import Scaled, scale_design
 
 Levels = Mapping[str, Rows]
 """Rows and outputs of every level by its name, cheapest first."""
@@ -106,7 +106,7 @@ def compare_methods(
 ) -> MethodComparison:
     """How well methods predict the highest level's `truth` at rows x, from the same rows."""
     used = process or GaussianProcess()
-    scaled = scaled_design(level_federation(levels), used.domain)
+    scaled = scale_design(level_federation(levels), used.domain)
     kernel = Kernel(used.kernel, len(scaled.design.terms), used.ard)
     own, place = scaled.outputs[-1], scaled.inputs.scaled(x)
     found = {}

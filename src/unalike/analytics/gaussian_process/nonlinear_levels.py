@@ -1,4 +1,4 @@
-"""What if an expensive level is a nonlinear function of a cheap one?  (NARGP.)
+"""NARGP: nonlinear autoregressive multi-fidelity modeling.
 
 Perdikaris, Raissi, Damianou, Lawrence, Karniadakis, Nonlinear Information Fusion Algorithms for
 Data-Efficient Multi-Fidelity Modelling (2017). A level is a process over the inputs and what the level below
@@ -24,7 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ...typing import Float64s
 from .kernels import Kernel
-from .likelihood import JITTER, padded
+from .likelihood import JITTER, pad_rows
 from .maximum_likelihood import BOUNDS, Rows, loss_and_gradient, maximize_likelihood, minimize_from
 from .posterior import Posterior
 
@@ -59,7 +59,7 @@ def predict_nonlinear(levels: Sequence[Rows], x: Float64s) -> Float64s:
 
 
 def _fit_level(inputs: Float64s, y: Float64s) -> NonlinearLevel:
-    rows = padded(inputs, y)
+    rows = pad_rows(inputs, y)
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
         return loss_and_gradient(_likelihood(), params, *rows)

@@ -1,4 +1,4 @@
-"""What does a prior say after it has seen a client's rows?  (Conditioning, with all rows or the nearest.)
+"""Gaussian process posterior, conditioned on all rows of a client or on the nearest.
 
     mean(x) = k(x, X) C^-1 y,      variance(x) = k(x, x) - k(x, X) C^-1 k(X, x)
 

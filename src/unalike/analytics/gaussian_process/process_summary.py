@@ -1,4 +1,4 @@
-"""What did a federated Gaussian process learn, and what was sent for it?  (Its summary.)"""
+"""Summary of a federated Gaussian process: what was learned, and what was sent for it."""
 
 from __future__ import annotations
 

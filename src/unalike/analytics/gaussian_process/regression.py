@@ -1,4 +1,4 @@
-"""What will a client measure at new inputs, and how sure is it?  (Gaussian process regression.)
+"""Federated Gaussian process regression: predictions with their uncertainty.
 
 The prior's hyper-parameters are learned by :class:`.FGPR` (Yue and Kontar, Federated Gaussian Process, 2024);
 a client predicts with that prior after it has seen its own rows:
@@ -27,7 +27,7 @@ from ..design import INTERCEPT, Design, flat_features
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
 from ..forecast import Forecast
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
 from ..summary import Summary
 from .calibration import Accuracy, accuracy_of
@@ -36,7 +36,7 @@ from .fgpr import FGPR, PROCESS_TASK
 from .kernels import Kernel
 from .posterior import MOST_ROWS, Posterior
 from .process_summary import summarize
-from .scaling import Domain, OutputScaling, known_domain, scaled_design
+from .scaling import Domain, OutputScaling, require_domain, scale_design
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,10 +103,10 @@ class GaussianProcess(Estimator):
         :func:`unalike.train` takes beside (`seed`, `participation`, `engine`, `out`, `resume`...)."""
         self.check_formula(formula)
         given = None
-        if formula is not None or isinstance(data, Given):
+        if formula is not None or isinstance(data, EstimatorInput):
             given = as_given(data, formula, gaps)
             data = given.design
-        scaled = scaled_design(data, self.domain, self.standardize)
+        scaled = scale_design(data, self.domain, self.standardize)
         federation = scaled.design.federation
         if not (isinstance(self.weights, str) and self.weights == "data"):
             federation = federation.with_importance(self.weights)
@@ -114,14 +114,14 @@ class GaussianProcess(Estimator):
         method = self.method(len(scaled.design.terms))
         training.setdefault("evaluate_every", 0)
         self._scaled, self._method = scaled, method
-        self.given = Given(scaled.design) if given is None else replace(given, design=scaled.design)
+        self.given = EstimatorInput(scaled.design) if given is None else replace(given, design=scaled.design)
         # Every core factorizes small matrices of its own clients; threads below that would only wait.
         with threadpool_limits(1, "blas"):
             self._run = fit_rounds(scaled.design, PROCESS_TASK, method, self.rounds, **training)
         return self
 
     def check_elsewhere(self) -> None:
-        known_domain(self.domain)
+        require_domain(self.domain)
         check_full_steps(self.batch_size)
 
     def units(self) -> dict[str, Any]:

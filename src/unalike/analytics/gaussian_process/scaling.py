@@ -1,4 +1,4 @@
-"""In which units does a Gaussian process compute?  (Inputs scaled by agreement, outputs by each client.)
+"""Scaling for Gaussian processes: inputs by agreed ranges, outputs per client.
 
     inputs:    (x - low) / (high - low)         low and high are the same for all: a length must mean the same
     outputs:   (y - mean_k) / sd_k              mean and sd stay with client k
@@ -61,7 +61,7 @@ class InputScaling:
         return (rows - self.low) / self.span
 
 
-def known_domain(domain: Domain | None) -> Domain:
+def require_domain(domain: Domain | None) -> Domain:
     """The domain, which must be known where clients keep their rows."""
     if domain is None:
         raise ConfigError(
@@ -117,10 +117,10 @@ class Scaled(NamedTuple):
     outputs: tuple[OutputScaling, ...]
 
 
-def scaled_design(data: Design | Federation, domain: Domain | None, standardize: bool = True) -> Scaled:
+def scale_design(data: Design | Federation, domain: Domain | None, standardize: bool = True) -> Scaled:
     """Rows checked and scaled; a column of ones is left out, and clients count by their rows again."""
     if isinstance(data, Design) and not data.is_here:
-        return _scaled_elsewhere(data, known_domain(domain))
+        return _scale_remote_design(data, require_domain(domain))
     federation = data.federation if isinstance(data, Design) else data
     _check_rows(federation)
     design = data if isinstance(data, Design) else Design.of(federation, intercept=False)
@@ -132,23 +132,23 @@ def scaled_design(data: Design | Federation, domain: Domain | None, standardize:
         for i in range(len(design))
     )
     made = design.federation
-    parts: dict[str, Any] = {part: _scaled(getattr(made, part), keep, inputs, outputs) for part in PARTS}
+    parts: dict[str, Any] = {part: _scale_split(getattr(made, part), keep, inputs, outputs) for part in PARTS}
     # A design's clients count equally so that sums are exact; a likelihood's count by their rows.
     counts = None if isinstance(data, Design) else data.given_importance
     federation = replace(made, **parts, given_importance=counts)
     return Scaled(Design(federation, tuple(design.terms[j] for j in keep), design.response), inputs, outputs)
 
 
-def _scaled_elsewhere(design: Design, domain: Domain) -> Scaled:
+def _scale_remote_design(design: Design, domain: Domain) -> Scaled:
     """Of clients who keep their rows and scale them for themselves; each row here is a zero."""
     keep, far = _inputs_of(design), design.federation
     inputs = InputScaling.of(far.train.x[:, keep], domain)
-    parts: dict[str, Any] = {part: _narrowed(getattr(far, part), len(keep)) for part in PARTS}
+    parts: dict[str, Any] = {part: _narrow_split(getattr(far, part), len(keep)) for part in PARTS}
     federation = replace(far, **parts, given_importance=None)
     return Scaled(Design(federation, tuple(design.terms[j] for j in keep), design.response), inputs, ())
 
 
-def _narrowed(split: Split, width: int) -> Split:
+def _narrow_split(split: Split, width: int) -> Split:
     return Split(np.broadcast_to(np.zeros(()), (len(split.y), width)), split.y, split.offsets)
 
 
@@ -156,7 +156,9 @@ def _inputs_of(design: Design) -> list[int]:
     return [j for j, term in enumerate(design.terms) if term != INTERCEPT]
 
 
-def _scaled(split: Split, keep: list[int], inputs: InputScaling, outputs: tuple[OutputScaling, ...]) -> Split:
+def _scale_split(
+    split: Split, keep: list[int], inputs: InputScaling, outputs: tuple[OutputScaling, ...]
+) -> Split:
     mean, sd = (np.array([getattr(own, name) for own in outputs])[split.owners] for name in ("mean", "sd"))
     return Split(inputs.scaled(split.x[:, keep]), (split.y - mean) / sd, split.offsets)
 

@@ -1,4 +1,4 @@
-"""Linear models of devices that are related, with what each can say of itself and of all."""
+"""Hierarchical linear models of related devices: common and device-specific coefficients."""
 
 from .device_posterior import DevicePosterior
 from .hm1 import HM1

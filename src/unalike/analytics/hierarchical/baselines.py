@@ -1,4 +1,4 @@
-"""What would devices do without a hierarchical model?  (References, with closed forms where there are any.)
+"""Baselines of hierarchical models: separate and pooled fits, in closed form where possible.
 
     ols        each device's least squares          ridge      (X'X + lam I)^-1 X'y at each device
     pooled     least squares of all rows together   dis-ridge  the mean of the devices' ridge solutions

@@ -1,4 +1,4 @@
-"""How are devices related?  (A damped covariance of devices, and the pull it exerts on each of them.)
+"""Between-device covariance, damped, and the shrinkage it causes at each device.
 
 With one row of coefficients per device, Theta (devices x coefficients),
 
@@ -33,13 +33,13 @@ def floor_of(damping: float) -> float:
     return 1e-6 if damping >= 0.5 else 1e-8
 
 
-def floored(covariance: jax.Array, floor: float) -> jax.Array:
+def add_floor(covariance: jax.Array, floor: float) -> jax.Array:
     """The covariance with a small multiple of its mean variance on the diagonal."""
     devices = len(covariance)
     return covariance + floor * jnp.trace(covariance) / devices * jnp.eye(devices)
 
 
-def updated(covariance: jax.Array, models: jax.Array, damping: float) -> jax.Array:
+def update_covariance(covariance: jax.Array, models: jax.Array, damping: float) -> jax.Array:
     """The covariance after it has seen these models (devices x coefficients)."""
     grown = (1 - damping) * covariance + damping / models.shape[1] * models @ models.T
     return (grown + grown.T) / 2
@@ -47,7 +47,7 @@ def updated(covariance: jax.Array, models: jax.Array, damping: float) -> jax.Arr
 
 def pull_of(covariance: jax.Array, models: jax.Array, floor: float) -> tuple[jax.Array, jax.Array]:
     """Every device's pull, and the part of it that multiplies its own coefficients."""
-    factor = cho_factor(floored(covariance, floor), lower=True)
+    factor = cho_factor(add_floor(covariance, floor), lower=True)
     own = jnp.diagonal(cho_solve(factor, jnp.eye(len(covariance))))
     return cho_solve(factor, models), own
 
@@ -57,7 +57,7 @@ def identity(devices: int, rank: int) -> LowRank:
     return LowRank(jnp.ones(()), jnp.zeros((devices, rank)))
 
 
-def updated_low_rank(covariance: LowRank, models: jax.Array, damping: float, floor: float) -> LowRank:
+def update_low_rank(covariance: LowRank, models: jax.Array, damping: float, floor: float) -> LowRank:
     """The same update; of the factor, the directions with the largest variances are kept."""
     devices, rank = covariance.factor.shape
     old, new = jnp.sqrt(1 - damping) * covariance.factor, jnp.sqrt(damping / models.shape[1]) * models

@@ -1,4 +1,4 @@
-"""What does a device know of its own coefficients after a penalized regression?  (Draws, made at the device.)
+"""Posterior draws of a device's coefficients after a penalized regression, made at the device.
 
 A ridge has them in closed form for every draw of (log lam, log noise); with other penalties the device has
 sampled them in its last round and remembers. Between organizations these draws are all that a device tells:

@@ -1,4 +1,4 @@
-"""How sure is one device of its coefficients?  (Draws by composition, intervals and tests.)
+"""Posterior of one device's coefficients: draws by composition, intervals and tests.
 
     phi_m ~ q,    theta_m ~ N( S (X'y / noise + mu_m / tau_m), S ),    S = (X'X / noise + diag(1 / tau_m))^-1
 

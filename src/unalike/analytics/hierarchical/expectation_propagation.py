@@ -1,4 +1,4 @@
-"""How does a posterior of all data arise when nobody sees them all?  (Expectation propagation in rounds.)
+"""Expectation propagation in rounds: the posterior of all data, which no one has in one place.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 algorithms 3.2 and 3.3; see also Vehtari et al., Expectation Propagation as a Way of Life, 2020.
@@ -33,12 +33,12 @@ from ...errors import ConfigError, unknown
 from ...models import Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
 from ..design import check_equal_importance
-from ..shareable import shareable
+from ..serialization import shareable
 from .moments import Moments, moments_of, residual_variance
 from .natural_parameters import Natural
 from .sites import SiteModel
 from .tilted_laplace import laplace_site
-from .tilted_sampling import sampled_site
+from .tilted_sampling import sample_site
 
 TILTED = ("laplace", "mcmc")
 HALVINGS = 40
@@ -139,7 +139,7 @@ class ExpectationPropagation(Algorithm):
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         moments = moments_of(data)
         noise, own_noise = self._noise(moments, message["typical_noise"])
-        site = settled_site(memory, message)
+        site = settle_site(memory, message)
         posterior = message["posterior"]
         cavity = posterior.over(site)
         proper = cavity.is_proper()
@@ -207,7 +207,7 @@ class ExpectationPropagation(Algorithm):
         if self.tilted == "laplace":
             return laplace_site(self.site, moments, noise, cavity, start), {}
         begin = self.site.limit(start)
-        return sampled_site(self.site, moments, noise, cavity, begin, key, self.draws, self.burn_in), {}
+        return sample_site(self.site, moments, noise, cavity, begin, key, self.draws, self.burn_in), {}
 
     def _noise(self, moments: Moments, typical: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The noise to compute with, and the device's own estimate (NaN where its rows cannot tell)."""
@@ -217,7 +217,7 @@ class ExpectationPropagation(Algorithm):
         return jnp.where(jnp.isnan(own), typical, own), own
 
 
-def settled_site(memory: Memory, message: Message) -> Natural:
+def settle_site(memory: Memory, message: Message) -> Natural:
     """A device's site after the server's step of the round of its last change."""
     site, pending = Natural(*memory["site"]), Natural(*memory["pending"])
     return site.times(pending.power(message["steps"][memory["round"]])).symmetric()

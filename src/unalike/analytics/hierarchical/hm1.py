@@ -1,4 +1,4 @@
-"""Which coefficients does each of related devices have?  (HM1: point estimates that borrow strength.)
+"""HM1: point estimates of related devices' coefficients that borrow strength.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.3. For a fixed set of devices, to predict; devices may be positively or negatively related. The
@@ -21,7 +21,7 @@ from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
 from ..run_facts import SHOWN, collinearity_notes, rows_table, run_facts
 from ..summary import Summary, SummaryTable
@@ -72,7 +72,7 @@ class HM1(Estimator):
     """The rank of the covariance's factor; when not given, ten per coefficient for more than 500 devices and
     the whole table for fewer."""
     shrink_intercept: bool = False
-    given: Given | None = field(default=None, init=False, repr=False)
+    given: EstimatorInput | None = field(default=None, init=False, repr=False)
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
 

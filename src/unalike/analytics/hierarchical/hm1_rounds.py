@@ -1,4 +1,4 @@
-"""How do devices with related linear models learn from each other?  (HM1: rounds of a joint prior.)
+"""HM1: rounds that learn a joint prior of devices with related linear models.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 algorithm 3.1: coefficients of all devices have a matrix normal prior with a covariance between devices. Minus
@@ -33,15 +33,15 @@ from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Batch, Task
 from ...typing import Int64s, Memory, Message, Predictor, State, Upload
-from ..shareable import shareable
+from ..serialization import shareable
 from .device_covariance import (
     LowRank,
     floor_of,
     identity,
     pull_of,
     pull_of_low_rank,
-    updated,
-    updated_low_rank,
+    update_covariance,
+    update_low_rank,
 )
 from .moments import Moments, moments_of, noise_or, residual_variance
 
@@ -171,9 +171,9 @@ class HM1Rounds(Algorithm):
         held = models[:, np.flatnonzero(self.shrunk)] if self.shrunk else models
         old = state["covariance"]
         if isinstance(old, LowRank):
-            covariance: Any = updated_low_rank(old, held, self.damping, floor_of(self.damping))
+            covariance: Any = update_low_rank(old, held, self.damping, floor_of(self.damping))
         else:
-            covariance = updated(old, held, self.damping)
+            covariance = update_covariance(old, held, self.damping)
         return State({"models": models, "covariance": covariance, "noise": noise})
 
     def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:

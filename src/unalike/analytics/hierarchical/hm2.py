@@ -1,4 +1,4 @@
-"""What is common to all devices, and what is each one's own, with intervals?  (HM2: a common distribution.)
+"""HM2: a common distribution of devices' coefficients, with intervals.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.4:
@@ -25,7 +25,7 @@ from ..design import Design
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast, check_level
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
 from ..summary import Summary
 from .device_posterior import ContrastTest, DevicePosterior, compose
@@ -69,7 +69,7 @@ class HM2(Estimator):
     minimum_rows: int = 1
     """Devices with fewer rows say nothing; they still have a posterior of their own."""
     patience: int = 1
-    given: Given | None = field(default=None, init=False, repr=False)
+    given: EstimatorInput | None = field(default=None, init=False, repr=False)
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
 

@@ -1,4 +1,4 @@
-"""How is a common distribution printed?  (The summary of HM2.)"""
+"""Summary of HM2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a linear model need of a client's rows?  (Sufficient statistics, and the noise they show.)
+"""Sufficient statistics of a client's rows for linear models, and their noise variance.
 
     gram = X'X,    cross = X'y,    square = y'y,    rows = n
 

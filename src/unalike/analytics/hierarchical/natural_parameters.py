@@ -1,4 +1,4 @@
-"""How do normal distributions multiply?  (Natural parameters: precision, and precision times mean.)
+"""Natural parameters of normal distributions: precision, and precision times mean.
 
     N(mean, covariance)   <->   precision Q = covariance^-1,    shift r = Q mean
 

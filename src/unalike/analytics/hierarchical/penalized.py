@@ -1,4 +1,4 @@
-"""Which predictors matter at each device?  (Penalized regression with a common penalty and common noise.)
+"""Penalized regression (variable selection) with a common penalty and common noise.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 section 3.5: coefficients have a lasso, ridge or elastic net prior with strength lam, and (log lam, log
@@ -25,9 +25,9 @@ from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast, check_level
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
-from ..shareable import shareable
+from ..serialization import shareable
 from ..summary import Summary
 from .device_draws import DRAWS, draw_ridge
 from .device_posterior import DevicePosterior
@@ -99,7 +99,7 @@ class PenalizedRegression(Estimator):
     damping: float = 0.5
     draws: int = 1100
     burn_in: int = 400
-    given: Given | None = field(default=None, init=False, repr=False)
+    given: EstimatorInput | None = field(default=None, init=False, repr=False)
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
     told: dict[int, Float64s] = field(default_factory=dict, init=False, repr=False)

@@ -1,4 +1,4 @@
-"""What does a device believe of the penalty, and of its coefficients?  (Gibbs and Metropolis steps.)
+"""Gibbs and Metropolis steps for coefficients and penalty of a device.
 
 Park, Casella, The Bayesian Lasso, 2008, with an additional square term. In turn,
 

@@ -1,4 +1,4 @@
-"""How is a penalized regression printed?  (Its summary.)"""
+"""Summary of a penalized regression."""
 
 from __future__ import annotations
 

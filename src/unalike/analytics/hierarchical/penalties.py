@@ -1,4 +1,4 @@
-"""Which prior shrinks coefficients, and what is believed of its strength?  (Penalties and hyper-priors.)
+"""Shrinkage priors of coefficients: penalties and their hyper-priors.
 
 With u = theta / sigma, a penalty is the density
 

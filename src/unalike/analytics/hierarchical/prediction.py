@@ -1,4 +1,4 @@
-"""How far are predictions off, device by device?  (The averaged root mean squared error.)
+"""Averaged root mean squared error over devices.
 
 A-RMSE  =  mean over devices of  sqrt( mean over its rows of (x' theta_k - y)^2 )
 """

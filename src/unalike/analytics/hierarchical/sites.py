@@ -1,4 +1,4 @@
-"""What does one device's data say of the population?  (The likelihood of hyper-parameters, per device.)
+"""Sites of expectation propagation: the likelihood of hyper-parameters, per device.
 
 A :class:`SiteModel` reduces a device's rows to statistics and says how likely they are for hyper-parameters
 phi, with the device's own coefficients integrated out. For coefficients theta ~ N(mu, diag(tau)) and
@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from ..shareable import shareable
+from ..serialization import shareable
 from .moments import Moments
 
 LOG_LIMIT = 8.0

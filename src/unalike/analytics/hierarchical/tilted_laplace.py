@@ -1,4 +1,4 @@
-"""What does a device make of the population, given what all others say?  (Laplace's approximation.)
+"""Laplace's approximation of a device's tilted density.
 
 The tilted density is the device's likelihood times the others' cavity, f(phi) N(phi; cavity). At its mode p,
 

@@ -1,4 +1,4 @@
-"""What if the tilted density is only sampled?  (Metropolis draws, and an unbiased precision of them.)
+"""Metropolis sampling of a tilted density, and an unbiased estimate of its precision.
 
 The inverse of a sample covariance over-states a precision by (n - 1) / (n - D - 2) for n independent draws
 of D numbers, and errors of many devices add up. So the inverse is multiplied by what undoes that, with
@@ -71,7 +71,7 @@ def natural_of_draws(draws: jax.Array, effective: float) -> Natural:
     return Natural(precision @ draws.mean(0), precision).symmetric()
 
 
-def sampled_site(
+def sample_site(
     site: SiteModel,
     moments: Moments,
     noise: jax.Array,

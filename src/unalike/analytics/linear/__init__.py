@@ -1,1 +1,1 @@
-"""Which coefficients fit all rows, exactly as if they were in one place?"""
+"""Federated linear models: the coefficients of the pooled fit, exactly."""

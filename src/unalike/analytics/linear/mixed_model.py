@@ -1,4 +1,4 @@
-"""Which coefficients are everyone's, and which differ from client to client?  (Linear mixed models.)
+"""Linear mixed models: fixed effects, and random effects per client.
 
     y_k = X_k b + Z_k u_k + e,      u_kj ~ N(0, t_j),   e ~ N(0, s)         Z_k: the columns that vary
 
@@ -28,10 +28,10 @@ from ...typing import Float64s, PyTree
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
 from ..forecast import Forecast
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
-from ..shareable import shareable
+from ..serialization import shareable
 from ..summary import Cell, Summary, SummaryTable
 from .newton import Derivatives, Newton, Objective
 from .objectives import LeastSquares
@@ -152,7 +152,7 @@ class MixedModel(Estimator):
 
     random_effects: ClassVar[bool] = True
 
-    given: Given = field(init=False, repr=False)
+    given: EstimatorInput = field(init=False, repr=False)
     run: Run = field(init=False, repr=False)
     _mean_squares: Float64s = field(init=False, repr=False)
 

@@ -1,4 +1,4 @@
-"""How do clients find a minimum together, exactly?  (Newton's method on sums of derivatives.)
+"""Newton's method on sums of clients' derivatives.
 
 Every client sends the value, gradient and Hessian of its part of an objective at the parameters it received;
 the server adds them up and takes the step that would be taken on the pooled rows:
@@ -25,7 +25,7 @@ from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...models import Batch, Task
 from ...typing import Float64s, Memory, Message, PyTree, State, Upload
-from ..shareable import shareable
+from ..serialization import shareable
 
 FLAT = 1e-11
 """Directions whose curvature, on columns scaled to one, is below this are not determined by the data."""

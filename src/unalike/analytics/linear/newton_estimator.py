@@ -1,4 +1,4 @@
-"""What do estimators by Newton's method share?  (Coefficients, their errors and tests, from the last round.)
+"""What estimators by Newton's method share: coefficients, standard errors and tests from the last round.
 
 The Hessian of minus the log-likelihood, summed over clients, is the information; its inverse is the
 covariance of the coefficients. Of a ridge fit the covariance is that of its sampling, not of a prior:
@@ -21,8 +21,8 @@ from ...typing import Float64s
 from ..design import INTERCEPT
 from ..estimator import Estimator
 from ..fitting import fit_rounds
-from ..inputs import Given
-from .identified import Identified, identify
+from ..inputs import EstimatorInput
+from .identifiability import Identified, identify
 from .newton import Newton, Objective
 from .result import Coefficients
 
@@ -36,7 +36,7 @@ class NewtonEstimator(Estimator):
     ridge: float = 0.0
     tolerance: float = 1e-12
 
-    given: Given = field(init=False, repr=False)
+    given: EstimatorInput = field(init=False, repr=False)
     run: Run = field(init=False, repr=False)
 
     def check_settings(self) -> None:

@@ -1,4 +1,4 @@
-"""What do least squares and logistic regression minimize?
+"""Objectives of least squares and logistic regression.
 
 least squares   sum (y - x'b)^2 / 2
 logistic        sum log(1 + exp(x'b)) - y x'b
@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import DataError
 from ...models import Batch
 from ...typing import Float64s, PyTree
-from ..shareable import shareable
+from ..serialization import shareable
 from .newton import Objective
 
 

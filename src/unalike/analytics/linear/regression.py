@@ -1,4 +1,4 @@
-"""Which coefficients fit all rows?  (Least squares, ridge and logistic regression: those of the pooled rows.)
+"""Least squares, ridge and logistic regression: the coefficients of the pooled rows.
 
 Clients send sums over their rows: nothing is approximated, and the answer does not depend on how rows are
 dealt to clients. A ridge penalty `ridge/2 |b|^2` leaves the intercept alone.
@@ -18,7 +18,7 @@ from ...typing import Float64s
 from ..design import INTERCEPT
 from ..estimator import analysis_registry
 from ..fitting import linear_task
-from ..forecast import Forecast, predicted_rows
+from ..forecast import Forecast, select_predicted_rows
 from ..inputs import as_given
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
@@ -207,7 +207,7 @@ class LogisticRegression(_Regression):
 
     def score(self, new: Any, y: Any, client: str | int | None = None) -> float:
         """The accuracy: the share of rows whose label is predicted, over the rows that can be predicted."""
-        predicted, labels = predicted_rows(self.predict(new, client), y)
+        predicted, labels = select_predicted_rows(self.predict(new, client), y)
         no, yes = self.classes
         if isinstance(yes, str) and labels.dtype.kind not in "UO":
             labels = np.where(labels > 0.5, yes, no)

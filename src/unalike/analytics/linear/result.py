@@ -1,4 +1,4 @@
-"""What is known of coefficients?  (Estimates, standard errors, intervals and tests.)"""
+"""Result of a linear model: estimates, standard errors, intervals and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which coefficients does the likelihood push without end?  (Complete and quasi-complete separation.)
+"""Complete and quasi-complete separation: coefficients that the likelihood pushes to infinity.
 
 Where some combination of columns tells yes from no in all rows that it involves, the likelihood grows along
 it for ever, and the maximum likelihood estimate of every coefficient in it does not exist; the other

@@ -1,14 +1,14 @@
-"""What is in the tables of all clients?  (Counts, means, quantiles; rows stay where they are.)"""
+"""Descriptive statistics over all clients' tables: counts, means, quantiles. Rows never leave the clients."""
 
 from .cross_tables import CrossTable, cross_table
-from .description import Agreed, Description, agree_on_columns, describe
+from .description import AgreedColumns, Description, agree_on_columns, describe
 from .histograms import Histogram, count_in_bins, histogram
 from .moments import Moments, PrincipalComponents, Products, ask_moments, ask_products, principal_components
 from .quantiles import Quantile, ask_quantiles
 from .questions import Answer, LocalNodes, Nodes, Question
 
 __all__ = [
-    "Agreed",
+    "AgreedColumns",
     "Answer",
     "CrossTable",
     "Description",

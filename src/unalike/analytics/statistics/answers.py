@@ -1,4 +1,4 @@
-"""What does a table answer to a question?  (Exact counts and sums, for tables of your own.)
+"""Exact answers (counts and sums) to questions about a table that you own.
 
     columns    kinds, missing values, and the words that a word column holds, with their counts
     moments    of number columns: count, mean, sum of squares about the mean

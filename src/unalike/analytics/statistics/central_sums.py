@@ -1,4 +1,4 @@
-"""How do moments of several nodes become one vector that can be added?  (Sums about agreed centers.)
+"""Central moments of several nodes as one vector that can be added: sums about agreed centers.
 
 Counts, means and sums about the means do not add; sums about a common center c do:
 

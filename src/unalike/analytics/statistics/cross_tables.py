@@ -1,4 +1,4 @@
-"""Do two columns of words go together?  (Cross tables, and the test of independence.)"""
+"""Cross tables of two categorical columns, and the test of independence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in these columns?  (The first look at tables that stay where they are.)
+"""Description of tables that stay at their clients: a first look at the columns.
 
 Counts, gaps, means, standard deviations and quartiles of number columns, words and their counts of word
 columns, over all nodes, and the means of every node beside each other.
@@ -22,7 +22,7 @@ MOST_SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Agreed:
+class AgreedColumns:
     """What nodes say of their columns, put together."""
 
     rows: Mapping[str, int]
@@ -49,7 +49,7 @@ class Agreed:
 class Description:
     """The first look."""
 
-    agreed: Agreed
+    agreed: AgreedColumns
     moments: Moments
     quartiles: Mapping[str, Sequence[Quantile]]
 
@@ -127,7 +127,7 @@ def describe(nodes: Nodes, columns: Sequence[str] | None = None) -> Description:
 
 def agree_on_columns(
     nodes: Nodes, columns: Sequence[str] | None = None, factors: Sequence[str] = ()
-) -> Agreed:
+) -> AgreedColumns:
     """What all nodes say of their columns; a column must be there, and of one kind, at every node.
 
     Numbers in columns that are `factors` are taken as words.
@@ -140,7 +140,7 @@ def agree_on_columns(
     kinds = {column: _one_kind(column, answers) for column in wanted}
     told = {c: [answer["columns"][c] for answer in answers.values()] for c in wanted}
     words = {c: _add_words(told[c]) for c in wanted if kinds[c] == "words"}
-    return Agreed(
+    return AgreedColumns(
         {name: int(answer["rows"]) for name, answer in answers.items()},
         kinds,
         {c: _add_counts(int(one["missing"]) for one in told[c]) for c in wanted},

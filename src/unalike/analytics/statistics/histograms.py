@@ -1,4 +1,4 @@
-"""How are the numbers of a column spread?  (Counts between edges, over all nodes.)"""
+"""Histograms: counts between edges, over all nodes."""
 
 from __future__ import annotations
 

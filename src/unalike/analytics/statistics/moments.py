@@ -1,4 +1,4 @@
-"""What are means, variances, correlations and principal components of all rows?  (Exact, from sums.)
+"""Means, variances, correlations and principal components of all rows, exactly, from sums.
 
 Sums about the means of several sets of rows make those of all (:mod:`...data.merged_moments`).
 """

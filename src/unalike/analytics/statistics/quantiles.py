@@ -1,4 +1,4 @@
-"""Where do a tenth, a half, nine tenths of all values lie?  (Quantiles by counting between edges.)
+"""Quantiles, by counting between edges.
 
 No node tells its smallest or largest value. All values lie within
 

@@ -1,4 +1,4 @@
-"""What may a node be asked of its table?  (Questions, answers, and who answers.)
+"""Questions to nodes about their tables: questions, answers, and who answers.
 
 A question has a kind, words (anything that JSON can hold) and arrays; so has an answer. Whoever can be asked
 is a :class:`Nodes`: tables in this process, or organizations that keep theirs.

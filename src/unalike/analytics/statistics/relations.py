@@ -1,4 +1,4 @@
-"""How do number columns move together?  (Correlations and principal components as tables.)"""
+"""Correlations and principal components of numeric columns, as tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When does an event come, and for whom earlier?  (Survival analysis over clients.)"""
+"""Federated survival analysis."""

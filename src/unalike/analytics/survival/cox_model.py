@@ -1,4 +1,4 @@
-"""Who has the event earlier, and by how much?  (Cox regression: hazard ratios over all clients' rows.)
+"""Cox regression: hazard ratios over all clients' rows.
 
     h(t | x) = h_0(t) exp(x'b)
 
@@ -28,9 +28,9 @@ from ...models.metrics.concordance import concordance_index
 from ...typing import Float64s, Int64s
 from ..design import INTERCEPT, Design
 from ..estimator import analysis_registry
-from ..forecast import Forecast, predicted_rows
+from ..forecast import Forecast, select_predicted_rows
 from ..formula import parse_formula
-from ..inputs import Given, as_given
+from ..inputs import EstimatorInput, as_given
 from ..linear.newton_estimator import MOST_ROUNDS, NewtonEstimator
 from ..model_matrix import Gaps
 from ..run_facts import run_facts
@@ -127,7 +127,7 @@ class CoxModel(NewtonEstimator):
             y: Signed times, below zero for who was only followed.
             client: Whose rows they are; it makes no difference.
         """
-        predicted, signed = predicted_rows(self.predict(new, client), y)
+        predicted, signed = select_predicted_rows(self.predict(new, client), y)
         return concordance_index(*times_and_events(signed), predicted)
 
     def concordance(self) -> Float64s:
@@ -189,14 +189,14 @@ class CoxModel(NewtonEstimator):
             return StratifiedLikelihood(len(columns), columns, self.ties)
         if not design.is_here:
             self.check_elsewhere()
-        times, counts = agreed_times(design)
+        times, counts = agree_on_event_times(design)
         return PooledLikelihood(len(columns), columns, self.ties, tuple(times.tolist()), int(counts.max()))
 
     def _signed(self, data: Any, formula: str | None) -> Any:
         """Tables whose response is signed by the column of events."""
         if self.event is None:
             return data
-        if formula is None or isinstance(data, Design | Federation | Given):
+        if formula is None or isinstance(data, Design | Federation | EstimatorInput):
             raise ConfigError(
                 f"event = {self.event!r} names a column of tables that are here; rows of a federation or at "
                 "nodes have signed times, below zero for who was only followed."
@@ -208,7 +208,7 @@ class CoxModel(NewtonEstimator):
         return {name: _sign(name, table, response, column, word) for name, table in tables.items()}
 
 
-def agreed_times(design: Design) -> tuple[Float64s, Int64s]:
+def agree_on_event_times(design: Design) -> tuple[Float64s, Int64s]:
     """The distinct event times of all clients, in order, and how many events there are at each."""
     times, events = times_and_events(design.federation.train.y)
     found, counts = np.unique(times[events], return_counts=True)

@@ -1,4 +1,4 @@
-"""What does Cox regression minimize, and which sums do clients send for it?  (Partial likelihood.)
+"""Cox's partial likelihood, and the sums that clients send for it.
 
 D. Cox, "Regression Models and Life-Tables", 1972. With the distinct event times t_m, the d_m events at each,
 and R_m, all who are still followed at t_m, minus the log-likelihood is (N. Breslow, 1974)
@@ -28,7 +28,7 @@ from ...data.survival import times_and_events
 from ...models import Batch
 from ...typing import Float64s, PyTree
 from ..linear.newton import Derivatives, Objective
-from ..shareable import shareable
+from ..serialization import shareable
 
 Ties = Literal["breslow", "efron"]
 _FLAT = 1e-12

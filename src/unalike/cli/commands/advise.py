@@ -11,7 +11,7 @@ from rich.markup import escape
 from ..help import Program
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
-from .measured import L2, MODEL, measure_constants, show_constants
+from .measured_constants import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice import Advice, SchemeReport

@@ -1,4 +1,4 @@
-"""`unalike advise availability`: what strategies cost, with clients that come and go like these."""
+"""`unalike advise availability`: weighting strategies under intermittent availability, and their bounds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def availability(
     check_name("availabilities", availability)
     experiment = experiment_of(**rows, seed=seed, model=model, l2=l2)
     from ...advice.availability import Population, advise_availability
-    from ...advice.client_losses import Look, only_clients, some_clients
+    from ...advice.client_losses import ProbeSettings, only_clients, some_clients
     from ...advice.measure_availability import measure_losses
     from ...experiments.build import make_federation, make_task
     from ...participation import availability_registry
@@ -66,7 +66,7 @@ def availability(
     federation = make_federation(experiment).with_importance(importance)
     coming = availability_registry.make(availability, clients=len(federation), seed=seed)
     coming.check(len(federation), rounds)
-    look = Look(rounds=visits)
+    look = ProbeSettings(rounds=visits)
     chosen = some_clients(federation, look.most_clients, seed)
     facts = measure_losses(only_clients(federation, chosen), make_task(experiment, federation), look, seed)
     advice = advise_availability(

@@ -1,4 +1,4 @@
-"""`unalike advise constants`: how curved, noisy and unlike the clients' losses are, and what follows."""
+"""`unalike advise constants`: smoothness, convexity, noise and dissimilarity of the clients' losses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
-from .measured import L2, MODEL, measure_constants, show_constants
+from .measured_constants import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants, MethodReport

@@ -1,4 +1,4 @@
-"""`unalike advise free-riders`: what clients that do nothing would do to training."""
+"""`unalike advise free-riders`: their effect on training, and whether they would be detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike advise heterogeneity`: how unlike these clients are, by several measures, and what suits them."""
+"""`unalike advise heterogeneity`: measures of non-IID data, and the methods that suit them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...advice.heterogeneity import HeterogeneityAdvice
     from ...data import Federation
     from ...data.similarity import Similarity
-    from ...theory.likeness.measured_change import MeasuredChange
+    from ...theory.similarity.measured_change import MeasuredChange
 
 _LEGEND = (
     "features: homogeneity over that of shuffled rows; labels: mean divergence of two clients' labels, in "
@@ -108,7 +108,7 @@ def _what_if(
     """The same clients with noisier or fewer rows."""
     from ...data.similarity import measure_similarity
     from ...data.similarity.altered_rows import with_noise, with_part_of_rows
-    from ...theory.likeness.measured_change import compare_networks
+    from ...theory.similarity.measured_change import compare_networks
 
     altered = with_noise(with_part_of_rows(federation, keep, seed), noise, seed)
     after = measure_similarity(altered, privacy=privacy, repeats=0, seed=seed)

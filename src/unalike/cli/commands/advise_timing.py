@@ -17,7 +17,7 @@ from ...errors import ConfigError
 from ..options import experiment_of
 from ..screen import console, print_json, show_rows
 from .advise import PARTITION, SAMPLES, _short, advise
-from .measured import L2, MODEL, measure_constants, show_constants
+from .measured_constants import L2, MODEL, measure_constants, show_constants
 
 if TYPE_CHECKING:
     from ...advice.constants import GradientConstants
@@ -86,19 +86,19 @@ def timing(
     if times is None:
         check_name("hardware", hardware)
     from ...advice.timing import advise_timing, check_clients
-    from ...advice.timing_race import Goal
+    from ...advice.timing_race import RaceTarget
     from ...data.importance import importance_of
     from ...timing import Clients, hardware_registry
 
     given = {"conditioning": conditioning, "unlike": unlike}
-    goal = Goal(target=target, **_given(given))
+    goal = RaceTarget(target=target, **_typed_options(given))
     check_clients(clients or 1)
     here, found = None, None
     if data is not None:
         here, found = _look_at(data, partition, clients, samples, model, l2, importance, seed)
-        goal, clients = replace(found.timing_goal(target), **_given(given)), len(here)
+        goal, clients = replace(found.timing_goal(target), **_typed_options(given)), len(here)
     known = (
-        _measured(times, clients)
+        _read_measured_times(times, clients)
         if times
         else hardware_registry.make(hardware, clients=clients or 10, seed=seed)
     )
@@ -115,7 +115,7 @@ def timing(
         show_constants(found, str(data))
         console.print(
             f"From these: conditioning {goal.conditioning:.4g}, unlike {goal.unlike:.3g}"
-            + (" (as given)." if _given(given) else "."),
+            + (" (as given)." if _typed_options(given) else "."),
             highlight=False,
         )
         show_rows([_bound_row(bound) for bound in bounds], f"Bounds after {until:g} units of time")
@@ -143,7 +143,7 @@ def _bound_row(bound: TimingBound) -> dict[str, str]:
     }
 
 
-def _given(options: dict[str, float | None]) -> dict[str, float]:
+def _typed_options(options: dict[str, float | None]) -> dict[str, float]:
     """The options that were typed."""
     return {name: value for name, value in options.items() if value is not None}
 
@@ -170,7 +170,7 @@ def _look_at(
     return federation, measure_constants(experiment, federation)
 
 
-def _measured(path: Path, clients: int | None) -> Hardware:
+def _read_measured_times(path: Path, clients: int | None) -> Hardware:
     """Times from a text file, separated by commas, spaces or line ends."""
     from ...timing import FixedTimes
 

@@ -1,4 +1,4 @@
-"""`unalike statistics` and `unalike analyse`: what tables of clients say, and how sure it is."""
+"""`unalike statistics` and `unalike analyse`: descriptive statistics and models of clients' tables."""
 
 from __future__ import annotations
 

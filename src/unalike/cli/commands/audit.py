@@ -1,4 +1,4 @@
-"""`unalike audit`: how much a finished run tells about the rows it was trained on."""
+"""`unalike audit`: membership-inference audit of a finished run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike audit --vary`: what defenses trade for what, over the values of their knobs."""
+"""`unalike audit --vary`: the trade-off of defenses over their parameters."""
 
 from __future__ import annotations
 

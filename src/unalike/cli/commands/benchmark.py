@@ -1,4 +1,4 @@
-"""`unalike benchmark`: strategies on centers with natural differences, by one protocol, in one table."""
+"""`unalike benchmark`: a cross-silo benchmark of strategies, by one protocol, in one table."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def show_result(result: BenchmarkResult) -> None:
 
     seeds = len(result.of(result.strategies[0]))
     title = f"{result.benchmark.metric} on test rows over {seeds} seed{'' if seeds == 1 else 's'}"
-    show_rows(_rounded(mean_rows(result)), title, spare=SPARE, more="the report has them")
+    show_rows(_round_scores(mean_rows(result)), title, spare=SPARE, more="the report has them")
     transfer = cross_rows(result)
     if transfer:
-        show_rows(_rounded(transfer), "models that centers trained alone, at every center")
+        show_rows(_round_scores(transfer), "models that centers trained alone, at every center")
     for note in result.notes:
         stderr.print(escape(note), highlight=False, soft_wrap=True)
 
 
-def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _round_scores(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()} for row in rows]

@@ -18,8 +18,8 @@ from ..screen import LiveRounds, console, print_json, show_rows, stderr
 from .run import folders_called
 
 if TYPE_CHECKING:
-    from ...experiments.asked_comparison import AskedComparison
     from ...experiments.compare import Trials
+    from ...experiments.comparison_file import ComparisonFile
     from ...runs import Comparison
 
 
@@ -87,11 +87,11 @@ def compare(
     After Ctrl-C, the same command goes on; with --out and more methods, values or seeds, only those are
     trained.
     """
-    names = named(algorithms)
-    from ...experiments.asked_comparison import AskedComparison, begun, write_asked
+    names = split_names(algorithms)
     from ...experiments.compare import compare_experiments
+    from ...experiments.comparison_file import ComparisonFile, begun, write_asked
 
-    asked = AskedComparison(
+    asked = ComparisonFile(
         algorithms=tuple(names),
         vary=tuple(vary),
         seeds=seeds,
@@ -100,7 +100,7 @@ def compare(
         target=target,
         experiment=experiment,
     )
-    variants = checked_variants(asked)
+    variants = validate_variants(asked)
     out = out or begun(folders_called("comparison"), asked)
     decisive, source = check_comparison(asked, out, overwrite, quiet or json)
     write_asked(out, asked)
@@ -122,7 +122,7 @@ def compare(
     conclude(trials, asked, decisive, out, source, json)
 
 
-def checked_variants(asked: AskedComparison) -> dict[str, Experiment]:
+def validate_variants(asked: ComparisonFile) -> dict[str, Experiment]:
     """What is compared, if all of it can be made."""
     from ...experiments.build import check
     from ...experiments.targets import read_target
@@ -138,7 +138,7 @@ def checked_variants(asked: AskedComparison) -> dict[str, Experiment]:
 
 
 def check_comparison(
-    asked: AskedComparison, out: Path, overwrite: bool = False, silent: bool = True
+    asked: ComparisonFile, out: Path, overwrite: bool = False, silent: bool = True
 ) -> tuple[str, str]:
     """The metric that decides and where the data come from; raises what would be refused later."""
     from ...experiments.compare import Materials, check_metric, check_variants
@@ -158,7 +158,7 @@ def check_comparison(
     return decisive, source
 
 
-def named(algorithms: str) -> list[str]:
+def split_names(algorithms: str) -> list[str]:
     """The algorithms in a list of words."""
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
     if not names:
@@ -180,7 +180,7 @@ def show_comparison(answer: Comparison, notes: Sequence[str] = ()) -> None:
         console.print(note, style="dim", highlight=False)
 
 
-def conclude(trials: Trials, asked: AskedComparison, metric: str, out: Path, source: str, json: bool) -> None:
+def conclude(trials: Trials, asked: ComparisonFile, metric: str, out: Path, source: str, json: bool) -> None:
     """Write tables and report, and print the table."""
     from ...report import report_comparison
     from ...runs.comparison_files import as_dict, write_comparison

@@ -1,4 +1,4 @@
-"""`unalike export`: take a trained model to other tools."""
+"""`unalike export`: export a trained model to other tools."""
 
 from __future__ import annotations
 

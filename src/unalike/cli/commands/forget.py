@@ -1,4 +1,4 @@
-"""`unalike forget`: take clients back out of a trained model, with a certificate of what that means."""
+"""`unalike forget`: unlearn clients of a finished run, with a certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike join`: take part in a training with rows that stay here."""
+"""`unalike join`: take part in a deployment as a node; the rows stay on this machine."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def join(
     from ...deploy.client.join_stream import check_stream, open_stream
     from ...deploy.client.local_privacy import private_answers
     from ...deploy.client.rows import is_uncut, without_cut
-    from ...deploy.client.tell_direction import PLAIN, DirectionTeller
+    from ...deploy.client.similarity_message import PLAIN, SimilarityWorker
     from ...deploy.secure_aggregation.node import secure_app
     from ...experiments.build import make_federation
     from ...privacy.local import local_privacy
@@ -176,7 +176,7 @@ def join(
     name = key.stem if key is not None else f"client-{own.name(0)}"
     place = folder or Path("nodes") / name
     held = None if opened is None else opened[1]
-    worker = ClientWorker(own, place, say, uncut=uncut, stream=held, behavior=_lie(behavior))
+    worker = ClientWorker(own, place, say, uncut=uncut, stream=held, behavior=_make_behavior(behavior))
     if given:
         say_data(experiment, own, silent=False)
     rows = f"{len(own.train.y)} {'' if uncut else 'training '}rows"
@@ -188,7 +188,7 @@ def join(
     if behavior is not None:
         say(f"{name} is a simulated attack: it is not honest ({behavior}), and the server is not told.")
     answers = worker.answer if privacy is None else private_answers(worker.answer, privacy)
-    teller = DirectionTeller(lambda: own if held is None else held.federation(), tell_direction, uncut, say)
+    teller = SimilarityWorker(lambda: own if held is None else held.federation(), tell_direction, uncut, say)
     if tell_direction == PLAIN:
         say(WARNING)
     if held is None:  # drawn once and kept here, noise of a direction does not average away
@@ -202,7 +202,7 @@ def join(
     say("left.")
 
 
-def _lie(words: str | None) -> Behavior | None:
+def _make_behavior(words: str | None) -> Behavior | None:
     """What a node does that simulates an attack."""
     from ...trust.behaviors import behavior_registry
 

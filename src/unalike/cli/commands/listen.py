@@ -1,4 +1,4 @@
-"""Where do nodes reach a server, and who may come?  (What `unalike serve` opens.)"""
+"""Listening for nodes: address, certificates and access control of `unalike serve`."""
 
 from __future__ import annotations
 

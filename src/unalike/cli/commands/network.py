@@ -67,12 +67,12 @@ def design_overlay(
 
     if out is not None:
         check_place(out)
-    silos = reached(underlay, workload, local_steps, access, core, seed)
+    silos = load_silos(underlay, workload, local_steps, access, core, seed)
     with stderr.status("designing") as status:
-        progress = shown_on(status)
+        progress = progress_printer(status)
         chosen = design(name, silos, seed, progress)
         proof = certify(silos, chosen, effort, progress) if isinstance(chosen, Overlay) else None
-    answer = described(chosen, silos)
+    answer = describe_design(chosen, silos)
     if isinstance(chosen, Overlay) and proof is not None:
         answer |= {
             "bottleneck": chosen.critical(silos).words(silos.names),
@@ -117,15 +117,15 @@ def compare_overlays(
     check_names(underlay, workload, *(word.strip() for word in (designs or "").split(",") if word.strip()))
     from ...topology import design
 
-    silos = reached(underlay, workload, local_steps, access, core, seed)
+    silos = load_silos(underlay, workload, local_steps, access, core, seed)
     usual = DESIGNS if silos.links is not None else DESIGNS.replace("matcha+,", "")  # which needs a map
     given = usual if designs is None else designs
     names = list(dict.fromkeys(word.strip() for word in given.split(",") if word.strip()))
     if not names:
         raise ConfigError("name at least one design, such as --designs star,ring.")
     with stderr.status("designing") as status:
-        chosen = {name: design(name, silos, seed, shown_on(status)) for name in names}
-    rows = [{"design": name, **described(one, silos)} for name, one in chosen.items()]
+        chosen = {name: design(name, silos, seed, progress_printer(status)) for name in names}
+    rows = [{"design": name, **describe_design(one, silos)} for name, one in chosen.items()]
     if rounds:
         from ...advice.topology_race import race
 
@@ -162,7 +162,7 @@ def show_overlay(
     from ...report.network_plots import network_map
     from ...topology import Overlay, design
 
-    silos = reached(underlay, workload, local_steps, access, core, seed)
+    silos = load_silos(underlay, workload, local_steps, access, core, seed)
     chosen = design(name, silos, seed)
     pace = chosen.cycle_time(silos)
     fixed = isinstance(chosen, Overlay)
@@ -171,7 +171,7 @@ def show_overlay(
     circuit = chosen.critical(silos) if isinstance(chosen, Overlay) else None
     words = f"{chosen.name} on {underlay}: {pace:.1f} ms per round"
     save(network_map(silos, arcs, circuit, words), picture)
-    answer = described(chosen, silos)
+    answer = describe_design(chosen, silos)
     if circuit is not None:
         answer["bottleneck"] = circuit.words(silos.names)
     if json:
@@ -190,7 +190,7 @@ def check_names(underlay: str, workload: str, *designs: str) -> None:
         check_name("networks", name)
 
 
-def reached(
+def load_silos(
     underlay: str, workload: str, local_steps: int, access: float, core: float, seed: int
 ) -> Connectivity:
     """The silos on a map or in a file of measurements."""
@@ -202,7 +202,7 @@ def reached(
     return connect(underlay, workload, core=core * GIGABIT, seed=seed, **settings)
 
 
-def shown_on(status: Status) -> Callable[[str, float], None]:
+def progress_printer(status: Status) -> Callable[[str, float], None]:
     """Progress as words on the screen, where there is one."""
     return lambda words, done: status.update(f"{words}: {done:.0%}")
 
@@ -215,7 +215,7 @@ def check_place(out: Path) -> None:
         raise ConfigError(f"--out {out} cannot be written, because there is no folder {out.parent}; make it.")
 
 
-def described(chosen: Design, silos: Connectivity) -> dict[str, Any]:
+def describe_design(chosen: Design, silos: Connectivity) -> dict[str, Any]:
     """What a design costs and brings."""
     from ...topology import Overlay, expected_contraction
 

@@ -1,4 +1,5 @@
-"""`unalike serve --analysis` and `--statistics`, `unalike join --table`: tables that stay where they are."""
+"""`unalike serve --analysis` and `--statistics`, `unalike join --table`: analyses of tables that stay at
+nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike predict`: what does a trained model say of new rows?"""
+"""`unalike predict`: predictions of a trained model for new rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def predict_rows(
 
     columns = _read(rows)
     run = open_run(folder, prepare=prepare, model="best" if best else "last")
-    learned = None if newcomer is None else _learned(_read(newcomer))
+    learned = None if newcomer is None else _newcomer_data(_read(newcomer))
     table = _predictions(run, columns, client, client_column, learned, probabilities)
     remarks = _remarks(run, columns, table)
     if out is not None:
@@ -110,7 +110,7 @@ def _one(predictor: Any, columns: Mapping[str, Any], probabilities: bool) -> dic
     return answer
 
 
-def _learned(columns: Mapping[str, Any]) -> Any:
+def _newcomer_data(columns: Mapping[str, Any]) -> Any:
     """What a newcomer learns from: a pair of arrays, or a table with its target."""
     return (columns["x"], columns["y"]) if set(columns) == {"x", "y"} else dict(columns)
 
@@ -118,7 +118,7 @@ def _learned(columns: Mapping[str, Any]) -> Any:
 def _read(path: Path) -> dict[str, Any]:
     """The columns of a table, or the arrays x and y of an .npz file."""
     from ...data.files.array_files import read_npz
-    from ...data.files.table_columns import reading
+    from ...data.files.text_columns import reading
     from ...data.tables.read_tables import read_columns
 
     if path.suffix.lower() != ".npz":

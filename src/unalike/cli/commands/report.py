@@ -1,4 +1,4 @@
-"""`unalike report`: write the page of a run or of a comparison again, from what is in its folder."""
+"""`unalike report`: write the HTML report of a run or a comparison again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def report(
     from ...runs import RunFolder
 
     with RunFolder.open(folder, read_only=True) as opened:
-        federation, more, missing = _looked_at(opened)
+        federation, more, missing = _reopen_for_figures(opened)
         page = report_run(opened, federation, more, missing)
     if json:
         print_json({"report": str(page), "without": missing or None})
@@ -48,8 +48,8 @@ def report(
 
 def report_again(folder: Path, json: bool) -> None:
     """The tables and the page of a comparison, from runs that are finished."""
-    from ...experiments.asked_comparison import read_asked
     from ...experiments.compare import compare_experiments
+    from ...experiments.comparison_file import read_asked
     from ...experiments.planned_runs import is_finished, plan_runs
     from .compare import check_comparison, conclude
 
@@ -71,17 +71,17 @@ def report_again(folder: Path, json: bool) -> None:
     )
 
 
-def _looked_at(opened: RunFolder) -> tuple[Federation | None, dict[str, Figure], str]:
+def _reopen_for_figures(opened: RunFolder) -> tuple[Federation | None, dict[str, Figure], str]:
     """The clients of a run, figures that its record alone does not give, and why something is missing."""
-    from ...experiments.reopen import reopened
+    from ...experiments.reopen import reopen
     from ...report.metric_report import metric_figures
     from ...report.personal_report import personal_figures
 
     if _has_forgotten(opened):
         why = "clients were forgotten, whose rows are not read again"
-        return _known_clients(opened), {}, why
+        return _clients_without_rows(opened), {}, why
     try:
-        with reopened(opened.path) as (_, run):
+        with reopen(opened.path) as (_, run):
             return run.setting.federation, personal_figures(run) | metric_figures(run), ""
     except UnalikeError as error:
         return _clients(opened), {}, str(error)
@@ -100,17 +100,17 @@ def _clients(opened: RunFolder) -> Federation | None:
     from ...training.newcomers import set_apart
 
     if opened.config.get("made_by") or opened.config.get("engine") == "flower":
-        return _known_clients(opened)
+        return _clients_without_rows(opened)
     try:
         check_received(opened)
         experiment = make_experiment(opened.config)
         federation = make_federation(experiment)
     except UnalikeError:
-        return _known_clients(opened)
+        return _clients_without_rows(opened)
     return set_apart(federation, experiment.unseen, experiment.seed)[0] if experiment.unseen else federation
 
 
-def _known_clients(opened: RunFolder) -> Federation | None:
+def _clients_without_rows(opened: RunFolder) -> Federation | None:
     """The clients without their rows, as the run folder describes them."""
     from ...core.run_files import FACTS
     from ...data.facts import read_facts

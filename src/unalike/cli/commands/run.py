@@ -1,4 +1,4 @@
-"""`unalike run` and `unalike resume`: train, and go on after an interruption."""
+"""`unalike run` and `unalike resume`: train, and resume after an interruption."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def conclude(run: Run, json: bool, federation: Federation | None = None) -> None
 def warnings(run: Run, real: bool) -> Iterator[str]:
     """What a person should know of a run beside its numbers; `real` clients' uploads fail in many ways."""
     from ...runs.selection import ENDED_BY_TEST_ROWS, TEST_ROWS
-    from ...training.divergence import advice, kept_round
+    from ...training.divergence import advice, find_kept_round
     from ...training.final_numbers import final_sentences
 
     rejected = int(np.nansum(run.metrics().get("rejected", 0)))
@@ -136,7 +136,7 @@ def warnings(run: Run, real: bool) -> Iterator[str]:
     yield from final_sentences(events)
     for event in events:
         if event["kind"] == "diverged":
-            yield advice(event, kept_round(events))
+            yield advice(event, find_kept_round(events))
         if event["kind"] == TEST_ROWS:
             yield ENDED_BY_TEST_ROWS
         if event["kind"] == "dead component":

@@ -1,4 +1,4 @@
-"""`unalike runs`: list past runs, say how they differ, and delete what is not needed any more."""
+"""`unalike runs`: list past runs, compare their settings, and delete runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..help import ListingGroup, Program
 from ..screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
-    from ...runs.overview import RunFacts, Waste
+    from ...runs.overview import DisposableFiles, RunFacts
 
 runs = Program(cls=ListingGroup)
 FOLDER = typer.Argument(Path("runs"), help="A folder with runs, or a run.")
@@ -84,12 +84,12 @@ def clean_runs(
 
     Example: unalike runs clean --dry-run
     """
-    from ...report.words import bytes_text
+    from ...report.text_format import bytes_text
     from ...runs.overview import find_runs, find_waste, look_at
 
     waste = [one for path in find_runs(folder) if (one := find_waste(look_at(path))) is not None]
     if json:
-        print_json({"deleted": yes and not dry_run, "waste": [_listed(one) for one in waste]})
+        print_json({"deleted": yes and not dry_run, "waste": [_run_row(one) for one in waste]})
     elif not waste:
         console.print(f"There is nothing to clean in {folder}.", highlight=False)
     else:
@@ -124,7 +124,7 @@ def seal_run(
 
     Example: unalike runs seal runs/digits-fedavg-seed0
     """
-    from ...runs.lock import locked
+    from ...runs.lock import lock_folder
     from ...runs.sealed_files import seal_again
     from ..sealing import describe_folder
 
@@ -135,7 +135,7 @@ def seal_run(
         for sentence in facts.sentences():
             console.print(sentence, soft_wrap=True, highlight=False, markup=False)
     if yes or (not json and typer.confirm("Seal the folder as it is?")):
-        with locked(folder):
+        with lock_folder(folder):
             seal_again(folder)
         if not json:
             console.print(f"{folder} is sealed.", soft_wrap=True, highlight=False, markup=False)
@@ -143,7 +143,7 @@ def seal_run(
 
 def _row(run: RunFacts, folder: Path) -> dict[str, str]:
     from ...models.metrics import label_of
-    from ...report.words import bytes_text, value
+    from ...report.text_format import bytes_text, value
 
     judged, last = run.judged, run.metrics or {}
     return {
@@ -174,5 +174,5 @@ def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[dict
     return [{head: key, **dict(zip(names, values, strict=True))} for key, values in shown.items()]
 
 
-def _listed(one: Waste) -> dict[str, Any]:
+def _run_row(one: DisposableFiles) -> dict[str, Any]:
     return {"run": str(one.run.folder), "why": one.why, "bytes": one.size, "files": len(one.files)}

@@ -1,4 +1,4 @@
-"""`unalike serve`: train with clients who keep their data, or ask about their tables."""
+"""`unalike serve`: the server of a deployment: train with nodes, or analyze their tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from ...errors import ConfigError, RunError
 from ...experiments.config import Experiment, make_experiment, settings_of
 from ..interrupted import can_go_on
-from ..log_lines import dated, say, silence
+from ..log_lines import add_time, say, silence
 from ..screen import LiveRounds, show_rows
 from .certs import CERTS
 from .listen import ADDRESS, Listening, say_refusals
@@ -77,11 +77,11 @@ def serve(
     answer from tables (unalike join --table rows.csv), and settings of the analysis are given by --set.
     """
     from ...deploy import check_flower
-    from ...deploy.forgotten_nodes import RemainingNodes, started_forgetting
-    from ...deploy.node_agreement import gathered
+    from ...deploy.forgotten_nodes import RemainingNodes, load_forgotten_nodes
+    from ...deploy.node_agreement import gather_federation
     from ...deploy.node_similarity import ask_directions, write_node_similarity
     from ...deploy.protection import Protection
-    from ...deploy.server import ignored, introductions, make_folder, train_nodes
+    from ...deploy.server import ignored_settings, introductions, make_folder, train_nodes
     from ...experiments.forget import publish, retraining_folder
 
     check_flower()
@@ -100,11 +100,11 @@ def serve(
     protection = Protection.of(experiment, secure_aggregation, central_dp)
     # From here on, what protects the run says how much noise there is; the experiment does not.
     experiment = experiment.model_copy(update={"central_dp": None, "epsilon": None, "delta": None})
-    forgetting = started_forgetting(resume)
+    forgetting = load_forgotten_nodes(resume)
     listening = Listening.of(address, certificates, allow, insecure)
     clients = listening.count(experiment.clients)
     _check(experiment, clients, None if on_tables else protection, streaming)
-    for name in ignored(experiment):
+    for name in ignored_settings(experiment):
         log(f"{name} is of simulations; real clients have their own.")
     path = resume or out or _usual_place(experiment, on_tables)
     _check_place(path, resume is not None or overwrite)
@@ -135,10 +135,10 @@ def serve(
             can_go_on("unalike serve --resume", path)
             if similarity:
                 found = ask_directions(experiment, post, told, patience, log)
-                places = write_node_similarity(found, gathered(told, experiment), folder.path)
+                places = write_node_similarity(found, gather_federation(told, experiment), folder.path)
                 log(f"{found.verdict()} ({', '.join(str(place) for place in places)})")
             with LiveRounds(quiet or json) as progress:
-                beside = silence if json else lambda line: progress.say(dated(line))
+                beside = silence if json else lambda line: progress.say(add_time(line))
                 run, engine = train_nodes(
                     experiment,
                     post,

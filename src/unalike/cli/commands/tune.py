@@ -1,4 +1,4 @@
-"""`unalike tune`: find each method's settings on validation rows, then compare the methods on test rows."""
+"""`unalike tune`: tune each method on validation rows, then compare the methods on test rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...experiments.config import Experiment
 from ..interrupted import SAME, can_go_on
 from ..messages import say_data
 from ..screen import LiveRounds, console, print_json, show_rows, stderr
-from .compare import named, show_comparison
+from .compare import show_comparison, split_names
 from .run import folders_called
 
 if TYPE_CHECKING:
-    from ...experiments.asked_comparison import AskedTuning
     from ...experiments.compare import Trials
+    from ...experiments.comparison_file import TuningFile
     from ...experiments.tuning_study import Trial
     from ...runs import Comparison
 
@@ -69,15 +69,15 @@ def tune_methods(
     Example: unalike tune --algorithms fedavg,fedem,ditto --budget 12 --data digits --partition dirichlet:0.3
     --clients 50
     """
-    names = named(algorithms)
+    names = split_names(algorithms)
     check_extra("optuna", "tune", "unalike tune")
-    from ...experiments.asked_comparison import TUNING, AskedTuning, begun, write_asked
     from ...experiments.build import check
     from ...experiments.compare import Materials, check_metric, check_variants, compare_experiments
-    from ...experiments.drawn_settings import check_search
+    from ...experiments.comparison_file import TUNING, TuningFile, begun, write_asked
+    from ...experiments.hyperparameter_candidates import check_search
     from ...experiments.planned_runs import start_changed_again
     from ...experiments.tune import (
-        applied,
+        apply_settings,
         check_choice,
         check_validation,
         final_federation,
@@ -95,7 +95,7 @@ def tune_methods(
     check_options(experiment, list(variants))
     for chosen in variants.values():
         check(chosen)
-    asked = AskedTuning(
+    asked = TuningFile(
         algorithms=tuple(names),
         budget=budget,
         search=search,
@@ -131,7 +131,7 @@ def tune_methods(
             announce=progress.rename,
         )
         best = {
-            name: without_validation(applied(variants[name], found[0].settings))
+            name: without_validation(apply_settings(variants[name], found[0].settings))
             for name, found in trials.items()
         }
         start_changed_again(best, tested, out)
@@ -156,7 +156,7 @@ def conclude(
     trials: dict[str, list[Trial]],
     finals: Trials,
     answer: Comparison,
-    asked: AskedTuning,
+    asked: TuningFile,
     out: Path,
     source: str,
     json: bool,
@@ -171,19 +171,19 @@ def conclude(
     )
     write_comparison(out, answer, notes)
     if json:
-        print_json({"rows": answer.table(), "trials": _listed(trials), "report": str(report)})
+        print_json({"rows": answer.table(), "trials": _trial_rows(trials), "report": str(report)})
         return
     for found in trials.values():
         for words in _remarks(found, asked):
             stderr.print(words, soft_wrap=True)
-    show_rows([_chosen(found) for found in trials.values()], f"{asked.choose} on validation rows")
+    show_rows([_chosen_row(found) for found in trials.values()], f"{asked.choose} on validation rows")
     show_comparison(answer, notes)
     console.print(f"Open [bold]{escape(str(report))}[/bold] in a browser for all trials.", soft_wrap=True)
 
 
-def _remarks(found: list[Trial], asked: AskedTuning) -> Iterator[str]:
+def _remarks(found: list[Trial], asked: TuningFile) -> Iterator[str]:
     """What a person should know of a method's trials beside the best."""
-    from ...experiments.drawn_settings import search_space
+    from ...experiments.hyperparameter_candidates import search_space
     from ...experiments.tune import at_the_edge
     from ...experiments.variations import variant
 
@@ -207,7 +207,7 @@ def _pair(words: str) -> tuple[float, float]:
     return low, high
 
 
-def _chosen(found: list[Trial]) -> dict[str, Any]:
+def _chosen_row(found: list[Trial]) -> dict[str, Any]:
     trial = found[0]
     own = {k: v for k, v in trial.settings.items() if k != "learning_rate"}
     return {
@@ -220,7 +220,7 @@ def _chosen(found: list[Trial]) -> dict[str, Any]:
     }
 
 
-def _listed(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
+def _trial_rows(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
     return [
         {
             "method": t.method,

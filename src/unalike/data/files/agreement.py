@@ -1,4 +1,4 @@
-"""Do clients mean the same by a label, a column and a target?  (Label and column agreement.)
+"""Agreement of client files on labels, columns and target.
 
 Organizations write their tables apart: one has columns in another order, one has only ill patients, one
 writes `Ill ` with a blank. What can be brought to one form is, by name; what cannot be decided is refused
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.hidden_letters import has_hidden_letters
+from ...core.control_characters import has_hidden_letters
 from ...errors import DataError
 from ...typing import Array, Int64s
 from ..federation import Federation, Split
@@ -27,7 +27,7 @@ LONGEST_LABEL = 200
 """Characters in the name of a class; a longer one is a text, not a class."""
 
 
-class Words(NamedTuple):
+class StringLabels(NamedTuple):
     """Labels that are words: the distinct ones, and for every row the place of its own among them."""
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ def spell(word: str) -> str:
     return unicodedata.normalize("NFC", word.strip())
 
 
-def code_words(client: str, words: Sequence[str]) -> Words:
+def code_words(client: str, words: Sequence[str]) -> StringLabels:
     """One client's labels, each word kept once; an empty or very long one is refused with its row.
 
     >>> code_words("basel", ["ill ", "well", "ill"])
@@ -52,7 +52,7 @@ def code_words(client: str, words: Sequence[str]) -> Words:
             name = spell(word)
             _check_label(client, name, f" in row {row}")
             written[word] = names.setdefault(name, len(names))
-    return Words(tuple(names), np.array([written[word] for word in words], np.int64))
+    return StringLabels(tuple(names), np.array([written[word] for word in words], np.int64))
 
 
 def agree_labels(labels: Mapping[str, Sequence[str] | None]) -> tuple[str, ...] | None:
@@ -129,13 +129,13 @@ def agree_target(targets: Mapping[str, str | None]) -> str | None:
     return None if first is None else known[first]
 
 
-def same_kind(targets: Mapping[str, Array | Words]) -> dict[str, Array | Words]:
+def same_kind(targets: Mapping[str, Array | StringLabels]) -> dict[str, Array | StringLabels]:
     """A regression's client may happen to hold whole targets only: floats anywhere mean floats everywhere.
 
     >>> same_kind({"a": np.array([1, 2]), "b": np.array([0.5])})
     {'a': array([1., 2.]), 'b': array([0.5])}
     """
-    kinds = {"words" if isinstance(y, Words) else y.dtype.kind for y in targets.values()}
+    kinds = {"words" if isinstance(y, StringLabels) else y.dtype.kind for y in targets.values()}
     if "f" not in kinds or not kinds <= set("iuf"):
         return dict(targets)
     return {name: np.asarray(y, np.float64) for name, y in targets.items()}
@@ -154,7 +154,7 @@ def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
     return x[:, [places[name] for name in wanted]]
 
 
-def number_words(words: Words, wanted: Sequence[str]) -> Int64s:
+def number_words(words: StringLabels, wanted: Sequence[str]) -> Int64s:
     """Labels as their places in the `wanted` names.
 
     >>> number_words(Words(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
@@ -185,7 +185,7 @@ def _translate(
     if columns is not None and federation.columns is not None:
         x = order_columns(x, federation.columns, columns)
     if label_names is not None and federation.label_names is not None:
-        y = number_words(Words(federation.label_names, y), label_names).astype(y.dtype)
+        y = number_words(StringLabels(federation.label_names, y), label_names).astype(y.dtype)
     return replace(split, x=x, y=y)
 
 
@@ -238,13 +238,15 @@ def _check_same_names(client: str, names: Sequence[str], first: str, wanted: Seq
     missing = [name for name in wanted if name not in mine]
     extra = [name for name in names if name not in theirs]
     if missing or extra:
-        said = [f"lacks {_listed(missing)}"] * bool(missing) + [f"has also {_listed(extra)}"] * bool(extra)
+        said = [f"lacks {_list_names(missing)}"] * bool(missing) + [f"has also {_list_names(extra)}"] * bool(
+            extra
+        )
         raise DataError(
             f"client {client!r} has other columns than client {first!r}: it {' and '.join(said)}; give every "
             "client the same columns."
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(repr(name[:40]) for name in names[:5]) + more

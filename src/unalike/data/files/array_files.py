@@ -1,4 +1,4 @@
-"""Does an array file hold what it declares?  (NumPy and safetensors files.)
+"""NumPy and safetensors files, checked against their headers.
 
 A `.npy` header may declare any shape, and a `.npz` is a zip whose members may be encrypted, packed in an
 unusual way, or unfold without end. Type, shape and size are compared with the file before memory is asked
@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-class Declared(NamedTuple):
+class DeclaredArray(NamedTuple):
     """What a header says: where the values start and how many bytes they take."""
 
     start: int
@@ -93,7 +93,7 @@ def _check_size(file: IO[bytes], held: int) -> None:
         )
 
 
-def read_declaration(file: IO[bytes]) -> Declared:
+def read_declaration(file: IO[bytes]) -> DeclaredArray:
     """The header of a `.npy` file, if it is one of plain values."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
@@ -103,4 +103,4 @@ def read_declaration(file: IO[bytes]) -> Declared:
         raise ValueError(f"it holds values of type {kind}, not numbers or words")
     if any(length < 0 for length in shape) or not math.prod(shape[1:]):
         raise ValueError(f"it has the shape {shape}, without a value in any row")
-    return Declared(file.tell(), math.prod(shape) * kind.itemsize)
+    return DeclaredArray(file.tell(), math.prod(shape) * kind.itemsize)

@@ -1,4 +1,4 @@
-"""What do the files of a folder hold, one per client?  (A folder of client files.)
+"""A folder of client files, one per client.
 
 A client is an `.npz`, `.csv` or `.parquet` file, in the folder itself or, where it holds none, in one of its
 sub-folders, which are then groups of clients. Tables are matched by the names of their columns, so that their
@@ -18,11 +18,11 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Array
 from ..validation import check_names
-from .agreement import Words, agree_columns, order_columns, same_kind, spell
+from .agreement import StringLabels, agree_columns, order_columns, same_kind, spell
 from .array_files import npz_names, read_npz
 from .csv_tables import csv_header, read_csv
 from .parquet_tables import parquet_header, read_parquet
-from .table_columns import reading
+from .text_columns import reading
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 LABEL_NAMES = ("label", "y", "target")
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     """One client's features, an array or named columns, and its target."""
 
     x: Array | Features
-    y: Array | Words
+    y: Array | StringLabels
     columns: tuple[str, ...] | None
     """The names of the features, where they have any."""
 
@@ -95,7 +95,7 @@ def read_folder(folder: Path, label: str | None = None) -> Folder:
     rows = {path.stem: read_client(path, headers.get(path), target or label) for path in paths}
     columns = agree_columns({name: mine.columns for name, mine in rows.items()})
     targets = same_kind({name: mine.y for name, mine in rows.items()})
-    clients = {name: _ordered(mine, columns)._replace(y=targets[name]) for name, mine in rows.items()}
+    clients = {name: _order_columns(mine, columns)._replace(y=targets[name]) for name, mine in rows.items()}
     said = [*_say_target(target, label, clients), *_say_unread(unread_paths(folder))]
     groups = None if flat else tuple(path.parent.name for path in paths)
     return Folder(clients, columns, target, "; ".join(said), groups)
@@ -110,7 +110,7 @@ def choose_target(headers: Mapping[Path, Sequence[str]], label: str | None) -> s
     for path, header in headers.items():
         if header and wanted not in header:
             raise DataError(
-                f"client {path.stem!r}: {path.name} has no column {wanted!r}; it has {_listed(header)}."
+                f"client {path.stem!r}: {path.name} has no column {wanted!r}; it has {_list_names(header)}."
             )
     return wanted
 
@@ -154,7 +154,7 @@ def _read_npz(path: Path, label: str | None) -> Rows:
     with reading(path):
         arrays = read_npz(path, ("x", target, "columns"))
         if "x" not in arrays or target not in arrays:
-            has = _listed(npz_names(path)) or "none"
+            has = _list_names(npz_names(path)) or "none"
             raise DataError(f"client {path.stem!r}: {path.name} has no arrays x and {target}; it has {has}.")
     x, names = arrays["x"], arrays.get("columns")
     if names is None:
@@ -193,7 +193,7 @@ def stack_numbers(client: str, columns: Features) -> Array:
     return np.stack(list(columns.values()), axis=1)
 
 
-def _ordered(rows: Rows, wanted: tuple[str, ...] | None) -> Rows:
+def _order_columns(rows: Rows, wanted: tuple[str, ...] | None) -> Rows:
     if rows.columns is None or wanted is None:
         return rows
     if isinstance(rows.x, np.ndarray):
@@ -207,7 +207,7 @@ def _say_target(target: str | None, label: str | None, clients: Mapping[str, Row
     if target is None:
         return []
     targets = [rows.y for rows in clients.values()]
-    regression = any(not isinstance(y, Words) and y.dtype.kind == "f" for y in targets)
+    regression = any(not isinstance(y, StringLabels) and y.dtype.kind == "f" for y in targets)
     kind = "a regression" if regression else "classes"
     if label is not None:
         return [f"target {target!r}, {kind}"]
@@ -217,9 +217,9 @@ def _say_target(target: str | None, label: str | None, clients: Mapping[str, Row
 
 
 def _say_unread(paths: Sequence[Path]) -> list[str]:
-    return [f"not read: {_listed([path.name for path in paths])}"] if paths else []
+    return [f"not read: {_list_names([path.name for path in paths])}"] if paths else []
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return ", ".join(name[:40] for name in names[:10]) + more

@@ -1,4 +1,4 @@
-"""How is a CSV file read that may be of any size and shape?
+"""Reading CSV files of any size and shape, with limits.
 
 A few thousand rows at a time: memory stays at eight bytes per number, however long the text of one field is.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from ...core.plain_files import check_plain_file
 from ...errors import DataError
 from ...typing import Array
-from .agreement import Words
-from .table_columns import numbers_of, targets_of, words_of
+from .agreement import StringLabels
+from .text_columns import numbers_of, targets_of, words_of
 
 _TOGETHER = 4096  # rows of text in memory at once
 _LONGEST_LINE = 1 << 26
@@ -30,7 +30,7 @@ def csv_header(path: Path) -> list[str]:
         return next(rows, [])
 
 
-def read_csv(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
+def read_csv(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | StringLabels]:
     """Features by name, numbers or words, and target, which is the column in place `target` of the header.
 
     Columns of words are read in a second pass, so that numbers are never kept as text.

@@ -1,4 +1,4 @@
-"""How is a Parquet file read that may claim anything?
+"""Reading Parquet files, checked before they are opened.
 
 It tells its rows and types before it is read. Runs of equal values take no room in such a file, so that the
 rows it declares are counted, not its bytes; words stay coded, so that a long one that comes often is kept
@@ -18,9 +18,9 @@ from ...core.plain_files import check_plain_file, check_unfolded
 from ...errors import DataError
 from ...typing import Array, Float64s, Int64s
 from ..dates import days_of_moments
-from ..foreign import is_index
-from .agreement import Words
-from .table_columns import numbers_of, targets_of, words_of
+from ..library_data import is_index
+from .agreement import StringLabels
+from .text_columns import numbers_of, targets_of, words_of
 
 _WORDS = ("string", "large_string")
 
@@ -30,7 +30,9 @@ def parquet_header(path: Path) -> list[str]:
     return _names(_open(path))
 
 
-def read_parquet(path: Path, header: Sequence[str], target: int) -> tuple[dict[str, Array], Array | Words]:
+def read_parquet(
+    path: Path, header: Sequence[str], target: int
+) -> tuple[dict[str, Array], Array | StringLabels]:
     """Features by name, numbers or words, and target, which is the column in place `target` of the header."""
     file = _open(path)
     if not file.metadata.num_rows:
@@ -57,7 +59,7 @@ def _read(file: Any) -> list[Any]:
 
 
 def _values(column: Any) -> Array | list[str]:
-    coded = _coded(column)
+    coded = _encode_column(column)
     if coded is None:
         values = np.asarray(column.to_numpy())
         return values if values.dtype.kind in "iub" else _numbers(column)
@@ -67,7 +69,7 @@ def _values(column: Any) -> Array | list[str]:
 
 def _feature(column: Any) -> Array:
     """Numbers where all of it is numbers, words otherwise."""
-    coded = _coded(column)
+    coded = _encode_column(column)
     if coded is None:
         return _numbers(column)
     words, codes = coded
@@ -118,8 +120,8 @@ def _is_date(kind: Any) -> bool:
     return bool(types.is_date(kind))
 
 
-def _targets(path: Path, column: Any) -> Array | Words:
-    coded = _coded(column)
+def _targets(path: Path, column: Any) -> Array | StringLabels:
+    coded = _encode_column(column)
     if coded is not None:
         words, codes = coded
         return targets_of(path.stem, [words[code] for code in codes])
@@ -127,7 +129,7 @@ def _targets(path: Path, column: Any) -> Array | Words:
     return np.asarray(values, np.float64) if values.dtype == object else values
 
 
-def _coded(column: Any) -> tuple[list[str], Int64s] | None:
+def _encode_column(column: Any) -> tuple[list[str], Int64s] | None:
     """The distinct words of a column and the place of every row's, a missing one being empty."""
     if not hasattr(column.type, "value_type"):
         return None

@@ -1,4 +1,4 @@
-"""How is a federation kept on disk?  (A federation as a folder of arrays.)
+"""A federation stored as a folder of arrays.
 
 One `.npy` file per array and a `federation.json`. Files are never pickled, so reading one runs no code, and
 they can be mapped: a federation larger than memory opens at once. The JSON is written last, so a folder
@@ -20,11 +20,11 @@ from ...core.private_files import FILE, make_private_folder
 from ...errors import DataError
 from ...typing import Array
 from ..federation import Federation, Split
-from ..preparation import Preparation
+from ..preprocessing import Preparation
 from ..splitting import PARTS
 from ..validation import validate
 from .array_files import read_npy
-from .table_columns import in_short
+from .text_columns import in_short
 
 MANIFEST = "federation.json"
 IMPORTANCE = "importance.npy"

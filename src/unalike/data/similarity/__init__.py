@@ -1,6 +1,6 @@
-"""How unlike are clients, by one message of each? Directions, misalignments, their graph and its spectrum."""
+"""Client similarity from one message per client: directions, misalignments, the graph and its spectrum."""
 
-from .measure import client_groups, likeness_importance, measure_similarity
+from .federation_similarity import client_groups, likeness_importance, measure_similarity
 from .similarity_graph import Similarity, similarity_of
 
 __all__ = ["Similarity", "client_groups", "likeness_importance", "measure_similarity", "similarity_of"]

@@ -1,4 +1,4 @@
-"""What if clients' features were noisier, or fewer?  (Altered rows.)
+"""Altered rows: clients' features with added noise, or fewer of them.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), section 3.2, asks how
 the spectrum of a network moves when its clients change. Here they do:

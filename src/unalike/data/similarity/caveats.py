@@ -1,4 +1,4 @@
-"""What should be known before a similarity graph is believed?  (Warnings about messages and edges.)
+"""Warnings about the messages and edges of a similarity graph.
 
 Messages that give clients away, clients without a direction or with few rows, twins, and signs that are wrong
 or chance: for features x >= 0 no two messages may be more than a right angle apart,

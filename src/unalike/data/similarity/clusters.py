@@ -1,4 +1,4 @@
-"""Which clients belong together?  (Spectral clustering of the similarity graph.)
+"""Spectral clustering of the similarity graph.
 
 von Luxburg, "A Tutorial on Spectral Clustering" (2007): clients are points whose coordinates are the first
 eigenvectors of the Laplacian, and near points are a group. How many groups there are is read from the largest

@@ -1,4 +1,4 @@
-"""Which clients are alike, as a graph, and what does its spectrum say?  (Similarity graph and Laplacian.)
+"""Similarity graph of clients: its Laplacian and spectrum.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), equation 3.4: every two
 clients are joined by an edge of weight

@@ -1,4 +1,4 @@
-"""How alike are all clients, in one number?  (Network homogeneity.)
+"""Network homogeneity: one number for how similar all clients are.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), equations 3.2 to 3.6:
 half the mean weight of an edge, or the mean of the non-zero eigenvalues over twice the number of clients,

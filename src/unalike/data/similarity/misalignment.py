@@ -1,4 +1,4 @@
-"""How far apart do two clients point?  (Misalignment of messages.)
+"""Misalignment of two clients' principal directions.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), equation 3.1: for unit
 vectors

@@ -1,4 +1,4 @@
-"""In which direction do a client's rows point?  (First principal direction, the message of a client.)
+"""First principal direction of a client's rows: its message.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3: a client
 says one unit vector about itself, the first right singular vector of its rows X, neither centered nor scaled,

@@ -1,4 +1,4 @@
-"""What does a client's message give away, and what does hiding it cost?  (Protected messages.)
+"""Protected messages: what a client's direction discloses, and the cost of noise.
 
 A message is close to the client's mean row; of a client with one class it shows the class. Three ways to hide
 it before it leaves, none of them the default:

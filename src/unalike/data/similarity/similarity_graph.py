@@ -1,4 +1,4 @@
-"""What does the graph of clients' messages say?  (The similarity graph and what is read from it.)
+"""The similarity graph of clients' messages and its statistics.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3: weights A of
 edges, the spectrum of their Laplacian, groups, what clients would count, and

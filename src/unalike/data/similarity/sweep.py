@@ -1,4 +1,4 @@
-"""How unlike could the clients of these rows be?  (Homogeneity over the two knobs of a partition.)
+"""Homogeneity sweep over class imbalance and size imbalance of a partition.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), figure 3.5: the same
 rows are dealt with more and more class imbalance, with and without data imbalance, and

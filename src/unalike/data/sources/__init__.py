@@ -1,4 +1,4 @@
-"""Which data sets can be named?  (Files and heavy libraries are only touched when a source is made.)"""
+"""Data sources by name. (Files and heavy libraries are only touched when a source is made.)"""
 
 from .source import Source, source_registry
 

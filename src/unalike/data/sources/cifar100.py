@@ -1,4 +1,4 @@
-"""Which pictures have labels of two levels?  (CIFAR-100.)
+"""CIFAR-100: images with labels of two levels.
 
 A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009: a hundred classes in twenty
 coarse ones, which the Pachinko allocation deals by (`--partition pachinko:0.1,10`).

@@ -1,4 +1,4 @@
-"""What do a few hospitals with patients of their own look like, when no file may be shared?  (Generators.)
+"""Generators like cross-silo benchmarks: a few hospitals with different patients, without shared files.
 
 Two generated federations with the published numbers of patients per center (du Terrail et al., "FLamby:
 Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare Settings", 2022):

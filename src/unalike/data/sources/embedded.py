@@ -1,4 +1,4 @@
-"""Which real data sets need no download?  (scikit-learn's digits, cancer, diabetes.)
+"""Embedded data sets that need no download: scikit-learn's digits, cancer, diabetes.
 
 The three that scikit-learn carries: small enough for a first experiment on any machine.
 """
@@ -49,10 +49,10 @@ def diabetes() -> Source:
 @cache
 def _digits_table() -> Float64s:
     """Pixels from 0 to 16, and the digit; a comparison reads it once, not for every run."""
-    return np.loadtxt(_carried("digits.csv.gz"), delimiter=",")
+    return np.loadtxt(_find_sklearn_file("digits.csv.gz"), delimiter=",")
 
 
-def _carried(name: str) -> Path:
+def _find_sklearn_file(name: str) -> Path:
     """A file of scikit-learn's, found without the second that importing scikit-learn takes."""
     package = find_spec("sklearn")
     path = Path(package.origin or "").parent / "datasets" / "data" / name if package else None

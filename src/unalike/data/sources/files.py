@@ -1,4 +1,4 @@
-"""Where do the files of a data set come from?
+"""Files of a data set: where they are, and how they are downloaded.
 
 From the folder that the environment variable UNALIKE_DATA names, or else from a download that is checked
 against its SHA-256 sum and kept in the user's cache, or else from nowhere, and then the error says what to
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.jax_startup import cache_folder
 from ...core.plain_files import check_plain_file
-from ...core.start import cache_folder
 from ...errors import DataError, UnalikeError
 
 VARIABLE = "UNALIKE_DATA"

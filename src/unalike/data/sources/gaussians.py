@@ -1,4 +1,4 @@
-"""What is the easiest classification whose difficulty can be dialled?  (Gaussian clouds.)
+"""Gaussian clouds: classification of adjustable difficulty.
 
 Classes are Gaussian clouds around random centers; `separation` is the typical distance between a center and
 the origin in units of the clouds' spread. All draws are vectorized, so millions of rows take a second or

@@ -1,4 +1,4 @@
-"""Do patients of four hospitals make one model?  (UCI heart disease.)
+"""UCI heart disease: patients of four hospitals.
 
 UCI heart disease (Janosi, Steinbrunn, Pfisterer and Detrano, 1989), as a cross-silo benchmark: du Terrail
 et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare

@@ -1,4 +1,4 @@
-"""Which pictures do federated papers train on?  (MNIST, Fashion-MNIST, CIFAR-10.)
+"""MNIST, Fashion-MNIST and CIFAR-10.
 
 MNIST (LeCun et al., 1998), Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017) and CIFAR-10 (Krizhevsky, 2009),
 from a local `.npz` with arrays x_train, y_train, x_test, y_test of any length, or from their original

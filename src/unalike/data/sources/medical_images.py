@@ -1,4 +1,4 @@
-"""Where are the medical data sets that may not be shipped, and may they be used?  (Access and checks.)
+"""Medical data sets that may not be shipped: access and checks.
 
 The image sets of du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in
 Realistic Healthcare Settings", 2022. Everybody accepts each owner's terms and prepares the files themselves;

@@ -1,4 +1,4 @@
-"""What if every client is a blend of the same few populations?  (FedEM's synthetic mixture.)
+"""FedEM's synthetic mixture: every client is a blend of the same few populations.
 
 The synthetic data of Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a
 Mixture of Distributions", 2021: client t draws each sample's component z from its own proportions pi_t and

@@ -1,4 +1,4 @@
-"""Which data have a loss we can write down?  (Quadratic losses.)
+"""Quadratic losses in closed form.
 
 A regression without noise in which client i's rows A_i satisfy A_i'A_i / n_i = H_i and its targets are A_i
 c_i. Then half the mean squared error of a linear model without intercept is exactly

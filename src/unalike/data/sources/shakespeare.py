@@ -1,4 +1,4 @@
-"""What will this role say next?  (Shakespeare: next character.)
+"""Shakespeare: next-character prediction, one client per role.
 
 Shakespeare's plays with speaking roles as clients (McMahan et al., "Communication-Efficient Learning of
 Deep Networks from Decentralized Data", 2017; Caldas et al., "LEAF", 2018): from `sequence` characters,

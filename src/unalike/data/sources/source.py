@@ -1,4 +1,4 @@
-"""What does a data set offer before it is dealt to clients?
+"""The data source interface: what a data set offers before it is partitioned.
 
 A :class:`Source` is a pile of rows with labels and, where the data set has them, its own clients, its own
 test rows and two-level labels. `sources` holds the makers under the names that people type.

@@ -1,4 +1,4 @@
-"""Who survives breast cancer, in six groups of hospitals?  (TCGA-BRCA, as a cross-silo benchmark.)
+"""TCGA-BRCA: survival with breast cancer in six regions, a cross-silo benchmark.
 
 The Cancer Genome Atlas, breast invasive carcinoma: clinical data of 1,088 patients, prepared as in du Terrail
 et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic Healthcare Settings",

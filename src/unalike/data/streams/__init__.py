@@ -1,4 +1,4 @@
-"""Which rows does a client hold now?  (Data streams: arrivals x memory x weights.)"""
+"""Data streams: arrivals x memory x weights."""
 
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
@@ -8,9 +8,9 @@ from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
 from .held_steps import HeldSteps, hold_steps
 from .memory import MemoryRule, memory_registry
-from .random_arrivals import Bursts, Poisson
-from .ranked_memory import Balanced, Reservoir
+from .poisson_arrivals import Bursts, Poisson
 from .realized_weights import effective_samples
+from .reservoir import Balanced, Reservoir
 from .row_importances import row_importance
 from .stream import MemoryStream
 from .trace import RecordedArrivals

@@ -1,4 +1,4 @@
-"""How many rows does each client receive in a round?  (Arrival processes.)
+"""Arrival processes: how many rows does each client receive in a round?
 
     N_m(t) = min(b_m(0) + ... + b_m(t), rows of client m)
 

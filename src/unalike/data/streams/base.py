@@ -1,4 +1,4 @@
-"""Which rows does a client hold now?  (Data streams: rows that come and go.)
+"""Data streams: which rows does a client hold now?
 
 In round t client m holds the rows I_m(t), each with a weight lambda_m(t, j) >= 0 (Marfoq, Neglia, Kameni and
 Vidal, "Federated Learning for Data Streams", 2023). Its weight in the round is

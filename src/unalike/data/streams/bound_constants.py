@@ -1,4 +1,4 @@
-"""What is c2/c1, before anything is trained?  (Estimator of the constants of a stream's error bound.)
+"""Estimator of c2/c1, the constants of a stream's error bound, before training.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Clients with historical data make
 a few local steps and report three numbers each, of which the server takes the largest: D, how far their model

@@ -1,4 +1,4 @@
-"""What is different after a drift?  (Changes of concepts: labels swapped, features rotated.)
+"""Changes of concepts: labels swapped, features rotated.
 
 A change maps a row (x, y) to another: `label-swap` changes p(y | x) and leaves p(x) alone (real drift),
 `feature-rotation` moves p(x) (Gama et al., "A survey on concept drift adaptation", 2014, section 2).

@@ -1,4 +1,4 @@
-"""When do rows arrive where there is a clock?  (Arrivals by simulated time, whatever the server's policy.)
+"""Arrivals by simulated time, whatever the server's policy.
 
     stream's round of aggregation k  =  floor(T(k - 1) / period)
 

@@ -1,4 +1,4 @@
-"""When do rows change their meaning?  (Concept drift that is injected: abrupt, gradual, recurring.)
+"""Concept drift that is injected: abrupt, gradual, recurring.
 
 A row that client m receives in round t is changed with probability s(t), the share of the new concept:
 

@@ -1,4 +1,4 @@
-"""Has the world changed?  (Concept drift detectors, from the library river.)
+"""Concept drift detectors, from the library river.
 
 A detector is given one error after the other and says when their distribution is another than before. River
 calls that `update(value)` and `drift_detected`; whatever has these two can be used.

@@ -1,4 +1,4 @@
-"""What if a time step of a stream takes several rounds?  (Online learning with inner iterations.)"""
+"""Online learning with inner iterations: several rounds per time step of a stream."""
 
 from __future__ import annotations
 

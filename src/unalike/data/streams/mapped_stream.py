@@ -1,4 +1,4 @@
-"""What if an aggregation is not a round of the stream?  (Streams whose time is not the number of rounds.)
+"""Streams whose time is not the number of rounds.
 
 Rounds of training are mapped to rounds of the stream by a function that never falls; everything else is the
 stream's own. Between two rounds of training none, one or several rounds of the stream may pass: what arrived

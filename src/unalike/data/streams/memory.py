@@ -1,4 +1,4 @@
-"""Which of the rows that arrived does a client keep?  (Memory update rules, sliding windows.)
+"""Memory update rules: sliding windows, bounded capacity.
 
 A rule says Mem(t) = Update(Mem(t-1), Batch(t)) (Marfoq et al., "Federated Learning for Data Streams", 2023).
 Rows are numbered in the order of their arrival, so all rules here have closed forms, and nothing is replayed:

@@ -1,4 +1,4 @@
-"""How much should data that stay count against data that pass?  (Importances of clients with data streams.)
+"""Optimal importances of clients with data streams: historical against fresh data.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Historical clients keep all
 their rows; fresh ones see new rows in every round and forget the last ones. With n_m the share of all rows

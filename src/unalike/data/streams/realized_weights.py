@@ -1,4 +1,4 @@
-"""How much did every row, client and round count in the end?  (Realized importances of a data stream.)
+"""Realized importances of rows, clients and rounds of a data stream.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Every row j that client m holds
 in round t has a weight lambda_m(t, j), zero where it is not in memory. With W_m(t) = sum_j lambda_m(t, j),

@@ -1,4 +1,4 @@
-"""In how many rounds is each row in memory?  (Row weights 1 / tau, with which rows of a client count alike.)
+"""Row weights 1 / tau: in how many rounds is each row in memory?
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): where row j of client m is in
 memory for tau_mj of the T rounds (T for a row that is there from the start and stays), weights

@@ -1,4 +1,4 @@
-"""How much did every row count over a whole run?  (Effective number of samples.)
+"""Effective number of samples: the realized importance of every row over a run.
 
     p_{m,i} = sum_t 1{i in I_m(t)} lambda_m(t, i) / sum_{s,k} W_k(s),      N_eff = 1 / sum_{m,i} p_{m,i}^2
 

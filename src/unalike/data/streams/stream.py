@@ -1,4 +1,4 @@
-"""What do clients hold, and how much do they count?  (A data stream: arrivals x memory x weights.)
+"""A data stream of clients: arrivals x memory x weights.
 
     arrived rows  ->  memory I_m(t)  ->  W_m(t) = sum_{j in I_m(t)} lambda_m(t, j)  ->  p_m(t) = W_m(t) / W(t)
 
@@ -25,7 +25,7 @@ from .clocked_stream import check_period
 from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
-from .ranked_memory import ranks
+from .reservoir import ranks
 from .rounds_in_memory import LifetimeCounter, RowRates, row_rates
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
 

@@ -1,4 +1,4 @@
-"""How many rows arrive where somebody recorded it?  (Traces of arrivals, as CSV files.)
+"""Traces of arrivals, as CSV files.
 
 The header is `round,client,rows` and a line such as `7,3,20` says that client 3 receives 20 rows in round 7:
 b_3(7) = 20. Clients and rounds are numbered from 0 and no round is left out (`8,0,0` says that nothing

@@ -1,4 +1,4 @@
-"""How much does each client count while rows come and go?  (Weights of rows and clients in a stream.)
+"""Weights of rows and clients in a stream.
 
 A strategy is a choice of p, how much each client counts over the whole run (Marfoq, Neglia, Kameni and Vidal,
 "Federated Learning for Data Streams", 2023, sections 4 and 5): N_m are the rows that client m receives in the

@@ -1,4 +1,4 @@
-"""What do rows say before they are numbers?  (Tables of named columns, one per client.)"""
+"""Tables of named columns, one per client, before they become numbers."""
 
 from .named_tables import load_tables, table_registry
 from .read_tables import read_table, tables_of

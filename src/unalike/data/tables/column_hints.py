@@ -1,4 +1,4 @@
-"""Which columns of words were meant to be something else?  (Decimal commas, other dates, bounds.)"""
+"""Hints for text columns that were meant as numbers or dates: decimal commas, other dates, bounds."""
 
 from __future__ import annotations
 

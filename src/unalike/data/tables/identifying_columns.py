@@ -1,4 +1,4 @@
-"""Which text columns single out rows?  (Names, notes and ids, which are dropped unless the user keeps them.)
+"""Identifying columns: names, notes and ids, which are dropped unless the user keeps them.
 
 A value is *rare* if it is in fewer than RARE rows of all clients. A text column is identifying if at least
 FEWEST of its values, and more than half of its different values, are rare; or if it has more than MOST_VALUES

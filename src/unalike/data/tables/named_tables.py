@@ -1,4 +1,4 @@
-"""Which tables have names?  (Public data sets as tables, by the names that people type.)"""
+"""Named tables: public data sets as tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.registry import Registry
 from ...errors import DataError
 from ..sources.files import data_folder, reading, require_local
 from ..sources.heart_disease import HOSPITALS
-from .read_tables import read_table, split_by, tables_of
+from .read_tables import read_table, split_table, tables_of
 from .table import Table, Tables, column_of
 
 table_registry: Registry[Tables] = Registry("table", "tables")
@@ -57,7 +57,7 @@ def cmapss() -> Tables:
     life = {engine: rows[rows[:, 0] == engine, 1].max() for engine in np.unique(rows[:, 0])}
     left = np.array([life[engine] for engine in rows[:, 0]]) - rows[:, 1]
     engines = np.array([f"engine{int(engine):03d}" for engine in rows[:, 0]])
-    return split_by(
+    return split_table(
         Table({"engine": engines, "cycle": rows[:, 1], **settings, **sensors, "rul": left}), "engine"
     )
 
@@ -69,7 +69,7 @@ def student_grades() -> Tables:
     P. Cortez and A. Silva, "Using Data Mining to Predict Secondary School Student Performance", 2008.
     """
     where = "student-mat.csv of archive.ics.uci.edu, data set 320"
-    return split_by(read_table(require_local("student-mat.csv", where)), "school")
+    return split_table(read_table(require_local("student-mat.csv", where)), "school")
 
 
 @table_registry.add("heart_disease")
@@ -99,7 +99,7 @@ def sarcos() -> Tables:
         rows = np.asarray(scipy.io.loadmat(path)["sarcos_inv_test"], np.float64)
     kinds = [f"{kind}{j}" for kind in ("position", "velocity", "acceleration", "torque") for j in range(1, 8)]
     owners = np.array([f"arm{i % 5}" for i in range(len(rows))])
-    return split_by(Table({"arm": owners, **dict(zip(kinds, rows.T, strict=True))}), "arm")
+    return split_table(Table({"arm": owners, **dict(zip(kinds, rows.T, strict=True))}), "arm")
 
 
 def _hospital(path: Path) -> Table:

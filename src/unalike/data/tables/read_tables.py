@@ -1,4 +1,4 @@
-"""How do people's tables come in?  (Files, data frames, federations; one per client or with a client column.)
+"""Reading tables: files, data frames, federations; one per client or with a client column.
 
 CSV and Parquet files are read as text and numbers only; nothing in them is run.
 """
@@ -18,8 +18,8 @@ from ..federation import Federation
 from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
 from ..files.parquet_tables import parquet_columns
-from ..files.table_columns import reading
-from ..foreign import can, is_index, is_missing
+from ..files.text_columns import reading
+from ..library_data import can, is_index, is_missing
 from ..splitting import PARTS
 from .sql import plain_column
 from .table import Table, Tables
@@ -40,7 +40,7 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
     if isinstance(data, str | Path):
         return _of_path(Path(data), client_column)
     if client_column is not None:
-        return split_by(_one_table(data), client_column)
+        return split_table(_one_table(data), client_column)
     return check_tables({str(name): _one_table(value) for name, value in tables_in(data).items()})
 
 
@@ -90,7 +90,7 @@ def read_columns(path: Path) -> dict[str, Any]:
     return dict(zip(header, columns, strict=True))
 
 
-def split_by(table: Table, column: str) -> Tables:
+def split_table(table: Table, column: str) -> Tables:
     """One table per value of a column, which is left out of them."""
     parts = split_columns(table.columns, column)
     return check_tables({name: Table(columns).with_days() for name, columns in parts.items()})
@@ -138,7 +138,7 @@ def check_tables(tables: Tables) -> Tables:
 
 def _of_path(path: Path, client_column: str | None) -> Tables:
     if client_column is not None:
-        return split_by(read_table(path), client_column)
+        return split_table(read_table(path), client_column)
     if not path.is_dir():
         raise DataError(
             f"{str(path)!r} is not a folder with one .csv or .parquet file per client; for one file with "
@@ -214,10 +214,10 @@ def _class_names(value: Any, columns: Mapping[str, Any]) -> dict[str, Array]:
     if not isinstance(kinds, Mapping):
         return {}
     known = {name: kind.names for name, kind in kinds.items() if can(kind, "int2str") and name in columns}
-    return {name: _spelled(columns[name], names) for name, names in known.items()}
+    return {name: _decode_classes(columns[name], names) for name, names in known.items()}
 
 
-def _spelled(codes: Array, names: Sequence[str]) -> Array:
+def _decode_classes(codes: Array, names: Sequence[str]) -> Array:
     """The names of classes by number; a number below 0 stands for none."""
     found = [None if is_missing(code) or code < 0 else names[int(code)] for code in codes.tolist()]
     return np.array(found, dtype=object)

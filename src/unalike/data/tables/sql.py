@@ -1,4 +1,4 @@
-"""Which rows does a query ask for?  (SQL over CSV and Parquet files and DuckDB databases.)
+"""SQL queries over CSV and Parquet files and DuckDB databases.
 
 Only a single SELECT is run, in a database in memory or one that is opened for reading. It reads the tables
 whose files it names in quotes and nothing else: no other file, no pattern of files, no network, no extension,
@@ -66,7 +66,7 @@ def _database(words: str) -> tuple[str | None, str]:
     return found["file"], found["query"].strip()
 
 
-def named_tables(query: str) -> list[str]:
+def find_table_files(query: str) -> list[str]:
     """The files of tables that a query names in quotes.
 
     >>> named_tables("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
@@ -85,7 +85,7 @@ def _connect(library: Any, database: str | None, query: str) -> Iterator[Any]:
     """A connection that reaches the tables of one query only, and is interrupted when its time is over."""
     bounded = {**_SAFE, "memory_limit": f"{max(free_memory() // 2, 1 << 28)}B"}
     with library.connect(database or ":memory:", read_only=database is not None, config=bounded) as opened:
-        paths = ", ".join("'" + path.replace("'", "''") + "'" for path in named_tables(query))
+        paths = ", ".join("'" + path.replace("'", "''") + "'" for path in find_table_files(query))
         opened.execute(f"SET allowed_paths = [{paths}]")
         opened.execute("SET enable_external_access = false")
         opened.execute("SET lock_configuration = true")

@@ -1,4 +1,4 @@
-"""What is a table?  (Named columns of numbers or of words, with gaps.)
+"""Tables: named columns of numbers or strings, with missing values.
 
 A number column is an array of 64-bit floats in which a gap is NaN; a word column is an array of strings in
 which a gap is the empty one. Nothing is standardized, coded or dropped here.
@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import DataError, unknown
 from ...typing import Array
 from ..dates import all_days, days_of_moments
-from ..foreign import are_truths, is_missing, is_nested
+from ..library_data import is_boolean, is_missing, is_nested
 from ..missing_values import is_missing_word
 
 Kind = Literal["numbers", "words", "empty"]
@@ -50,7 +50,7 @@ class Table:
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Any]]) -> Table:
         """From lists, arrays or columns of a data frame."""
-        return cls({str(name): _named(str(name), values) for name, values in columns.items()})
+        return cls({str(name): _name_column(str(name), values) for name, values in columns.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def column_of(values: Iterable[Any]) -> Array:
     if given.dtype.kind == "m":
         return given / np.timedelta64(1, "D")
     rows = given.tolist()
-    if are_truths(rows):
+    if is_boolean(rows):
         return np.array([np.nan if is_missing(value) else float(value) for value in rows], np.float64)
     words = [_word(value) for value in rows]
     try:
@@ -116,7 +116,7 @@ def column_of(values: Iterable[Any]) -> Array:
         return np.array(words, dtype=str)
 
 
-def _named(name: str, values: Iterable[Any]) -> Array:
+def _name_column(name: str, values: Iterable[Any]) -> Array:
     try:
         return column_of(values)
     except DataError as error:

@@ -1,1 +1,1 @@
-"""What runs on a client's machine: its node, its app, its rows and its memory."""
+"""The client's side of a deployment: node, app, rows and client state."""

@@ -1,4 +1,4 @@
-"""What does a node do with a request?  (The client app.)
+"""The client app: how a node answers requests.
 
     introduce                   -> how many rows it has, of what shape, with what labels and columns
     train    (model, contract)  -> the client's upload and what it reports
@@ -113,11 +113,11 @@ class ClientWorker:
         reply = session.train(whole(request, "round"), job, last, below(request.arrays, "message"))
         session.files.forget_before(whole(request, "keep"))
         self.log(f"trained in round {whole(request, 'round') + 1} ({perf_counter() - began:.1f} s)")
-        arrays = {**prefixed("upload", reply.upload), **prefixed("report", dict(reply.report))}
+        arrays = {**add_prefix("upload", reply.upload), **add_prefix("report", dict(reply.report))}
         if reply.weight is not None:
-            arrays |= prefixed("weight", reply.weight)
+            arrays |= add_prefix("weight", reply.weight)
         if self.stream is not None:
-            arrays |= prefixed("weight", np.asarray(self.stream.weight, np.float32))
+            arrays |= add_prefix("weight", np.asarray(self.stream.weight, np.float32))
         return WireMessage("upload", {"job": job, "seconds": perf_counter() - began}, arrays)
 
     def _evaluate(self, request: WireMessage) -> WireMessage:
@@ -127,7 +127,7 @@ class ClientWorker:
         numbers, arrays = self._session_for(request).evaluate(
             message, whole(request, "round"), whole(request, "last"), split
         )
-        return WireMessage("metrics", numbers, prefixed("statistic", arrays))
+        return WireMessage("metrics", numbers, add_prefix("statistic", arrays))
 
     def _finish(self, request: WireMessage) -> WireMessage:
         session = self._session_for(request)
@@ -257,13 +257,13 @@ def _shapes(setting: Setting) -> Shapes:
     return Shapes(message, reply.memory, reply.weight is not None)
 
 
-def prefixed(name: str, tree: PyTree) -> dict[str, Array]:
+def add_prefix(name: str, tree: PyTree) -> dict[str, Array]:
     """The arrays of a tree, each under `name/...` (a bare array as `name/`)."""
     return {f"{name}/{path}": array for path, array in tree_to_arrays(tree).items()}
 
 
 def below(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
-    """The inverse of :func:`prefixed`."""
+    """The inverse of :func:`add_prefix`."""
     start = f"{name}/"
     return {path.removeprefix(start): array for path, array in arrays.items() if path.startswith(start)}
 

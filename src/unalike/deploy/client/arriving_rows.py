@@ -1,4 +1,4 @@
-"""Do the rows of a new file mean what the node's other rows mean?  (Label and column agreement of arrivals.)
+"""Label and column agreement of newly arrived rows with a node's other rows.
 
 A node has told the server what its columns and labels are called before the file was there, so that a file
 has the same columns, in whatever order, and no other labels. Files are read as client files are: nothing is

@@ -1,4 +1,4 @@
-"""How long may a node work on a request, and with how much memory?  (A process of its own, with limits.)
+"""A node's request in a process of its own, with limits on time and memory.
 
 The process that talks to the server does not compute: requests are answered in a forked process, which is
 ended when it takes longer or more memory than the owner allows, and is then forked anew. A signal to the

@@ -1,4 +1,4 @@
-"""How does a node compute without ever running code that somebody sent?  (The executor of a node.)
+"""The executor of a node: it never runs code that it received.
 
 Flower's SuperNode, started with `--isolation process`, waits for an executor to take its tasks. Flower's own
 executor would install the app that came with the run and start a process for every message. Ours takes the
@@ -24,7 +24,7 @@ from flwr.supercore.inflatable.inflatable_protobuf_utils import make_pull_object
 from flwr.supernode.runtime.run_clientapp import push_message, push_task_output
 
 from ...errors import RunError, UnalikeError
-from ..transport.receive import Arriving
+from ..transport.receive import IncomingMessage
 from ..transport.wire import Endpoint, heartbeat
 
 App = Callable[[Message, Context], Message]
@@ -97,7 +97,7 @@ class Executor:
 
     def _receive(self, tree: ObjectTree, context: Context) -> Message:
         """The whole message; the SuperNode may still be fetching its parts from the link."""
-        node, arriving = Node(node_id=context.node_id), Arriving(tree, self._limit)
+        node, arriving = Node(node_id=context.node_id), IncomingMessage(tree, self._limit)
         fetch = make_pull_object_fn_protobuf(self._client.PullObject, node, context.run_id)
         while (message := arriving.advance(fetch)) is None:
             self._wait()

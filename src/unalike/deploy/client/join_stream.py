@@ -1,4 +1,4 @@
-"""What does a node know of its rows before any have come?  (How a streaming node begins.)
+"""Joining as a streaming node before any rows have arrived.
 
 The first rows say what columns and labels are called, and are cut into training and test rows as its owner
 says: those of `--data`, or else of the first file that appears. Test rows stay, and are never trained on.
@@ -14,7 +14,7 @@ from ...data.files.growing_folder import GrowingFolder
 from ...errors import ConfigError, DataError
 from ...experiments.config import Experiment
 from .arriving_rows import read_arrival
-from .held_rows import bounded_memory
+from .bounded_memory import make_bounded_memory
 from .row_stream import Log, RowStream
 
 PAUSE = 0.5
@@ -29,7 +29,7 @@ def check_stream(folder: Path | None, memory: str | None, private: bool, secure_
         return
     if memory is None:
         raise ConfigError("say how many rows are kept beside --stream, such as --memory 200.")
-    bounded_memory(memory)
+    make_bounded_memory(memory)
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {str(folder)!r} for rows to appear in.")
     if private or secure_only:

@@ -1,4 +1,4 @@
-"""How does a node that does not trust the server answer?  (Local differential privacy on every upload.)"""
+"""Local differential privacy on every upload of a node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...errors import ConfigError
 from ...privacy.local import LocalPrivacy
 from ..transport.messages import WireMessage
-from .app import below, prefixed
+from .app import add_prefix, below
 
 Answers = Callable[[WireMessage], WireMessage]
 
@@ -24,6 +24,6 @@ def private_answers(answer: Answers, privacy: LocalPrivacy) -> Answers:
             upload = privacy.protected(below(given.arrays, "upload"), below(request.arrays, "message"))
         except ConfigError as error:
             return WireMessage("refusal", {"reason": f"this node keeps local privacy: {error}"})
-        return replace(given, arrays=prefixed("upload", upload))
+        return replace(given, arrays=add_prefix("upload", upload))
 
     return protected

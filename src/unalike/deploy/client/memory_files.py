@@ -1,4 +1,4 @@
-"""Where does a node keep what its client remembers?  (Client state on disk.)
+"""Client state on disk.
 
 In a file per job below the node's own folder, so that it survives the node. Several jobs are kept: a server
 that goes back to its checkpoint, or rejects a result, says after which job the client should be as it was.

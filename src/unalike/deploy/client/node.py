@@ -1,4 +1,4 @@
-"""How does an organization take part: what runs on a client's machine, and for how long?
+"""A node: what runs on a client's machine, from connecting to shutdown.
 
 Two processes: Flower's SuperNode, which talks to the link and needs no open port, and this one, which holds
 the data and computes. Messages pass between the two over a loopback port that is protected by a secret. If

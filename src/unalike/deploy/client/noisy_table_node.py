@@ -1,4 +1,4 @@
-"""How does a node take part in an analysis with noise?  (Least squares from noisy sums of products.)
+"""A node of an analysis with noise: least squares from noisy sums of products.
 
 The sums of products of a model's columns get noise once. Whatever a round of least squares asks for (value,
 gradient and Hessian at any coefficients) is computed from them, and spends nothing more. Other models are
@@ -23,7 +23,7 @@ from ...data.tables import Table
 from ...typing import Float64s, Upload
 from ..analysis_config import AnalysisConfig
 from ..transport.messages import WireMessage
-from .app import below, prefixed, whole
+from .app import add_prefix, below, whole
 from .table_node import LEDGER, TableWorker, read_words
 
 
@@ -66,7 +66,7 @@ class NoisyTableWorker(TableWorker):
         order = [labels.index("1" if term == INTERCEPT else term) for term in plan.terms]
         self.log(f"answered round {whole(request, 'round') + 1} from sums with noise")
         upload = least_squares_upload(products, order, point)
-        return WireMessage("upload", {"job": whole(request, "job")}, prefixed("upload", upload))
+        return WireMessage("upload", {"job": whole(request, "job")}, add_prefix("upload", upload))
 
     def _evaluate(self, request: WireMessage) -> WireMessage:
         raise DisclosureError("a node with noise (--noise) answers no evaluations.")

@@ -1,4 +1,4 @@
-"""What does a node hold whose rows come and go?  (A data stream from a growing folder.)
+"""A node's data stream from a growing folder.
 
 Before it trains, the node looks into its folder. Files that are ready are taken in the order of their last
 change; a damaged one is skipped and tried again, one whose columns or labels are others is refused. Each is
@@ -16,7 +16,7 @@ from ...data import Federation
 from ...data.files.growing_folder import GrowingFolder
 from ...errors import ConfigError, DataError
 from .arriving_rows import as_introduced, read_arrival
-from .held_rows import HeldRows, bounded_memory
+from .bounded_memory import BoundedMemory, make_bounded_memory
 
 Log = Callable[[str], None]
 
@@ -33,11 +33,11 @@ class RowStream:
         seed: int = 0,
         log: Log = lambda line: None,
     ) -> None:
-        rule = bounded_memory(memory)
+        rule = make_bounded_memory(memory)
         if rule.needs_labels and first.classes is None:
             raise ConfigError("a balanced memory needs one class per row; use reservoir instead.")
         self._first, self._files, self._label, self._log = first, folder, label or first.target, log
-        self._held = HeldRows(first.train, rule, seed)
+        self._held = BoundedMemory(first.train, rule, seed)
         self._held.take(0, first.train.x, first.train.y)
         self._held.forget(0)
         self._run, self._clock, self._base = "", 0, 0

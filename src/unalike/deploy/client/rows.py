@@ -1,4 +1,4 @@
-"""Which rows does a node train on, and what are their labels and columns called?
+"""Local rows of a node: data, labels and column names.
 
 A node reads its own file by itself: it numbers the labels that it has, and its columns are in its own order.
 Before it trains, it renumbers and reorders them as the contract says, and cuts its rows into train,
@@ -54,7 +54,7 @@ def as_agreed(federation: Federation, client_config: ClientConfig, uncut: bool) 
         raise MessageError("the request names other columns than this node has.")
     named = translate(federation, client_config.label_names, client_config.columns)
     counted = _with_classes(named, client_config.classes)
-    return cut_as(counted, client_config) if uncut else counted
+    return split_as(counted, client_config) if uncut else counted
 
 
 def check_names(what: str, mine: Sequence[str] | None, agreed: Sequence[str] | None) -> None:
@@ -68,7 +68,7 @@ def check_names(what: str, mine: Sequence[str] | None, agreed: Sequence[str] | N
         raise MessageError(f"the request's {what} leave out this node's {strange[0][:40]!r}.")
 
 
-def cut_as(federation: Federation, client_config: ClientConfig) -> Federation:
+def split_as(federation: Federation, client_config: ClientConfig) -> Federation:
     """One client's rows, cut as those of the contract's client."""
     told, train = make_experiment(client_config.experiment), federation.train
     owners = np.full(len(train.y), client_config.number)

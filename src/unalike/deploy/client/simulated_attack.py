@@ -1,4 +1,4 @@
-"""How does a node misbehave, to test its server?  (Simulated attacks between real processes.)
+"""Simulated attacks between real processes: a node that misbehaves, to test its server.
 
 A node that simulates an attack behaves as a dishonest client of a simulation does, on its own and with its
 own rows: the server cannot tell, and is not told. It claims as many rows as it has. Nobody but the one who

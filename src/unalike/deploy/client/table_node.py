@@ -1,4 +1,4 @@
-"""What does a node tell of a table that stays with it?  (Answers to questions, and rounds of analyses.)
+"""A table node: answers to questions, and rounds of analyses, without sending rows.
 
     question (kind, columns)    -> counts and sums, no cell of which is small
     rows (plan)                 -> how many of its rows the plan uses
@@ -21,7 +21,7 @@ import numpy as np
 
 from ...analytics.disclosure import DisclosureError, DisclosureGuard, DisclosureLedger, DisclosurePolicy
 from ...analytics.disclosure.full_batches import check_full_batches
-from ...analytics.disclosure.model_checks import disclosed_matrix
+from ...analytics.disclosure.model_checks import disclose_matrix
 from ...analytics.disclosure.newton_rounds import check_step
 from ...analytics.gaussian_process.fgpr import FGPR
 from ...analytics.hierarchical.device_draws import draw_at_device
@@ -111,7 +111,7 @@ class TableWorker(ClientWorker):
 
     def _rows(self, request: WireMessage) -> WireMessage:
         plan = Plan.read(read_words(request, "plan"))
-        matrix = disclosed_matrix(self.guard, plan)
+        matrix = disclose_matrix(self.guard, plan)
         self.log(f"agreed to {plan.formula!r}: {len(matrix.y)} rows, {matrix.dropped} left out")
         return WireMessage("answer", {"rows": len(matrix.y), "dropped": matrix.dropped})
 
@@ -182,7 +182,7 @@ class TableWorker(ClientWorker):
 
     def _planned(self, config: AnalysisConfig) -> Federation:
         plan = config.agreed_plan()
-        matrix = disclosed_matrix(self.guard, plan)
+        matrix = disclose_matrix(self.guard, plan)
         if config.largest < len(matrix.y):  # room for fewer rows would cut some off
             raise MessageError("the request has no room for all rows of this node.")
         return config.in_units(as_design({"here": matrix}, plan)).federation
@@ -191,13 +191,13 @@ class TableWorker(ClientWorker):
 def without_counts(answer: Answer) -> Answer:
     """What a node tells of its columns, without how many rows hold each category or miss a value."""
     columns = {
-        name: {**facts, "missing": WITHHELD, **_uncounted(facts)}
+        name: {**facts, "missing": WITHHELD, **_without_counts(facts)}
         for name, facts in answer.words["columns"].items()
     }
     return Answer({**answer.words, "columns": columns})
 
 
-def _uncounted(facts: dict[str, Any]) -> dict[str, Any]:
+def _without_counts(facts: dict[str, Any]) -> dict[str, Any]:
     return {"words": dict.fromkeys(facts["words"], WITHHELD)} if "words" in facts else {}
 
 

@@ -1,4 +1,4 @@
-"""How does the server train clients whose uploads it never sees?  (Secure aggregation.)
+"""The secure aggregation engine: the server trains on sums of uploads.
 
 In a synchronous round nothing is sent before the round's clients and weights are known; then Flower's SecAgg+
 gives the weighted mean of the uploads of all who stay to the end. Who drops out on the way keeps its old
@@ -25,7 +25,7 @@ from ...participation import Participation
 from ...privacy.secure_aggregation import FEWEST, SecureMean, reach, secure_mean, whole_weights
 from ...timing import Step
 from ...typing import ClientIds, Message, PyTree
-from ..client.app import prefixed
+from ..client.app import add_prefix
 from ..client_config import PROTOCOL
 from ..engine import ROOM, FlowerEngine, RemoteMemories
 from ..transport.messages import WireMessage, pack, vector_to_tree
@@ -124,7 +124,7 @@ class SecureEngine(FlowerEngine):
     ) -> dict[int, RecordDict]:
         """For each node, the request that an engine without secrets would send, and the weight."""
         numbers: Mapping[int, dict[str, Any]] = self._jobs(np.array([*there]), step.number)
-        arrays, shared = prefixed("message", message), dict[int, Array]()
+        arrays, shared = add_prefix("message", message), dict[int, Array]()
         norm = self.setting.aggregator.clip_at_client
         clip = {} if norm is None else {"clip": float(norm)}
         return {

@@ -1,4 +1,4 @@
-"""How do the messages of secure aggregation travel, and how is what comes back kept harmless?
+"""Messages of secure aggregation, and validation of the answers.
 
 Flower's workflow sends one message per node and stage and waits for the replies. Here replies are looked for
 often instead of every three seconds, within a limit of bytes, and every reply is checked before the workflow
@@ -26,8 +26,8 @@ from flwr.superlink.grid import HttpGrid
 
 from ..transport.mailbox import PAUSE
 from ..transport.messages import MessageError
-from ..transport.receive import Arriving
-from ..transport.wire import answered
+from ..transport.receive import IncomingMessage
+from ..transport.wire import expect_answer
 
 Note = Callable[[int, str], None]
 """Messages of a node, and why it has dropped out."""
@@ -35,7 +35,7 @@ Found = tuple[str, Message | str]
 """The message that was replied to, and the reply or the reason why there is none."""
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """A message on its way: to which node, for which stage."""
 
     node: int
@@ -64,18 +64,18 @@ class CheckedGrid:
             self._note(sent.node, f"no answer in the stage {sent.stage!r}")
         return good
 
-    def _send(self, messages: list[Message], ttl: float | None) -> dict[str, Sent]:
+    def _send(self, messages: list[Message], ttl: float | None) -> dict[str, SentMessage]:
         for message in messages:
             message.metadata.ttl = ttl or message.metadata.ttl  # nobody waits for what comes later
-        with answered("take messages of secure aggregation"):
+        with expect_answer("take messages of secure aggregation"):
             numbers = list(self._grid.push_messages(messages))
         return {
-            number: Sent(message.metadata.dst_node_id, _stage(message))
+            number: SentMessage(message.metadata.dst_node_id, _stage(message))
             for number, message in zip(numbers, messages, strict=False)
             if number
         }
 
-    def _checked(self, sent: Sent, reply: Message | str) -> Message | None:
+    def _checked(self, sent: SentMessage, reply: Message | str) -> Message | None:
         reason = reply if isinstance(reply, str) else fault(reply, sent, self._length)
         if reason is None and isinstance(reply, Message):
             return reply
@@ -88,7 +88,7 @@ class LimitedPull:
 
     def __init__(self, grid: HttpGrid, limit: int) -> None:
         self._grid, self._limit = grid, limit
-        self._arriving: dict[str, Arriving] = {}
+        self._arriving: dict[str, IncomingMessage] = {}
 
     def __call__(self, numbers: Sequence[str]) -> list[Found]:
         """Replies to these messages, each once."""
@@ -99,12 +99,12 @@ class LimitedPull:
     def _look(self, numbers: list[str]) -> list[Found]:
         if not numbers:
             return []
-        with answered("show replies"):
+        with expect_answer("show replies"):
             seen = self._grid._runtime_client.PullMessages(PullAppMessagesRequest(message_ids=numbers))
         refused: list[Found] = []
         for message, tree in zip(seen.messages_list, seen.message_object_trees, strict=True):
             try:
-                self._arriving[message.metadata.reply_to_message_id] = Arriving(tree, self._limit)
+                self._arriving[message.metadata.reply_to_message_id] = IncomingMessage(tree, self._limit)
             except MessageError as error:
                 refused.append((message.metadata.reply_to_message_id, str(error)))
         return refused
@@ -113,7 +113,7 @@ class LimitedPull:
         arriving, client = self._arriving[number], self._grid._runtime_client
         node, run = self._grid.node, self._grid.run.run_id
         try:
-            with answered("hand over a reply"):
+            with expect_answer("hand over a reply"):
                 message = arriving.advance(make_pull_object_fn_protobuf(client.PullObject, node, run))
         except MessageError as error:
             del self._arriving[number]
@@ -121,7 +121,7 @@ class LimitedPull:
         if message is None:
             return None
         del self._arriving[number]
-        with answered("delete a reply"):
+        with expect_answer("delete a reply"):
             client.ConfirmMessageReceived(
                 ConfirmMessageReceivedRequest(node=node, run_id=run, message_object_id=arriving.root)
             )
@@ -135,7 +135,7 @@ def _plain_pull(grid: Grid) -> Callable[[Sequence[str]], list[Found]]:
     return pull
 
 
-def fault(reply: Message, sent: Sent, length: int) -> str | None:
+def fault(reply: Message, sent: SentMessage, length: int) -> str | None:
     """What is wrong with a reply in its stage, or None."""
     if reply.has_error():
         return reply.error.reason or f"error {reply.error.code}"
@@ -157,10 +157,10 @@ def _keys(said: ConfigRecord, reply: Message, length: int) -> bool:
 
 
 def _shares(said: ConfigRecord, reply: Message, length: int) -> bool:
-    return _listed(said, Key.DESTINATION_LIST, Key.CIPHERTEXT_LIST)
+    return _is_node_list(said, Key.DESTINATION_LIST, Key.CIPHERTEXT_LIST)
 
 
-def _masked(said: ConfigRecord, reply: Message, length: int) -> bool:
+def _is_masked_reply(said: ConfigRecord, reply: Message, length: int) -> bool:
     recorddict_to_fitres(reply.content, keep_input=True)
     parts = said[Key.MASKED_PARAMETERS]
     fit = isinstance(parts, list) and len(parts) == 2
@@ -169,18 +169,18 @@ def _masked(said: ConfigRecord, reply: Message, length: int) -> bool:
 
 def _secrets(said: ConfigRecord, reply: Message, length: int) -> bool:
     shares = said[Key.SHARE_LIST]
-    return _listed(said, Key.NODE_ID_LIST, Key.SHARE_LIST) and all(len(s) > 4 for s in shares)  # type: ignore
+    return _is_node_list(said, Key.NODE_ID_LIST, Key.SHARE_LIST) and all(len(s) > 4 for s in shares)  # type: ignore
 
 
 _CHECKS = {
     Stage.SETUP: _keys,
     Stage.SHARE_KEYS: _shares,
-    Stage.COLLECT_MASKED_VECTORS: _masked,
+    Stage.COLLECT_MASKED_VECTORS: _is_masked_reply,
     Stage.UNMASK: _secrets,
 }
 
 
-def _listed(said: ConfigRecord, names: str, values: str) -> bool:
+def _is_node_list(said: ConfigRecord, names: str, values: str) -> bool:
     """A list of nodes and as many bytes."""
     nodes, given = said[names], said[values]
     fit = isinstance(nodes, list) and isinstance(given, list) and len(nodes) == len(given)

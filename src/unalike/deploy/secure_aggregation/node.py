@@ -1,4 +1,4 @@
-"""What does a node do so that the server sees sums only?
+"""Secure aggregation at a node: masks its uploads.
 
 In front of the node's own work stands Flower's SecAgg+ mod: it answers the stages of the protocol, and when
 the masked vector is asked for, it has the request done here and masks the upload before it leaves. The node

@@ -1,1 +1,1 @@
-"""Secure sums: a server that analyzes tables and sees no node's own answer."""
+"""Secure sums: a server that analyzes tables and sees no single node's answer."""

@@ -1,4 +1,4 @@
-"""What does a node do so that the server sees only the sum of all nodes' answers?
+"""Secure sums at a node: masks its answers.
 
 For every analysis a node makes a new key and agrees on a secret with each other node (X25519); public keys
 travel through the server. Answers leave with masks of these secrets (:mod:`...privacy.masked_sums`). The

@@ -1,4 +1,4 @@
-"""How does a server analyze tables when it sees only sums over nodes?  (Secure sums, the server's side.)
+"""Secure sums at the server: analyses of sums over nodes.
 
 Nodes are asked for a key each; from then on every request names the whole group, and answers are masked.
 Every node of the group must answer each request, or the analysis ends: masks of a node that is missing do
@@ -26,7 +26,7 @@ from ...privacy.masked_sums import FEWEST, WORDS, MaskError, add_masked
 from ...timing import Step
 from ...typing import Array, Float64s, Upload
 from ..analysis import RemoteNodes
-from ..engine import ROOM, Arrived, FlowerEngine, UnreadableUpload
+from ..engine import ROOM, ClientReply, FlowerEngine, UnreadableUpload
 from ..transport.messages import MessageError, WireMessage, vector_to_tree
 from .node import PEERS
 
@@ -111,13 +111,13 @@ class SecureSumEngine(FlowerEngine):
             raise RunError(f"node {self.mailbox.names[client]} did not answer with masks: {upload.reason}")
         return np.asarray(upload)
 
-    def _opened(self, client: int, message: WireMessage) -> Arrived:
+    def _opened(self, client: int, message: WireMessage) -> ClientReply:
         if message.kind != "masked":
             raise MessageError(f"a job was answered with a message of kind {message.kind!r}.")
         masked: Array = message.arrays.get("masked", np.zeros(0))
         if masked.shape != (size(self._expected), WORDS) or masked.dtype != np.uint64:
             raise MessageError("the masked upload has an unexpected shape.")
-        return Arrived(Upload(masked))
+        return ClientReply(Upload(masked))
 
     def _about(self, client: int) -> dict[str, Any]:
         return {**super()._about(client), PEERS: self.group}

@@ -1,1 +1,1 @@
-"""How server and nodes reach each other over Flower: certificates, SuperLink, access control, messages."""
+"""Transport over Flower: certificates, SuperLink, access control and messages."""

@@ -1,4 +1,4 @@
-"""Who is let through to the SuperLink, and who is told about those who are not?
+"""Access control in front of the SuperLink: who is let through, and a log of who is not.
 
 Flower serves everything at one port: what nodes need (`/v1/fleet/`), and what the server's owner needs, such
 as registering nodes and starting runs, which it leaves open to everybody. The gate lets strangers reach only
@@ -85,7 +85,7 @@ def write_allow_list(path: Path, keys: Iterable[bytes] | None) -> None:
     temporary.replace(path)
 
 
-class Door:
+class AdmissionGate:
     """Nodes are asked to come back a moment later while a file is there: Flower ends a node that comes before
     it knows the node's key."""
 
@@ -111,7 +111,7 @@ class AccessControl:
         app: Application,
         notes: AuditLog,
         allow_list: AllowList,
-        door: Door,
+        door: AdmissionGate,
         secret: bytes,
         largest: int,
         version: str,

@@ -1,4 +1,4 @@
-"""Who may talk to whom, and how does each side know?  (TLS certificates and node keys.)
+"""TLS certificates, node keys, and the allow-list of nodes.
 
 One folder holds the keys of a federation's server: an authority made for this federation alone (`ca.pem`,
 `ca.key`) and a server certificate it signed (`server.pem`, `server.key`). Nodes get `ca.pem`, so they talk
@@ -244,7 +244,7 @@ def _draft(name: str, days: int, key: ec.EllipticCurvePrivateKey) -> x509.Certif
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
-        .subject_name(_called(name))
+        .subject_name(_make_name(name))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))  # clocks of nodes may be late
@@ -253,7 +253,7 @@ def _draft(name: str, days: int, key: ec.EllipticCurvePrivateKey) -> x509.Certif
     )
 
 
-def _called(name: str) -> x509.Name:
+def _make_name(name: str) -> x509.Name:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -281,7 +281,7 @@ def _authority(days: int) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
     from cryptography.hazmat.primitives import hashes
 
     key = _new_key()
-    draft = _draft("Unalike authority", days, key).issuer_name(_called("Unalike authority"))
+    draft = _draft("Unalike authority", days, key).issuer_name(_make_name("Unalike authority"))
     draft = draft.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     draft = draft.add_extension(_usage(signs_certificates=True), critical=True)
     return draft.sign(key, hashes.SHA384()), key

@@ -1,4 +1,4 @@
-"""What does the owner of a link ask of it: which nodes may come, and a run to send messages in?
+"""Control of a SuperLink by its owner: registering nodes and starting runs.
 
 These are the requests of `flwr supernode register`, `flwr stop` and `flwr run`. A run of Flower's needs an
 app bundle; ours is a label with no code in it, and nobody ever loads it.
@@ -23,7 +23,7 @@ from flwr.supercore.control import ControlHttpClient
 
 from ...errors import RunError
 from .certificates import AllowedNode
-from .wire import answered
+from .wire import expect_answer
 
 _LABEL = b"""
 [project]
@@ -48,11 +48,11 @@ def register(client: ControlHttpClient, allowed: Sequence[AllowedNode]) -> dict[
     Nobody is ever unregistered, for Flower's database would not take the key again: those who are no longer
     allowed are stopped at the gate.
     """
-    with answered("list its nodes"):
+    with expect_answer("list its nodes"):
         known = {node.public_key: node.node_id for node in client.ListNodes(ListNodesRequest()).nodes_info}
     for node in allowed:
         if node.public_key not in known:
-            with answered(f"admit node {node.name!r}"):
+            with expect_answer(f"admit node {node.name!r}"):
                 answer = client.RegisterNode(RegisterNodeRequest(public_key=node.public_key))
             known[node.public_key] = answer.node_id
     return {known[node.public_key]: node.name for node in allowed}
@@ -60,17 +60,17 @@ def register(client: ControlHttpClient, allowed: Sequence[AllowedNode]) -> dict[
 
 def stop_runs(client: ControlHttpClient) -> None:
     """End the runs that an owner who was killed left behind."""
-    with answered("list its runs"):
+    with expect_answer("list its runs"):
         runs = client.ListRuns(ListRunsRequest(limit=1000)).run_dict
     for number, run in runs.items():
         if run.status.status != "finished":
-            with answered("stop an old run"):
+            with expect_answer("stop an old run"):
                 client.StopRun(StopRunRequest(run_id=number))
 
 
 def start_run(client: ControlHttpClient) -> int:
     """A new run of Flower's; returns its number."""
-    with answered("start a run"):
+    with expect_answer("start a run"):
         answer = client.StartRun(StartRunRequest(fab=label()))
     if not answer.HasField("run_id"):
         raise RunError("the link did not start a run; its log says why.")

@@ -1,4 +1,4 @@
-"""Is this the Flower that deployments were made for, and how are its processes kept to themselves?
+"""Flower's version check, and the isolation of its processes.
 
 A deployment reaches a little below Flower's public surface (see `wire.py`, `control.py`, `post.py`,
 `executor.py` and `launcher.py`), and what lies there may change with any minor version. So the version is

@@ -1,4 +1,4 @@
-"""How does the server send messages to nodes and get their answers?  (Flower's grid.)
+"""Flower's grid: how the server sends messages to nodes and receives answers.
 
 A post is a run of Flower's, seen from its ServerApp: this process acquires the run's task as Flower's
 executor would, and then sends and collects messages through Flower's own `HttpGrid`. Nothing here waits:
@@ -36,8 +36,8 @@ from flwr.superlink.grid import HttpGrid
 
 from ...errors import RunError
 from .messages import DEFAULT_LIMIT, MessageError, WireMessage, pack, unpack
-from .receive import Arriving
-from .wire import Endpoint, answered, heartbeat
+from .receive import IncomingMessage
+from .wire import Endpoint, expect_answer, heartbeat
 
 KIND = "train"  # a message type that Flower's ClientApp accepts
 _PATIENCE = 10.0
@@ -74,7 +74,7 @@ class MessageGrid:
         self._client, self._pass = endpoint.runtime("flwr-serverapp")
         self._endpoint, self._names, self._run = endpoint, names, run
         self._sent: dict[str, tuple[int, float]] = {}
-        self._arriving: dict[str, Arriving] = {}
+        self._arriving: dict[str, IncomingMessage] = {}
         self._lost: set[str] = set()
         try:
             self._pass.token = self._acquire()
@@ -93,7 +93,7 @@ class MessageGrid:
 
     def nodes(self) -> dict[str, int]:
         """The nodes that are connected now, by name. Without authentication they are called node-NUMBER."""
-        with answered("list the nodes that are online"):
+        with expect_answer("list the nodes that are online"):
             online = [node.node_id for node in self._grid.get_nodes()]
         if self._names is None:
             return {f"node-{number}": number for number in sorted(online)}
@@ -115,7 +115,7 @@ class MessageGrid:
         ]
         if not messages:
             return []
-        with answered("take messages"):
+        with expect_answer("take messages"):
             numbers = list(self._grid.push_messages(messages))
         if len(numbers) < len(messages):
             raise RunError("the link did not take the messages; its log says why.")
@@ -132,7 +132,7 @@ class MessageGrid:
 
     def traffic(self) -> Traffic:
         """The bytes that this run's messages took so far, as the link counts them."""
-        with answered("count bytes"), closing(self._endpoint.control()) as client:
+        with expect_answer("count bytes"), closing(self._endpoint.control()) as client:
             run = client.ListRuns(ListRunsRequest(run_id=self._run)).run_dict[self._run]
         return Traffic(run.bytes_sent, run.bytes_recv)
 
@@ -161,7 +161,7 @@ class MessageGrid:
     def _acquire(self) -> str:
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
-            with answered("hand out the run's task"):
+            with expect_answer("hand out the run's task"):
                 answer = self._client.AcquireTask(
                     AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])
                 )
@@ -171,7 +171,7 @@ class MessageGrid:
         raise RunError("the link did not hand out the task of its run.")
 
     def _start(self) -> HttpGrid:
-        with answered("start the run's task"):
+        with expect_answer("start the run's task"):
             given = self._client.PullTaskInput(PullTaskInputRequest())
         # Flower's messages take their sender from here; its own workflows on `grid` need it.
         TaskIdentity.task_id, TaskIdentity.run_id = given.task_id, given.run.run_id
@@ -209,13 +209,13 @@ class MessageGrid:
         """Ask which answers are there; those that are refused at first sight are returned."""
         if not numbers:
             return []
-        with answered("show answers"):
+        with expect_answer("show answers"):
             answer = self._client.PullMessages(PullAppMessagesRequest(message_ids=numbers))
         refused = []
         for message, tree in zip(answer.messages_list, answer.message_object_trees, strict=True):
             number = message.metadata.reply_to_message_id
             try:
-                self._arriving[number] = Arriving(tree, limit)
+                self._arriving[number] = IncomingMessage(tree, limit)
             except MessageError as error:
                 refused.append(self._arrival(number, None, str(error)))
                 self._confirm(tree.object_id)
@@ -227,7 +227,7 @@ class MessageGrid:
             self._client.PullObject, Node(node_id=SUPERLINK_NODE_ID), self._run
         )
         try:
-            with answered("hand over an answer"):
+            with expect_answer("hand over an answer"):
                 message = arriving.advance(fetch)
             if message is None:
                 return None
@@ -249,7 +249,7 @@ class MessageGrid:
 
     def _confirm(self, root: str) -> None:
         """Let the link delete the answer from its store."""
-        with answered("delete an answer"):
+        with expect_answer("delete an answer"):
             self._client.ConfirmMessageReceived(
                 ConfirmMessageReceivedRequest(
                     node=Node(node_id=SUPERLINK_NODE_ID), run_id=self._run, message_object_id=root

@@ -1,4 +1,4 @@
-"""What runs inside Flower's processes that is ours?  (Child processes.)
+"""The executor and app that run inside Flower's child processes.
 
 This file is a script of its own (it imports nothing of Unalike, so that Flower's processes stay small): it
 ends the process when the owner is gone, puts the gate in front of a SuperLink, and then calls Flower's own
@@ -90,7 +90,7 @@ def seldom(work: Callable[[Any], None], pause: float = 1.0) -> Callable[[Any], N
     return now_and_then
 
 
-class Impatient:
+class ShortSleep:
     """The module `time` of a SuperNode, which naps between two looks for messages and while its app works.
 
     The first nap is a request to the link each time; the second only a look into its own memory. Messages
@@ -127,7 +127,7 @@ def supernode(seconds: str) -> None:
     from flwr.supernode import start_client_internal
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
-    impatient = Impatient(float(seconds))
+    impatient = ShortSleep(float(seconds))
 
     def pull_soon(*arguments: Any, **options: Any) -> Any:
         # A message is announced before all its parts are there; then, too, Flower would wait for a second.

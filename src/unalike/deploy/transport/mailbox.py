@@ -1,4 +1,4 @@
-"""How do requests reach real clients, and what comes back?  (Requests and answers.)
+"""Mailbox: requests to real clients, and their answers.
 
 A mailbox knows which node is which client. It sends requests, notices who is away, and opens what arrives:
 each answer once, checked before anything is done with it. Whatever goes wrong becomes an event with the
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """Whether the node itself said no."""
 
 
-class Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """An request on its way."""
 
     client: int
@@ -83,7 +83,7 @@ class Mailbox:
         self.post, self.names, self.limit = post, list(names), limit
         self.pause: Callable[[float], None] = time.sleep
         """How to wait; raises when somebody asks to stop."""
-        self._sent: dict[str, Sent] = {}
+        self._sent: dict[str, SentRequest] = {}
         self._events: list[dict[str, Any]] = []
 
     def send(
@@ -105,7 +105,7 @@ class Mailbox:
         ]
         ids = self.post.send_many(wire_messages, group, patience) if wire_messages else []
         deadline = time.monotonic() + patience
-        self._sent |= {one: Sent(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
+        self._sent |= {one: SentRequest(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
         for client in away:
             self.note("client away", client, errand=kind)
         return away
@@ -172,7 +172,7 @@ class Mailbox:
         sent = self._sent.pop(arrival.message_id, None)
         if sent is None:
             return None  # answered before
-        wire_message, fault = _refused(arrival.wire_message, arrival.error)
+        wire_message, fault = _make_refusal(arrival.wire_message, arrival.error)
         if not sent.awaited:
             if arrival.wire_message is not None:  # otherwise the post only says that it has expired
                 self.note("late answer", sent.client, errand=sent.kind)
@@ -204,7 +204,9 @@ def plain_text(words: str) -> str:
     return shown + ("..." if len(words) > LONGEST_REASON else "")
 
 
-def _refused(wire_message: WireMessage | None, error: str | None) -> tuple[WireMessage | None, str | None]:
+def _make_refusal(
+    wire_message: WireMessage | None, error: str | None
+) -> tuple[WireMessage | None, str | None]:
     """A refusal is no answer, but a reason."""
     if wire_message is None or wire_message.kind != "refusal":
         return wire_message, error

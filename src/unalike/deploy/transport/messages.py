@@ -1,4 +1,4 @@
-"""What travels between the server and a node, and how is what arrives kept harmless?  (Serialization.)
+"""Serialization of messages between server and nodes, and validation of what arrives.
 
 A message is a kind, a few numbers and words, and named arrays. On the way it is Flower's `RecordDict` with a
 `ConfigRecord` "about" and an `ArrayRecord` "arrays", whose arrays are raw little-endian bytes next to a type
@@ -116,7 +116,7 @@ def pack(wire_message: WireMessage, shared: dict[int, Array] | None = None, smal
     shared = {} if shared is None else shared
     arrays = ArrayRecord()
     for name, array in wire_message.arrays.items():
-        arrays[name] = _shared(name, array, shared)
+        arrays[name] = _share_array(name, array, shared)
     return RecordDict({"about": about, "arrays": arrays})
 
 
@@ -186,7 +186,7 @@ def _words(name: str, value: object) -> str:
     return value
 
 
-def _shared(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
+def _share_array(name: str, array: NDArray[Any], shared: dict[int, Array]) -> Array:
     """Arrays are recognized by identity, for the messages of one round hold the very same model."""
     if id(array) not in shared:
         shared[id(array)] = _write(name, array)
@@ -235,11 +235,11 @@ def _check_sizes(arrays: ArrayRecord, limit: int) -> None:
             raise MessageError(
                 f"array {_short(name)} is serialized as {_short(array.stype)}; allowed: {RAW}."
             )
-        total += _checked_bytes(name, array.dtype, tuple(array.shape), array.data)
+        total += _check_bytes(name, array.dtype, tuple(array.shape), array.data)
         check_limit(total, limit)
 
 
-def _checked_bytes(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> int:
+def _check_bytes(name: str, dtype: str, shape: tuple[int, ...], data: bytes) -> int:
     size = declared_bytes(name, dtype, shape)
     if size != len(data):
         raise MessageError(f"array {_short(name)} has {len(data)} bytes, but its shape needs {size}.")
@@ -258,14 +258,14 @@ def _read_small(record: ConfigRecord, limit: int) -> dict[str, NDArray[Any]]:
     _at_most("arrays", len(record), MOST_ARRAYS)
     total, arrays = 0, {}
     for name, value in record.items():
-        dtype, shape, data = _opened_small(name, value)
-        total += _checked_bytes(name, dtype, shape, data)
+        dtype, shape, data = _open_small_array(name, value)
+        total += _check_bytes(name, dtype, shape, data)
         check_limit(total, limit)
         arrays[name] = _read(name, dtype, shape, data)
     return arrays
 
 
-def _opened_small(name: str, value: object) -> tuple[str, tuple[int, ...], bytes]:
+def _open_small_array(name: str, value: object) -> tuple[str, tuple[int, ...], bytes]:
     """The type, the shape and the bytes of an array."""
     line, _, data = value.partition(b"\n") if isinstance(value, bytes) else (b"", b"", b"")
     try:

@@ -1,4 +1,4 @@
-"""Why does a link not answer: is nobody there, is it somebody else, or is its certificate not the right one?
+"""Connection diagnosis: is the server down, another program, or its certificate wrong?
 
 Flower's SuperNode tries again whatever the reason. A node asks the same address once more, by a plain
 connection and then by a handshake, and tells its owner what is wrong and what to do.

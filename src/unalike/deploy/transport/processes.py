@@ -1,4 +1,4 @@
-"""How does a process of Flower's live exactly as long as the process that needs it?
+"""Child processes of Flower that live exactly as long as the process that needs them.
 
 Flower's process is started with a pipe as its standard input. Nothing is ever written to it: when its owner
 ends, in whatever way, the operating system closes the pipe, and `launcher.py` on the other side then ends
@@ -22,7 +22,7 @@ _LARGEST_LOG = 10_000_000
 _COLORS = re.compile(r"\x1b\[\d+m")
 
 
-class Follower:
+class LogFollower:
     """Reads what was added to a text file since the last look, whole lines only."""
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +47,7 @@ class Child:
         self.log = folder / log_name
         private_folder(folder)
         _rotate(self.log)
-        self.news = Follower(self.log)
+        self.news = LogFollower(self.log)
         # -P: the folder of the launcher must not become a place to import from.
         command = [sys.executable, "-P", str(_LAUNCHER), *arguments]
         with self.log.open("ab") as log:

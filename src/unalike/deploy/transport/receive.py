@@ -1,4 +1,4 @@
-"""How is a message taken in piece by piece, without waiting for its sender, and within a limit of bytes?
+"""Receiving messages in pieces, without blocking and within a limit of bytes.
 
 A message of Flower's is a tree of objects that are fetched one by one: its records, then each array's type
 and shape, then the array's bytes in chunks. Objects are fetched from the top, so that a message which
@@ -29,7 +29,7 @@ _SMALLEST_CHUNK = 65_536
 _LARGEST_HEADER = 2**24  # the bytes of a message that are no array: names, numbers, metadata
 
 
-class Arriving:
+class IncomingMessage:
     """A message on its way in."""
 
     def __init__(self, tree: ObjectTree, limit: int) -> None:
@@ -63,7 +63,7 @@ class Arriving:
 
     def _open(self) -> Message:
         # One chunk may be named many times over: an array is measured before its bytes are put together.
-        check_limit(_expanded(self._contents), self._limit)
+        check_limit(_expanded_size(self._contents), self._limit)
         try:
             message = inflate_object_from_contents(self.root, self._contents)
         except Exception as error:  # whatever a hostile message provokes, it is the message that is wrong
@@ -95,7 +95,7 @@ def _about_array(content: bytes) -> dict[str, Any]:
     raise MessageError("the message is malformed (an array does not say its type and shape).")
 
 
-def _expanded(contents: Mapping[str, bytes]) -> int:
+def _expanded_size(contents: Mapping[str, bytes]) -> int:
     """The bytes of all arrays when their chunks are put together."""
     total = 0
     for content in contents.values():

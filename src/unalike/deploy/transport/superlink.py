@@ -1,4 +1,4 @@
-"""How does the server open itself to nodes of other organizations, and only to those it allows?
+"""The SuperLink: opening the server to allowed nodes of other organizations.
 
 A link is Flower's SuperLink in a process of its own, behind a gate (`access_control.py`), with TLS, a list of
 allowed keys and a database in a folder. It lives as long as this process. A link on the folder of one that
@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...errors import ConfigError, RunError
-from ...runs.lock import locked
+from ...runs.lock import lock_folder
 from .access_control import CLOSED, GUESTS, HEADER, REFUSALS, SECRET, write_allow_list
 from .certificates import AllowedNode, check_dates
 from .flower import SUPPORTED, check_flower, own_address, split_address
-from .processes import Child, Follower, new_secret, private_folder
+from .processes import Child, LogFollower, new_secret, private_folder
 
 if TYPE_CHECKING:
     from .grid import MessageGrid
@@ -65,7 +65,7 @@ class SuperLink:
         """Start, and wait until the link answers and knows its nodes."""
         check_flower()
         private_folder(self._folder)
-        self._open.enter_context(locked(self._folder))
+        self._open.enter_context(lock_folder(self._folder))
         try:
             self._start()
         except BaseException:
@@ -143,7 +143,7 @@ class SuperLink:
         secret = new_secret(self._folder / SECRET)
         root = None if self._certificates is None else (self._certificates / "ca.pem").read_bytes()
         self._endpoint: Endpoint = Endpoint(own_address(self.address), root, secret)
-        self._visitors = Follower(self._folder / REFUSALS)
+        self._visitors = LogFollower(self._folder / REFUSALS)
         self._child = Child(self._arguments(), self._folder, "superlink.log")
         self._wait_until_it_answers()
 

@@ -1,4 +1,4 @@
-"""How do our processes call Flower's services?  (Authenticated HTTP clients.)
+"""Authenticated HTTP clients for Flower's services.
 
 Flower's services speak protocol buffers over HTTP, and Flower has clients for them. This file makes such
 clients with what a deployment adds: the secret of the gate, the signature that acquiring a task needs, the
@@ -75,7 +75,7 @@ class Endpoint:
 
 
 @contextmanager
-def answered(what: str) -> Iterator[None]:
+def expect_answer(what: str) -> Iterator[None]:
     """Turn an answer that is a refusal, or no answer at all, into an error with one sentence."""
     try:
         yield

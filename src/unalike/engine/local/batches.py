@@ -1,4 +1,4 @@
-"""Which rows are in which mini-batch?  (The host's plan of a round, vectorized over clients.)
+"""Mini-batch plan: which rows are in which batch, vectorized over clients.
 
 Every pass over a client's rows is a uniform permutation: rows sorted by random bits that depend only on
 (seed, job, client, pass, row); the job is the round, where rounds are what clients take part in.
@@ -41,7 +41,7 @@ def plan_batches(
     per_pass = -(-sizes // width)
     steps = _steps(work, per_pass)
     passes = np.where(sizes > 0, -(-steps // np.maximum(per_pass, 1)), 0)
-    length = rounded_up(int(steps.max(initial=0)))
+    length = round_up(int(steps.max(initial=0)))
     _check_room(len(sizes), length, width, int((passes * sizes).sum()))
     positions = np.full((len(sizes), length, width), -1, np.int32)
 
@@ -49,7 +49,7 @@ def plan_batches(
     turn = _ranks(passes)
     job = jobs if isinstance(jobs, int) else jobs[owner]
     needed = np.minimum(sizes[owner], (steps[owner] - turn * per_pass[owner]) * width)
-    rank, row, segment = _shuffled(work, sizes[owner], clients[owner], turn, job, seed, needed)
+    rank, row, segment = _shuffle_rows(work, sizes[owner], clients[owner], turn, job, seed, needed)
     owner, turn = owner[segment], turn[segment]
     step = turn * per_pass[owner] + rank // width
     kept = step < steps[owner]
@@ -57,12 +57,12 @@ def plan_batches(
     return Batches(positions, steps.astype(np.int32))
 
 
-def lengthened(batches: Batches, work: LocalWork, most: int, widest: int) -> Batches:
+def lengthen_batches(batches: Batches, work: LocalWork, most: int, widest: int) -> Batches:
     """The same mini-batches with room for those of a client with `most` rows, so that a client whose rows
     come and go has plans of one shape."""
     clients, length, width = batches.positions.shape
     longest = int(_steps(work, np.array([-(-most // max(1, min(work.batch_size or widest, widest)))]))[0])
-    room = max(rounded_up(longest) - length, 0)
+    room = max(round_up(longest) - length, 0)
     _check_room(clients, length + room, width, 0)
     return batches._replace(
         positions=np.pad(batches.positions, ((0, 0), (0, room), (0, 0)), constant_values=-1)
@@ -79,7 +79,7 @@ def _check_room(clients: int, steps: int, width: int, drawn: int) -> None:
         )
 
 
-def rounded_up(n: int) -> int:
+def round_up(n: int) -> int:
     """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few shapes, little waste, so that programs are
     compiled rarely.
 
@@ -114,7 +114,7 @@ def _ranks(lengths: Int64s) -> Int64s:
     return np.arange(total) - np.repeat(starts, lengths)
 
 
-def _shuffled(
+def _shuffle_rows(
     work: LocalWork,
     sizes: Int64s,
     clients: ClientIds,

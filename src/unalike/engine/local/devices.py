@@ -1,7 +1,7 @@
-"""Which XLA devices compute?  (Sharding mesh.)
+"""XLA devices and the sharding mesh.
 
-On a CPU, every core is one device (`core/start.py` sees to it before JAX starts), and each walks over its own
-clients.
+On a CPU, every core is one device (set by `core/jax_startup.py` before JAX starts), and each walks over its
+own clients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How does one machine run a round as fast as it can?  (The host plans, XLA computes, on all cores.)"""
+"""The local engine: the host plans a round, XLA computes it on all cores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..base import Engine, Outcome, Report, Setting, engine_registry, root_key
 from ..blocks import Block, BlockLimits, one_cohort
 from ..distributed import Visited
 from ..memories import Memories
-from .batches import lengthened, plan_batches, power_of_two, rounded_up
+from .batches import lengthen_batches, plan_batches, power_of_two, round_up
 from .devices import everywhere, mesh
-from .evaluation import Judged, evaluate_shared, judged_rows
+from .evaluation import EvaluationRows, evaluate_shared, place_evaluation_rows
 from .layout import Layout, assign_to_cores
 from .personal_evaluation import evaluate_everyone
 from .plan import Plan, stack_plans, write_plan
-from .program import Call, Kept, Samples, Visit, round_program, rounds_program, walk_program
-from .rows import Gathered, Placed, Resident
+from .program import RoundInputs, Samples, SingleUploads, Visit, round_program, rounds_program, walk_program
+from .rows import GatheredRows, PlacedRows, Resident
 from .stale_block import in_order, stale_program
 
 MOST_AT_ONCE = 16
@@ -46,15 +46,15 @@ class LocalEngine(Engine):
         train = setting.federation.train
         fits = fits_in_memory(train) if resident is None else resident
         as_stored = setting.stream is None or not setting.stream.changes_rows
-        self.rows: Resident | Gathered
-        self.rows = Resident(train, self.mesh) if fits and as_stored else Gathered(train, self.mesh.size)
+        self.rows: Resident | GatheredRows
+        self.rows = Resident(train, self.mesh) if fits and as_stored else GatheredRows(train, self.mesh.size)
         self.sizes = train.sizes
         part = setting.part
-        self.capacity = rounded_up(setting.most_rows())
+        self.capacity = round_up(setting.most_rows())
         self.key = jax.device_put(root_key(setting.seed, "client"), everywhere(self.mesh))
         self.importance = setting.federation.importance if part is None else part.importance
         self.numbers = np.arange(len(self.sizes)) if part is None else part.numbers
-        self._kept: dict[str, tuple[Split, Int64s, Judged]] = {}
+        self._kept: dict[str, tuple[Split, Int64s, EvaluationRows]] = {}
 
     def place(self, state: State) -> State:
         """On every device: elsewhere its type would differ, and the program be compiled twice."""
@@ -81,7 +81,7 @@ class LocalEngine(Engine):
         )
         memories.scatter(step.clients, memory)
         numbers = step.clients.astype(np.int32)
-        uploads = Uploads(*kept, report["accepted"], numbers) if isinstance(kept, Kept) else None
+        uploads = Uploads(*kept, report["accepted"], numbers) if isinstance(kept, SingleUploads) else None
         return Visited(jax.tree.map(np.asarray, done.tally), uploads, report)
 
     def run_stale(self, steps: list[Step], state: State, messages: Messages, memories: Memories) -> Outcome:
@@ -131,7 +131,7 @@ class LocalEngine(Engine):
         """What one client does, in the compiled program."""
         return Visit(self.setting.server, self.capacity, self.setting.watch, per_client)
 
-    def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, Placed]]:
+    def _plans(self, steps: list[Step]) -> list[tuple[Plan, Layout, PlacedRows]]:
         """The plans of several rounds with as many slots each: slots are cut into equal parts for the
         cores."""
         work, nothing = self.setting.algorithm.work, Memories(Memory({}), 0)
@@ -154,16 +154,16 @@ class LocalEngine(Engine):
         rows = Samples(placed.x, placed.y, placed.weights)
         return _Prepared((self.sent(messages, layout), rows, plan, memory), layout)
 
-    def _call(self, step: Step, layout: Layout) -> Call:
+    def _call(self, step: Step, layout: Layout) -> RoundInputs:
         matrix = None if step.weights.ndim == 1 else step.weights.astype(np.float32)
         setting = self.setting
         keep = setting.server.keeps_uploads(matrix is not None)
         slots = layout.slot_of_client.astype(np.int32) if keep else None
         clients = step.clients.astype(np.int32) if keep else None
         if not setting.aggregator.needs_key:
-            return Call(matrix, slots, self.key, clients)
+            return RoundInputs(matrix, slots, self.key, clients)
         heaviest = np.float32(np.abs(step.weights).max())
-        return Call(matrix, slots, self.key, clients, heaviest, root_key(setting.seed, "aggregator"))
+        return RoundInputs(matrix, slots, self.key, clients, heaviest, root_key(setting.seed, "aggregator"))
 
     def _remember(self, memories: Memories, clients: ClientIds, layout: Layout, memory: Memory) -> None:
         if memories:
@@ -196,7 +196,9 @@ class LocalEngine(Engine):
         setting = self.setting
         if setting.algorithm.personalized or messages.per_client:
             return evaluate_everyone(self, messages, memories, part, round, clients)
-        return evaluate_shared(setting, self.mesh, messages.tree, judged_rows(part, clients, self.mesh))
+        return evaluate_shared(
+            setting, self.mesh, messages.tree, place_evaluation_rows(part, clients, self.mesh)
+        )
 
     def plan(
         self,
@@ -208,7 +210,7 @@ class LocalEngine(Engine):
         load: Int64s | int = 0,
         rounds: Int64s | None = None,
         room: Callable[[int], int] | None = None,
-    ) -> tuple[Plan, Layout, Placed]:
+    ) -> tuple[Plan, Layout, PlacedRows]:
         """Who works on which core, on which rows, in which batches; `load` is work beside the batches,
         `rounds` each client's round where these differ (then sizes vary, and few shapes are used), `room` how
         many places a core keeps for so many clients."""
@@ -219,8 +221,8 @@ class LocalEngine(Engine):
         numbers = self.numbers[clients]
         batches = plan_batches(work, sizes, numbers, jobs, setting.seed, self.capacity)
         if setting.part is not None and setting.part.steady:
-            batches = lengthened(batches, work, setting.part.largest, self.capacity)
-        room = room or (rounded_up if rounds is None else power_of_two)
+            batches = lengthen_batches(batches, work, setting.part.largest, self.capacity)
+        room = room or (round_up if rounds is None else power_of_two)
         layout = assign_to_cores(batches.steps + load, self.mesh.size, room)
         placed = self.rows.place(clients, layout, selection)
         weights = np.ones(len(clients)) if step is None or step.weights.ndim > 1 else step.weights
@@ -245,11 +247,11 @@ class LocalEngine(Engine):
         rows = layout.arrange(messages.rows)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], messages.tree)
 
-    def _judged(self, name: str, part: Split, clients: ClientIds) -> Judged:
+    def _judged(self, name: str, part: Split, clients: ClientIds) -> EvaluationRows:
         """The rows to evaluate on; those of the last call are kept, because most calls ask for the same."""
         kept = self._kept.get(name)
         if kept is None or kept[0] is not part or not np.array_equal(kept[1], clients):
-            kept = self._kept[name] = (part, clients.copy(), judged_rows(part, clients, self.mesh))
+            kept = self._kept[name] = (part, clients.copy(), place_evaluation_rows(part, clients, self.mesh))
         return kept[2]
 
 

@@ -1,4 +1,4 @@
-"""How well does each client do?  (Evaluation of a shared model.)
+"""Evaluation of a shared model on each client.
 
 A model that everyone shares is evaluated in one flat pass over all rows, and a sum per client. Where
 clients predict with something of their own, each is visited: its predictor is made, then its rows are
@@ -21,11 +21,11 @@ from ...algorithms import Algorithm
 from ...core.pixels import as_floats
 from ...data.federation import Split
 from ...models import Task
-from ...models.metrics import divided, mean_by_client
+from ...models.metrics import divide_sums, mean_by_client
 from ...typing import Array, ClientIds, Float64s, Int64s, Message, PyTree
 from ..base import Setting
-from ..traced_rates import Rates, fill_rates, placed, rated_program
-from .batches import rounded_up
+from ..traced_rates import Rates, fill_rates, place_rates, rated_program
+from .batches import round_up
 from .devices import everywhere
 from .program import PER_DEVICE, REPLICATED
 from .rows import whole
@@ -51,7 +51,7 @@ class Piece(NamedTuple):
     """Room for the clients of any device."""
 
 
-class Judged(NamedTuple):
+class EvaluationRows(NamedTuple):
     """Rows to evaluate a shared model on, cut into pieces and already spread over the devices."""
 
     pieces: list[Piece]
@@ -60,7 +60,7 @@ class Judged(NamedTuple):
     """An input and a label, as far as their shapes and types go."""
 
 
-def judged_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
+def place_evaluation_rows(split: Split, clients: ClientIds, mesh: Mesh) -> EvaluationRows:
     """The rows of these clients in pieces of about 256 MiB, padded to whole blocks."""
     chosen = whole(split, clients)
     sizes = np.diff(chosen.offsets)
@@ -70,7 +70,7 @@ def judged_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
     pieces = []
     for first in range(0, len(chosen.rows), at_once):
         rows = chosen.rows[first : first + at_once]
-        blocks = rounded_up(-(-len(rows) // (BLOCK * mesh.size))) * mesh.size
+        blocks = round_up(-(-len(rows) // (BLOCK * mesh.size))) * mesh.size
         spare = (0, blocks * BLOCK - len(rows))
         index = np.pad(rows, spare, mode="edge")
         whose, firsts, width = _by_device(
@@ -79,18 +79,18 @@ def judged_rows(split: Split, clients: ClientIds, mesh: Mesh) -> Judged:
         whose[len(rows) :] = width
         x, y, placed = jax.device_put((split.x[index], split.y[index], whose), place)
         pieces.append(Piece(x, y, placed, len(rows), firsts, width))
-    return Judged(pieces, sizes, (split.x[:0], split.y[:0]))
+    return EvaluationRows(pieces, sizes, (split.x[:0], split.y[:0]))
 
 
 def _by_device(owners: Int64s, devices: int) -> tuple[Array, Int64s, int]:
     """Rows' owners counted from the first of each device, those firsts, and room for all of a device's."""
     parts = owners.reshape(devices, -1)
     firsts = parts[:, 0]
-    width = rounded_up(int((parts[:, -1] - firsts).max()) + 1)
+    width = round_up(int((parts[:, -1] - firsts).max()) + 1)
     return (parts - firsts[:, None]).astype(np.int32).ravel(), firsts, width
 
 
-def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: Judged) -> Means:
+def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: EvaluationRows) -> Means:
     """The loss and the metrics' statistics of one model on the rows of some clients: means per client."""
     task, sizes = setting.task, judged.sizes
     shapes = task.statistic_shapes(*judged.shapes)
@@ -106,7 +106,7 @@ def evaluate_shared(setting: Setting, mesh: Mesh, message: Message, judged: Judg
         for name, values in sums.items():
             _add(totals[name], np.asarray(values), piece)
     means = {name: mean_by_client(np.concatenate(parts), sizes) for name, parts in rows.items()}
-    means |= {name: divided(total, sizes) for name, total in totals.items()}
+    means |= {name: divide_sums(total, sizes) for name, total in totals.items()}
     return {"samples": sizes.astype(np.float64), **{name: means[name] for name in shapes}}
 
 
@@ -146,10 +146,10 @@ def shared_program(template: Algorithm, task: Task, mesh: Mesh, width: int) -> C
     given = (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
     sharded = jax.shard_map(walk, mesh=mesh, in_specs=given, out_specs=PER_DEVICE, check_vma=False)
     program, where = jax.jit(sharded), everywhere(mesh)
-    return lambda rates, *arguments: program(placed(rates, where), *arguments)
+    return lambda rates, *arguments: program(place_rates(rates, where), *arguments)
 
 
-def unmeasured(clients: int, task: Task, split: Split) -> Means:
+def empty_means(clients: int, task: Task, split: Split) -> Means:
     """The answer where nobody has a row."""
     shapes = task.statistic_shapes(split.x, split.y)
     return {

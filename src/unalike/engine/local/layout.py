@@ -1,4 +1,4 @@
-"""Which core computes for which client?  (Load balancing over cores.)
+"""Load balancing: which core computes for which client?
 
 Clients are dealt to cores so that all finish at about the same time: the longest job first, each to the
 core that has least to do. Every core gets the same number of places; places that stay empty are skipped.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...typing import Array, Int64s
-from .batches import rounded_up
+from .batches import round_up
 
 
 class Layout(NamedTuple):
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 
 
 def assign_to_cores(
-    work: NDArray[np.integer[Any]], cores: int, room: Callable[[int], int] = rounded_up
+    work: NDArray[np.integer[Any]], cores: int, room: Callable[[int], int] = round_up
 ) -> Layout:
     """Deal jobs with these amounts of work to cores; `room` says how many places are kept for so many jobs.
 

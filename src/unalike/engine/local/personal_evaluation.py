@@ -1,4 +1,4 @@
-"""How well does each client do with a predictor of its own?  (Personalized evaluation.)
+"""Personalized evaluation: each client with its own predictor.
 
 Each client is visited: its predictor is made from what it was told, remembers and holds, then its rows are
 walked through.
@@ -21,15 +21,15 @@ from ...core import pytrees
 from ...core.pixels import as_floats
 from ...data.federation import Split
 from ...models import Task
-from ...models.metrics import divided
+from ...models.metrics import divide_sums
 from ...typing import ClientIds, Memory, Message, PyTree
 from ..memories import Memories
-from ..traced_rates import Rates, fill_rates, placed, rated_program
+from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .devices import everywhere
-from .evaluation import BLOCK, Means, unmeasured
+from .evaluation import BLOCK, Means, empty_means
 from .plan import Plan
 from .program import PER_DEVICE, REPLICATED, Samples, client_data, recall
-from .rows import Gathered
+from .rows import GatheredRows
 
 if TYPE_CHECKING:
     from .engine import LocalEngine
@@ -48,7 +48,7 @@ def evaluate_everyone(
 ) -> Means:
     """Metrics of each client's own predictor on its rows, some hundred clients at a time."""
     if not len(split.y):
-        return unmeasured(len(clients), engine.setting.task, split)
+        return empty_means(len(clients), engine.setting.task, split)
     groups = [clients[i : i + VISITED] for i in range(0, len(clients), VISITED)]
     parts = [_evaluate_some(engine, messages, memories, split, round, group) for group in groups]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -65,7 +65,7 @@ def _evaluate_some(
     algorithm, task, mesh = engine.setting.algorithm, engine.setting.task, engine.mesh
     sizes = split.offsets[clients + 1] - split.offsets[clients]
     plan, layout, learn = engine.plan(algorithm.evaluation_work, round, clients, memories, load=sizes)
-    judge = Gathered(split, mesh.size).place(clients, layout)
+    judge = GatheredRows(split, mesh.size).place(clients, layout)
     spans = np.stack([judge.start, layout.arrange(sizes)], axis=1).astype(np.int32)
     memory, _ = memories.gather(layout.arrange(clients))
     sent, each = engine.sent(messages.select(clients), layout), messages.per_client
@@ -80,7 +80,7 @@ def _evaluate_some(
         engine.key,
     )
     means = {
-        name: divided(layout.collect(np.asarray(total)).astype(np.float64), sizes)
+        name: divide_sums(layout.collect(np.asarray(total)).astype(np.float64), sizes)
         for name, total in totals.items()
     }
     return {"samples": sizes.astype(np.float64), **means}
@@ -108,7 +108,9 @@ def visit_program(
         first = partial(algorithm.newcomer, task, message, data.anew(), data.key)
         own = recall(pytrees.row(memory, i), plan.read("fresh", i) > 0, first)
         predictor = algorithm.predictor(task, message, own, data, data.key)
-        return _summed(lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i])
+        return _sum_statistics(
+            lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i]
+        )
 
     def walk(rates: Rates, sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: Any) -> PyTree:
         algorithm: Algorithm = fill_rates(template, rates)
@@ -124,10 +126,10 @@ def visit_program(
     given = (REPLICATED, sent_to, learn, PER_DEVICE, PER_DEVICE, PER_DEVICE, PER_DEVICE, REPLICATED)
     sharded = jax.shard_map(walk, mesh=mesh, in_specs=given, out_specs=PER_DEVICE, check_vma=False)
     program, where = jax.jit(sharded), everywhere(mesh)
-    return lambda rates, *arguments: program(placed(rates, where), *arguments)
+    return lambda rates, *arguments: program(place_rates(rates, where), *arguments)
 
 
-def _summed(
+def _sum_statistics(
     measure: Callable[..., dict[str, jax.Array]], rows: Samples, start: jax.Array, size: jax.Array
 ) -> PyTree:
     """The sum of each statistic over rows `start ... start + size - 1`, a block at a time."""

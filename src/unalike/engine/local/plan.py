@@ -1,4 +1,4 @@
-"""What does every place of the layout have to do in a round?  (The plan of a round.)
+"""The plan of a round: clients, rows and weights for every place of the layout.
 
 The host writes a round's plan into a few arrays, so that one hand-over is enough; the compiled program reads
 it by name.
@@ -17,7 +17,7 @@ from jax import lax
 from ...typing import Array, Float64s, Int64s
 from .batches import Batches
 from .layout import Layout
-from .rows import Placed
+from .rows import PlacedRows
 
 INT_COLUMNS = ("client", "start", "size", "steps", "job", "fresh", "taken", "round")
 """Whole numbers of each place; `taken` (places in use on this device) is the same for all of a device's
@@ -54,7 +54,7 @@ def write_plan(
     rounds: int | Int64s,
     weights: Float64s,
     importance: Float64s,
-    placed: Placed,
+    placed: PlacedRows,
     **whole: Array,
 ) -> Plan:
     """The plan of a cohort, in the order of the layout."""

@@ -1,4 +1,4 @@
-"""What is compiled?  (One round in XLA: walk over the cohort, tally the uploads, let the server step.)
+"""The compiled round in XLA: loop over the cohort, tally the uploads, let the server step.
 
 Each device walks over its own clients, one after the other, and adds each weighted upload to a running tally:
 memory is a few models, not one per client. Uploads that are not finite are left out.
@@ -16,21 +16,21 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...aggregation.base import Uploads, receive_reply
-from ...aggregation.observed_updates import watched
-from ...aggregation.server_step import Sent, Server, server_step
+from ...aggregation.observed_updates import add_observed_updates
+from ...aggregation.server_step import ClientReplies, Server, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
 from ...typing import Memory, Message, PyTree, State, Upload
 from ..reply_shapes import reply_shapes
-from ..traced_rates import Rates, fill_rates, placed, rated_program
+from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .devices import AXIS, everywhere
 from .plan import Plan
 
 PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
 
 
-class Call(NamedTuple):
+class RoundInputs(NamedTuple):
     """What a round is told beside its plan."""
 
     matrix: Any
@@ -53,7 +53,7 @@ class Samples(NamedTuple):
     weights: Any
 
 
-class Kept(NamedTuple):
+class SingleUploads(NamedTuple):
     """What is kept of single uploads, by slot of the layout."""
 
     upload: PyTree
@@ -67,7 +67,7 @@ class Walk(NamedTuple):
 
     tally: Tally
     memory: Memory
-    kept: Kept | dict[str, Any]
+    kept: SingleUploads | dict[str, Any]
     """Nothing, where only sums are needed."""
     report: PyTree
 
@@ -114,14 +114,14 @@ class Visit(NamedTuple):
         first = partial(algorithm.init_client, task, message, data.key)
         memory = recall(memory, plan.read("fresh", i) > 0, first)
         reply = algorithm.client(task, message, memory, data, data.key)
-        return message, memory, reply._replace(report=watched(self.watch, message, reply))
+        return message, memory, reply._replace(report=add_observed_updates(self.watch, message, reply))
 
     def shapes(self, sent: Message, rows: Samples) -> tuple[Message, Reply]:
         """The shapes of the message that a client gets and of what it hands back."""
         algorithm, task, _ = self.server
         message = jax.eval_shape(lambda m: pytrees.row(m, 0) if self.per_client else m, sent)
         reply = reply_shapes(algorithm, task, message, rows.x, rows.y)
-        report = jax.eval_shape(partial(watched, self.watch), message, reply)
+        report = jax.eval_shape(partial(add_observed_updates, self.watch), message, reply)
         return message, reply._replace(report=report)
 
 
@@ -140,7 +140,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
         begun = Walk(
             tally if summed else tally._replace(total=Upload({})),
             memory,
-            Kept(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
+            SingleUploads(zeros(reply.upload, plan.slots), *jnp.zeros((2, plan.slots))) if keep else {},
             zeros(report, plan.slots),
         )
         done = lax.fori_loop(0, plan.read("taken", 0), lambda i, w: _add(visit, go, plan, i, w), begun)
@@ -161,7 +161,9 @@ def _add(
     return Walk(
         walk.tally.add(upload, message, weight, importance, accepted),
         set_row(walk.memory, i, pytrees.where(accepted > 0, reply.memory, old)),
-        set_row(kept, i, Kept(upload, weight, importance)) if isinstance(kept, Kept) else kept,
+        set_row(kept, i, SingleUploads(upload, weight, importance))
+        if isinstance(kept, SingleUploads)
+        else kept,
         set_row(walk.report, i, report),
     )
 
@@ -183,11 +185,11 @@ def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State,
     walk = make_walk(visit, keep, server.sums_uploads(matrix))
 
     def round(
-        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, call: Call
+        state: State, sent: Message, rows: Samples, plan: Plan, memory: Memory, call: RoundInputs
     ) -> tuple[State, Memory, PyTree, PyTree]:
         done = walk(sent, rows, plan, memory, call.key)
         uploads = cohort_uploads(visit, done, sent, call.slot_of_client, call.clients) if keep else None
-        everything = Sent(done.tally, uploads, call.matrix, call.heaviest)
+        everything = ClientReplies(done.tally, uploads, call.matrix, call.heaviest)
         message = None if visit.per_client else sent
         number = plan.read("round", 0)
         state, judgment = server_step(server, state, everything, message, number, call.server_key)
@@ -215,17 +217,17 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
 @rated_program
 def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Callable[..., Any]:
     """Compile one round; with `matrix`, receivers mix for themselves."""
-    given = (REPLICATED, *_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    given = (REPLICATED, *_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made = (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED)
-    return compiled(lambda own: make_round(own, matrix), visit, mesh, given, made)
+    return compile_program(lambda own: make_round(own, matrix), visit, mesh, given, made)
 
 
 @rated_program
 def walk_program(visit: Visit, mesh: Mesh, gathered: bool, keep: bool) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
-    given = (*_placed(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
+    given = (*_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
-    return compiled(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
+    return compile_program(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
 
 
 @rated_program
@@ -237,7 +239,7 @@ def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
     """
     each = PartitionSpec(None, AXIS)
     given = (REPLICATED, REPLICATED, each, REPLICATED, REPLICATED)
-    return compiled(make_rounds, visit, mesh, given, (REPLICATED, each))
+    return compile_program(make_rounds, visit, mesh, given, (REPLICATED, each))
 
 
 def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
@@ -248,7 +250,9 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
     def rounds(state: State, rows: Samples, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
         def take(state: State, k: Any) -> tuple[State, PyTree]:
             message = algorithm.broadcast(task, state)
-            state, _, report, _ = one(state, message, rows, pytrees.row(plans, k), {}, Call(None, None, key))
+            state, _, report, _ = one(
+                state, message, rows, pytrees.row(plans, k), {}, RoundInputs(None, None, key)
+            )
             return state, report
 
         first = pytrees.row(plans, 0)
@@ -266,12 +270,12 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
     return rounds
 
 
-def _placed(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
+def _partition_specs(visit: Visit, gathered: bool) -> tuple[PartitionSpec, PartitionSpec]:
     """Where messages and rows lie."""
     return PER_DEVICE if visit.per_client else REPLICATED, PER_DEVICE if gathered else REPLICATED
 
 
-def compiled(
+def compile_program(
     make: Callable[[Any], Callable[..., Any]],
     template: Any,
     mesh: Mesh,
@@ -288,7 +292,7 @@ def compiled(
     sharded = jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, check_vma=False)
     program = jax.jit(sharded, in_shardings=tuple(NamedSharding(mesh, place) for place in given))
     where = everywhere(mesh)
-    return lambda rates, *arguments: program(placed(rates, where), *arguments)
+    return lambda rates, *arguments: program(place_rates(rates, where), *arguments)
 
 
 def in_cohort_order(local: PyTree, slot_of_client: Any) -> PyTree:

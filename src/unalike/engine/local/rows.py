@@ -1,8 +1,8 @@
-"""Where do a cohort's rows lie?  (Data placement on devices.)
+"""Data placement on devices.
 
 Either all rows of the federation stay on every device (`Resident`), and where a stream says which of them a
-client holds, the plan lists these; or the rows of the round's clients are gathered for it (`Gathered`), which
-is what a federation that does not fit, or a stream that changes the rows themselves, needs.
+client holds, the plan lists these; or the rows of the round's clients are gathered (`GatheredRows`), where a
+federation does not fit or a stream changes the rows themselves.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...data.arrays import ALIGNMENT, aligned_empty
 from ...data.federation import Split
 from ...data.streams import Selection
 from ...typing import Array, ClientIds, Int64s
-from .batches import power_of_two, rounded_up
+from .batches import power_of_two, round_up
 from .devices import everywhere
 from .layout import Layout
 
 
-class Placed(NamedTuple):
+class PlacedRows(NamedTuple):
     """Arrays for a program and, per place of the layout, where a client's rows start."""
 
     x: Any
@@ -47,18 +47,18 @@ class Resident:
         self._offsets = split.offsets
         self._rows = [on_devices(array, mesh) for array in (split.x, split.y)]
 
-    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> PlacedRows:
         """Nothing moves: only the starts, or the numbers of the rows that are held, are looked up."""
         x, y = (rows.placed for rows in self._rows)
         if selection is None:
-            return Placed(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
+            return PlacedRows(x, y, None, layout.arrange(self._offsets[clients]).astype(np.int32))
         held = layout.arrange(side_by_side(selection.rows.astype(np.int32), selection.offsets))
         chosen = selection.weights
         weights = None if chosen is None else layout.arrange(side_by_side(chosen, selection.offsets))
-        return Placed(x, y, None, np.zeros(len(layout.place), np.int32), held, weights)
+        return PlacedRows(x, y, None, np.zeros(len(layout.place), np.int32), held, weights)
 
 
-class Gathered:
+class GatheredRows:
     """The rows of the round's clients, copied together for each core."""
 
     gathered = True
@@ -66,7 +66,7 @@ class Gathered:
     def __init__(self, split: Split, cores: int) -> None:
         self._split, self._cores = split, cores
 
-    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> Placed:
+    def place(self, clients: ClientIds, layout: Layout, selection: Selection | None = None) -> PlacedRows:
         """Copy the clients' rows, core by core, to one array of equal pieces."""
         chosen = selection or whole(self._split, clients)
         width = len(layout.place) // self._cores
@@ -76,13 +76,13 @@ class Gathered:
         for core, count in enumerate(layout.taken):
             hand = layout.place[core * width : core * width + count]
             starts[core * width : core * width + count] = np.cumsum(sizes[hand]) - sizes[hand]
-            pieces.append(_concatenated([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
-        length = rounded_up(max(len(piece) for piece in pieces))
+            pieces.append(_concatenate([np.arange(chosen.offsets[i], chosen.offsets[i + 1]) for i in hand]))
+        length = round_up(max(len(piece) for piece in pieces))
         index = np.concatenate([np.pad(piece, (0, length - len(piece))) for piece in pieces])
         weights = chosen.weights
         if weights is not None:  # without any rows, all of it is padding
             weights = weights[index] if len(weights) else np.zeros(len(index), np.float32)
-        return Placed(*chosen.read(self._split, index), weights, starts)
+        return PlacedRows(*chosen.read(self._split, index), weights, starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +101,12 @@ def on_devices(array: Array, mesh: Mesh) -> OnDevices:
     """The array on all devices; trainings that go on at the same time share what lies there."""
     found = _PLACED.get((id(array), mesh))
     if found is None:
-        found = OnDevices(array, jax.device_put(aligned(array), everywhere(mesh)))
+        found = OnDevices(array, jax.device_put(align(array), everywhere(mesh)))
         _PLACED[id(array), mesh] = found
     return found
 
 
-def aligned(array: Array) -> Array:
+def align(array: Array) -> Array:
     """The array, copied once if need be to where all devices of a CPU can share it instead of copying it
     each."""
     if array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous:
@@ -137,5 +137,5 @@ def whole(split: Split, clients: ClientIds) -> Selection:
     return Selection(rows, offsets)
 
 
-def _concatenated(parts: list[Int64s]) -> Int64s:
+def _concatenate(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)

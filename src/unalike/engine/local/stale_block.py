@@ -1,4 +1,4 @@
-"""How are many small asynchronous aggregations run as one cohort?  (Blocks of stale steps.)
+"""Blocks of stale steps: many small asynchronous aggregations as one cohort.
 
 Results that start from models which are already there do not depend on each other, even if the server
 aggregates them one after the other: their local work is one cohort, spread over the cores. Then the server
@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh
 
-from ...aggregation.server_step import Sent, server_step
+from ...aggregation.server_step import ClientReplies, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
 from ...typing import Int64s, Memory, Message, PyTree, State
@@ -29,7 +29,7 @@ from .program import (
     REPLICATED,
     Samples,
     Visit,
-    compiled,
+    compile_program,
     in_cohort_order,
     make_walk,
     set_row,
@@ -80,7 +80,7 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
             return lax.cond(order.last[i], lambda n: close(n, order.round[i]), lambda n: n, now)
 
         def close(now: Progress, round: Any) -> Progress:
-            new, _ = server_step(server, now.state, Sent(now.tally), None, round)
+            new, _ = server_step(server, now.state, ClientReplies(now.tally), None, round)
             broadcasts = set_row(now.broadcasts, now.steps, algorithm.broadcast(task, new))
             return Progress(new, nothing(), now.steps + 1, broadcasts)
 
@@ -101,7 +101,7 @@ def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any
     """Compile some steps in a row."""
     rows = PER_DEVICE if gathered else REPLICATED
     given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)
-    return compiled(make_stale, visit, mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
+    return compile_program(make_stale, visit, mesh, given, (REPLICATED, REPLICATED, PER_DEVICE, PER_DEVICE))
 
 
 def in_order(ends: Int64s, numbers: Int64s, layout: Layout) -> Order:

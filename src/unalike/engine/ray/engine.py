@@ -1,4 +1,4 @@
-"""How does a simulation run that outgrows one machine?  (The Ray engine.)
+"""The Ray engine: simulations on a cluster.
 
     worker k:  sum over its clients of weight_i * upload_i          all workers at the same time
     here:      state = the server's step on the sum of these sums
@@ -23,7 +23,7 @@ from ...typing import ClientIds, Int64s, Memory
 from ..base import Setting, engine_registry
 from ..distributed import Distributed, Visited, join
 from ..local.devices import mesh
-from ..local.evaluation import Means, evaluate_shared, judged_rows, unmeasured
+from ..local.evaluation import Means, empty_means, evaluate_shared, place_evaluation_rows
 from ..memories import Memories
 from ..shards import ShardPart, partition_clients, parts_of
 from .memories import ShardedMemories
@@ -80,7 +80,7 @@ class RayEngine(Distributed):
         slots = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
         sent = {k: self._sent(messages.select(self.pool.shares[k]).alone()) for k in slots}
         calls = {k: _evaluate(sent[k], split, round, chosen[place]) for k, place in slots.items()}
-        means = unmeasured(len(chosen), self.setting.task, getattr(self.setting.federation, split))
+        means = empty_means(len(chosen), self.setting.task, getattr(self.setting.federation, split))
         for k, (found, *_) in self.pool.ask(calls).items():
             for name, values in found.items():
                 means.setdefault(name, np.full((len(chosen), *values.shape[1:]), np.nan))[slots[k]] = values
@@ -97,7 +97,9 @@ class RayEngine(Distributed):
         if self.setting.algorithm.personalized or messages.per_client:
             return None
         cores = mesh()
-        return evaluate_shared(self.setting, cores, messages.tree, judged_rows(part, clients, cores))
+        return evaluate_shared(
+            self.setting, cores, messages.tree, place_evaluation_rows(part, clients, cores)
+        )
 
     def events(self) -> list[dict[str, Any]]:
         """Workers that were started again."""

@@ -1,4 +1,4 @@
-"""What do clients remember that are spread over a cluster?  (Client state on Ray.)
+"""Client state on Ray.
 
 Here is only a table of who remembers anything. The memories stay with the workers, who are asked when
 somebody wants to see or to save them.

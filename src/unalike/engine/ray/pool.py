@@ -1,4 +1,4 @@
-"""How do workers on a cluster answer, even if some of them die?  (A pool of Ray actors.)
+"""A pool of Ray actors that survives the death of some.
 
 Work is sent to all of them at once. One that dies is started again with the rows of its clients, is told what
 they remembered, and computes its part of the round once more: the answer has the same bits as without the
@@ -17,8 +17,8 @@ from ...errors import RunError, UnalikeError
 from ...typing import Int64s, Memory
 from ..base import Setting
 from ..debug import ClientError
-from .idle import dismiss, give, take, waiting
-from .log import Log
+from .actor_reuse import dismiss, give, take, waiting
+from .replay_log import Log
 from .rows import pack
 from .session import disconnect
 from .worker import Worker, surroundings

@@ -1,4 +1,4 @@
-"""How do rows reach the worker that trains on them?  (Ray's object store.)
+"""Rows of clients in Ray's object store.
 
 As arrays, each worker only those of its own clients; or, where the federation is mapped from files, as the
 files' names, and every machine reads its own rows from the file system that it shares with this one.
@@ -19,7 +19,7 @@ from ...data.splitting import PARTS
 from ...errors import DataError
 from ...typing import Array, ClientIds, Int64s
 from ..base import Part, Setting
-from ..local.rows import aligned
+from ..local.rows import align
 from ..shards import part_stream
 
 
@@ -88,12 +88,12 @@ def unpack(setting: Setting, rows: ShardRows) -> Setting:
         federation = opened.subset(numbers)
     part = Part(np.array(numbers), np.array(importance), largest)
     stream = None if offsets is None else part_stream(setting.stream, part.numbers, np.array(offsets))
-    return setting._replace(federation=_each_array(federation, owned), part=part, stream=stream)
+    return setting._replace(federation=_each_array(federation, own_copy), part=part, stream=stream)
 
 
-def owned(array: Array) -> Array:
+def own_copy(array: Array) -> Array:
     """The array in this process' own memory, where XLA can use it in place; the store's copy can go."""
-    return aligned(array if array.flags.owndata else np.array(array))
+    return align(array if array.flags.owndata else np.array(array))
 
 
 def _each_array(federation: Federation, change: Any) -> Federation:

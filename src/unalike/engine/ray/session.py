@@ -1,4 +1,4 @@
-"""Which Ray is used, and who shuts it down?  (Ray sessions.)
+"""Ray sessions: which Ray is used, and who shuts it down?
 
 Ray that already runs in this process is used as it is. Otherwise the cluster that `RAY_ADDRESS` names or that
 `ray start` made on this machine is joined, and where there is none, a quiet one is started here. What was

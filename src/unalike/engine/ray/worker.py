@@ -1,4 +1,4 @@
-"""What does one worker of a cluster do?  (The Ray actor.)
+"""The Ray actor: one worker of a cluster.
 
 It is a process of its own with its own XLA. It holds some clients, their rows and what they remember, and
 answers a round with one weighted sum.

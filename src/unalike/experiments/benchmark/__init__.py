@@ -1,4 +1,4 @@
-"""How do strategies compare on data that hospitals really have?  (Cross-silo benchmarks.)"""
+"""Cross-silo benchmarks: strategies compared on data with natural differences."""
 
 from .catalog import Benchmark, benchmark_registry
 from .protocol import BenchmarkResult, run_benchmark

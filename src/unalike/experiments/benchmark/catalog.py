@@ -1,4 +1,4 @@
-"""Which benchmarks are there, and how long may each strategy train?  (Named benchmarks.)
+"""Named benchmarks, and how long each strategy may train.
 
 After J. Ogier du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in
 Realistic Healthcare Settings", 2022. A federated strategy may take as many local steps as pooled training:

@@ -1,4 +1,4 @@
-"""How is a benchmark run so that no strategy has an advantage?  (Protocol.)
+"""Benchmark protocol: no strategy has an advantage.
 
 For every seed, each center is cut once into training, validation and test patients, the same for all
 strategies. Every strategy gets the same number of trials; what they reach on validation patients, each center
@@ -20,12 +20,12 @@ from ...models.survival import cox_task
 from ...training.observers import Observer
 from ..build import make_task
 from ..config import Experiment
-from ..drawn_settings import RATES, Settings, candidates
-from ..tune import applied, refusal
+from ..hyperparameter_candidates import RATES, Settings, candidates
+from ..tune import apply_settings, refusal
 from .catalog import Benchmark, benchmark_registry
-from .cut import cut_centers
 from .scores import Scores, center_notes, mean_defined, score_strategy
 from .strategies import STRATEGIES, check_strategies, fit_strategy, strategy_experiment
+from .stratified_split import split_centers
 
 VALIDATION = 0.2
 """The part of a center's patients that judges trials."""
@@ -90,7 +90,7 @@ def run_benchmark(
     task = benchmark_task(chosen, whole)
     outcomes, notes = list[Outcome](), dict[str, None]()
     for seed in range(first_seed, first_seed + seeds):
-        cut = cut_centers(whole, chosen.test_fraction, VALIDATION, seed)
+        cut = split_centers(whole, chosen.test_fraction, VALIDATION, seed)
         notes |= dict.fromkeys(center_notes(cut, chosen.metric))
         for name in strategies:
             outcomes.append(
@@ -129,7 +129,7 @@ def tune_strategy(
         return tried[0], 1
     best, reached, trained = tried[0], -math.inf, 0
     for number, settings in enumerate(tried, start=1):
-        experiment = applied(begin, settings)
+        experiment = apply_settings(begin, settings)
         if refusal(experiment):
             continue
         announce(f"{strategy}, seed {seed}, trial {number} of {len(tried)}")
@@ -153,7 +153,7 @@ def _outcome(
 ) -> Outcome:
     settings, trials = tune_strategy(benchmark, strategy, cut, task, seed, budget, rates, **watched)
     final = cut.with_validation_in_training()
-    experiment: Experiment = applied(strategy_experiment(strategy, benchmark, final, seed), settings)
+    experiment: Experiment = apply_settings(strategy_experiment(strategy, benchmark, final, seed), settings)
     watched["announce"](f"{strategy}, seed {seed}")
     fitted = fit_strategy(strategy, experiment, final, task, watched["observer"])
     scores = score_strategy(fitted, final, benchmark.metric)

@@ -1,4 +1,4 @@
-"""How good is a model at each center?  (A metric per center, their mean, and models at other centers.)
+"""Benchmark scores: a metric per center, their mean, and models at other centers.
 
 A metric that a center's rows leave undefined is NaN there, and the mean is that of the other centers: a rank
 among patients of one class, or a concordance index without any event.

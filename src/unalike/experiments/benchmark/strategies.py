@@ -1,4 +1,4 @@
-"""What can be done with centers that may not share rows?  (Strategies: their models after training.)
+"""Benchmark strategies: local, pooled and federated models of centers that may not share rows.
 
     pooled      all rows in one place: what nobody may do, and everybody is compared with
     local       every center by itself
@@ -139,12 +139,12 @@ def fit_strategy(
 def pool(federation: Federation) -> Federation:
     """All rows at one client."""
     parts: dict[str, Any] = {
-        name: _pooled(getattr(federation, name)) for name in ("train", "validation", "test")
+        name: _pool_rows(getattr(federation, name)) for name in ("train", "validation", "test")
     }
     return replace(federation, **parts, names=("pooled",), given_importance=None, groups=None)
 
 
-def _pooled(split: Split) -> Split:
+def _pool_rows(split: Split) -> Split:
     return Split(split.x, split.y, np.array([0, len(split.y)], np.int64))
 
 

@@ -1,4 +1,4 @@
-"""How do results leave the program?  (A tidy table: one number a line; and a table for a paper.)"""
+"""Benchmark tables: a tidy table with one number per line, and a table for a paper."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""How good is a prediction, in the words people use?  (Metrics: what they are, and who knows which.)"""
+"""Metrics: definitions and registry."""
 
-from .base import Metric, as_metrics, finished, metric_registry
+from .base import Metric, as_metrics, finish_means, metric_registry
 from .classification import accuracy, auc, balanced_accuracy, calibration_error, confusion, f1
 from .columns import (
+    deciding_metric,
     find_metric,
     higher_is_better,
     is_share,
-    judged_metric,
     label_of,
-    measured_columns,
+    metric_columns,
     metrics_for,
 )
-from .merging import divided, mean_by_client, mean_of_all, stacked
+from .merging import divide_sums, mean_by_client, mean_of_all, stack_statistics
 from .regression import interval_coverage, mae, mean_squared_error, nlpd, rmse
 
 __all__ = [
@@ -22,23 +22,23 @@ __all__ = [
     "balanced_accuracy",
     "calibration_error",
     "confusion",
-    "divided",
+    "deciding_metric",
+    "divide_sums",
     "f1",
     "find_metric",
-    "finished",
+    "finish_means",
     "higher_is_better",
     "interval_coverage",
     "is_share",
-    "judged_metric",
     "label_of",
     "mae",
     "mean_by_client",
     "mean_of_all",
     "mean_squared_error",
-    "measured_columns",
+    "metric_columns",
     "metric_registry",
     "metrics_for",
     "nlpd",
     "rmse",
-    "stacked",
+    "stack_statistics",
 ]

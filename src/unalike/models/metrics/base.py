@@ -1,4 +1,4 @@
-"""What is a metric?  (Additive statistics, and how their mean becomes a value.)
+"""Metrics as additive statistics whose mean becomes a value.
 
 A metric maps the outputs and labels of rows to a statistic of each row: a number, or an array such as a
 table of zeros with a single one. A client's statistic is the mean over its rows, a federation's the mean of
@@ -31,7 +31,7 @@ VALUES: tuple[Outputs, ...] = ("values",)
 _NEEDS = {CLASSES: "classes", VALUES: "values"}
 
 
-def unchanged(means: Array) -> Array:
+def identity(means: Array) -> Array:
     """The mean is the value."""
     return means
 
@@ -49,7 +49,7 @@ class Metric:
     name: str
     """What its columns are called after `test_`."""
     per_row: Statistic
-    finish: Callable[[Array], Array] = unchanged
+    finish: Callable[[Array], Array] = identity
     """From means of the statistic (with a leading axis) to values, in NumPy."""
     higher_is_better: bool = True
     label: str = ""
@@ -65,7 +65,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.name.replace("_", " "))
-        own = self.name if self.finish is unchanged else f"{self.name}_statistic"
+        own = self.name if self.finish is identity else f"{self.name}_statistic"
         object.__setattr__(self, "statistic", self.statistic or own)
 
     def __call__(self, outputs: jax.Array, y: jax.Array) -> jax.Array:
@@ -85,7 +85,7 @@ class Metric:
         return float(self.finish(mean_of_all(means, samples)[None])[0]) if (samples > 0).any() else np.nan
 
 
-def finished(means: Mapping[str, Array], metrics: Mapping[str, Metric]) -> dict[str, Array]:
+def finish_means(means: Mapping[str, Array], metrics: Mapping[str, Metric]) -> dict[str, Array]:
     """Clients' statistics with the values of metrics beside them; tables are their statistics."""
     numbers = [metric for metric in metrics.values() if not metric.table]
     return {**means, **{metric.name: metric.of_clients(means[metric.statistic]) for metric in numbers}}
@@ -101,9 +101,9 @@ def as_metrics(given: Given, kind: Outputs | None) -> dict[str, Metric]:
     if isinstance(given, str):
         given = [given]
     if isinstance(given, Mapping):
-        made = [_named(name, metric) for name, metric in given.items()]
+        made = [_with_name(name, metric) for name, metric in given.items()]
     else:
-        made = [one if isinstance(one, Metric) else _asked(one, kind) for one in given or ()]
+        made = [one if isinstance(one, Metric) else _find_metric(one, kind) for one in given or ()]
     answer: dict[str, Metric] = {}
     rows: dict[str, Statistic] = {}
     for metric in made:
@@ -114,7 +114,7 @@ def as_metrics(given: Given, kind: Outputs | None) -> dict[str, Metric]:
     return answer
 
 
-def _asked(spec: str, kind: Outputs | None) -> Metric:
+def _find_metric(spec: str, kind: Outputs | None) -> Metric:
     if kind is None:
         raise ConfigError(
             f"cannot validate metric {spec!r}: this loss does not say what the model's outputs are; pass "
@@ -123,7 +123,7 @@ def _asked(spec: str, kind: Outputs | None) -> Metric:
     return metric_registry.make(spec, outputs=kind)
 
 
-def _named(name: str, metric: Any) -> Metric:
+def _with_name(name: str, metric: Any) -> Metric:
     """A metric under a name; a plain function gives one number per row, and its name tells the direction."""
     from .columns import find_metric, higher_is_better
 

@@ -1,4 +1,4 @@
-"""How good are predicted classes?  (Accuracy, F1, AUC, calibration: metrics of a classification.)
+"""Classification metrics: accuracy, F1, AUC, calibration.
 
 Outputs are logits of all classes, or one logit of yes beside labels above 0 for yes.
 """

@@ -1,4 +1,4 @@
-"""What does a column of a record measure?  (From names such as `test_rmse` to metrics, and back.)
+"""Metric columns of a record: from names such as `test_rmse` to metrics, and back.
 
 Names that are no metric, such as `bytes_up`, are understood by their words.
 """
@@ -91,7 +91,7 @@ def is_share(column: str) -> bool:
     return "accuracy" in column.split("_") if metric is None else metric.share
 
 
-def judged_metric(metrics: Mapping[str, Metric]) -> str:
+def deciding_metric(metrics: Mapping[str, Metric]) -> str:
     """The name of the first metric that is a number, by which clients are judged; without one, the loss.
 
     >>> judged_metric(metrics_for(10)), judged_metric({})
@@ -100,7 +100,7 @@ def judged_metric(metrics: Mapping[str, Metric]) -> str:
     return next((name for name, metric in metrics.items() if not metric.table), "loss")
 
 
-def measured_columns(
+def metric_columns(
     columns: Iterable[str], prefix: str = "test_", first: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Columns of metrics with this prefix: those asked for first, then those that are known, and others.

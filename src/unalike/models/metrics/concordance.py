@@ -1,4 +1,4 @@
-"""Do those with a higher risk have the event earlier?  (Concordance index.)
+"""Concordance index.
 
 F. Harrell et al., "Evaluating the Yield of Medical Tests", 1982:
 
@@ -26,11 +26,11 @@ def concordance_index(times: ArrayLike, events: ArrayLike, risks: ArrayLike) -> 
     happened = np.asarray(events).astype(bool)
     right, pairs = 0.0, 0
     for i in np.flatnonzero(happened).tolist():  # one row of pairs at a time keeps memory linear
-        later = _known_later(t, happened, i)
+        later = _is_known_later(t, happened, i)
         right += float(np.sum(risk[i] > risk[later]) + 0.5 * np.sum(risk[i] == risk[later]))
         pairs += int(later.sum())
     return right / pairs if pairs and np.isfinite(risk).all() else float("nan")
 
 
-def _known_later(t: Float64s, happened: Bools, i: int) -> Bools:
+def _is_known_later(t: Float64s, happened: Bools, i: int) -> Bools:
     return (t > t[i]) | ((t == t[i]) & ~happened)

@@ -1,4 +1,4 @@
-"""How do statistics of rows become those of clients, and of all clients together?  (Merging means.)
+"""Merging metric statistics: from rows to clients to all clients.
 
 A statistic is a number or an array for each row. Means are all that is merged, with the numbers of rows
 beside them.
@@ -22,13 +22,13 @@ def mean_by_client(rows: Array, sizes: Int64s) -> Float64s:
     owners = np.repeat(np.arange(len(sizes)), sizes)
     # Each client's sum by itself, so that one client's infinite loss stays its own.
     if rows.ndim == 1:
-        return divided(np.bincount(owners, weights=rows, minlength=len(sizes)), sizes)
+        return divide_sums(np.bincount(owners, weights=rows, minlength=len(sizes)), sizes)
     totals = np.zeros((len(sizes), *rows.shape[1:]))
     np.add.at(totals, owners, rows)
-    return divided(totals, sizes)
+    return divide_sums(totals, sizes)
 
 
-def divided(totals: Array, sizes: Int64s) -> Float64s:
+def divide_sums(totals: Array, sizes: Int64s) -> Float64s:
     """Sums over clients' rows by their numbers; NaN where there are none."""
     counts = sizes.reshape(-1, *(1,) * (totals.ndim - 1))
     return np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
@@ -45,7 +45,7 @@ def mean_of_all(means: Array, samples: Float64s) -> Array:
         return np.asarray(np.average(means[counted], weights=samples[counted], axis=0))[()]
 
 
-def stacked(values: Sequence[Array | float]) -> Array:
+def stack_statistics(values: Sequence[Array | float]) -> Array:
     """One entry per client; a client without rows has a single NaN, whatever others have.
 
     >>> stacked([np.nan, np.ones(2)])

@@ -1,4 +1,4 @@
-"""How good are predicted values?  (RMSE, MAE, predictive density, interval coverage: a regression's metrics.)
+"""Regression metrics: RMSE, MAE, predictive density, interval coverage.
 
 A prediction is taken for the mean of a normal distribution where a density or an interval is asked for; its
 standard deviation, the same for all rows, is said with the metric.
@@ -82,10 +82,10 @@ def _minus_log_density(predictions: jax.Array, targets: jax.Array, deviation: fl
 
 @lru_cache(maxsize=16)
 def _coverage(reach: float) -> Statistic:
-    return partial(_covered, reach=reach)
+    return partial(_is_covered, reach=reach)
 
 
-def _covered(predictions: jax.Array, targets: jax.Array, reach: float) -> jax.Array:
+def _is_covered(predictions: jax.Array, targets: jax.Array, reach: float) -> jax.Array:
     away = jnp.abs(_like(predictions, targets) - targets)
     inside = (away <= reach).astype(jnp.float32).reshape(len(targets), -1)
     return jnp.where(jnp.isnan(away).reshape(len(targets), -1), jnp.nan, inside).mean(-1)

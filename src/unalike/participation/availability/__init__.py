@@ -1,4 +1,4 @@
-"""Who is there: clients that come and go, day and night, alone or in clusters, or as they were recorded."""
+"""Availability models: Markov chains, diurnal patterns, populations and recorded traces."""
 
 from .base import Always, Availability, availability_registry, simulate
 from .chain import from_transitions, lowest_correlation, mean_run, transition_matrix

@@ -1,4 +1,4 @@
-"""Which clients are there in a round?  (Client availability.)
+"""The availability interface: which clients are available in a round?
 
 A server does not choose who is available: a phone has to be idle, charging and on a free network. An
 :class:`Availability` says, round by round, who is there, and what is true of every client in the long run:

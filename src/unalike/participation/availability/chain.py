@@ -1,4 +1,4 @@
-"""What do availability and correlation say about how a client comes and goes?  (Two-state Markov chains.)
+"""Two-state Markov chains of client availability: mean and correlation.
 
 A client is a chain of two states, away (0) and there (1). The share pi of rounds in which it is there and the
 correlation lambda of one round with the next fix the chain (Rodio, Faticanti, Marfoq, Neglia and Leonardi,

@@ -1,4 +1,4 @@
-"""What if clients are there by night and away by day?  (Diurnal availability.)
+"""Diurnal availability: clients that are available by night.
 
 The chance to be there swings once a day between `least` and `most`; clients live in different time zones:
 
@@ -42,7 +42,7 @@ class Diurnal(Availability):
         correlation: float = 0.0,
     ) -> None:
         _check(period, least, most, correlation)
-        self.zones = _checked_zones(zones)
+        self.zones = _check_zones(zones)
         self._keep = float(correlation)
         swing = np.cos(2 * np.pi * np.arange(int(period)) / period)
         self._day = np.clip((most + least) / 2 + (most - least) / 2 * swing, least, most)
@@ -106,7 +106,7 @@ def _check(period: float, least: float, most: float, correlation: float) -> None
         raise ConfigError(f"correlation must be at least 0 and below 1, but is {correlation}.")
 
 
-def _checked_zones(zones: ArrayLike) -> ClientIds:
+def _check_zones(zones: ArrayLike) -> ClientIds:
     given = np.asarray(zones)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
         raise ConfigError("zones must be one whole number of rounds per client.")

@@ -1,4 +1,4 @@
-"""What if clients that are there tend to stay, and clients that are away tend to stay away?
+"""Markov availability: clients with correlated availability.
 
 Every client is a chain of two states (see :mod:`.chain`) that starts in its stationary law and takes one step
 per round. Clients of a cluster may share one chain: they come and go together.
@@ -36,11 +36,11 @@ class Markov(Availability):
         group_names: tuple[str, ...] = (),
         clients: int | None = None,
     ) -> None:
-        self.groups = None if groups is None else _checked_groups(groups)
+        self.groups = None if groups is None else _check_groups(groups)
         if clients is None and self.groups is not None:
             clients = len(self.groups)
         self.active, self.correlation = _per_client(*feasible(active, correlation), clients)
-        self.group_names = group_names or _numbered(self.groups)
+        self.group_names = group_names or _group_names(self.groups)
         shared = self.groups if together else None
         self._first, self.chains = _chains(self.active, self.correlation, shared)
         self._arrive = ((1 - self.correlation) * self.active)[self._first]
@@ -85,14 +85,14 @@ def _per_client(active: Float64s, correlation: Float64s, clients: int | None) ->
     return np.broadcast_to(active, shape).copy(), np.broadcast_to(correlation, shape).copy()
 
 
-def _checked_groups(groups: ArrayLike) -> ClientIds:
+def _check_groups(groups: ArrayLike) -> ClientIds:
     given = np.asarray(groups)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given) or given.min() < 0:
         raise ConfigError("groups must be one whole number from 0 on per client.")
     return given.astype(np.int64)
 
 
-def _numbered(groups: ClientIds | None) -> tuple[str, ...]:
+def _group_names(groups: ClientIds | None) -> tuple[str, ...]:
     return () if groups is None else tuple(f"group {number}" for number in range(groups.max() + 1))
 
 

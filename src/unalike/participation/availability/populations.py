@@ -1,4 +1,4 @@
-"""Which populations of coming and going clients do experiments use?
+"""Populations of intermittent clients that experiments use.
 
 Those of Rodio, Faticanti, Marfoq, Neglia and Leonardi ("Federated Learning under Heterogeneous and Correlated
 Client Availability", 2023): half of the clients are there often (1/2 + gap), half rarely (1/2 - gap); some

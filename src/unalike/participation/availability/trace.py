@@ -1,4 +1,4 @@
-"""What if it is known who was there, because somebody recorded it?  (Availability traces.)
+"""Availability traces: recorded availability of clients.
 
 A trace is replayed as it is. What is true of a client in the long run is counted from it:
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ...errors import ConfigError, unknown
 from ...typing import ClientIds, Float64s
 from .base import Availability, Presence, availability_registry
-from .trace_files import checked_presence, read_trace
+from .trace_files import check_presence, read_trace
 
 AFTER = ("stop", "repeat")
 
@@ -30,7 +30,7 @@ class Trace(Availability):
     """
 
     def __init__(self, presence: ArrayLike, after: str = "stop") -> None:
-        there = checked_presence(presence)
+        there = check_presence(presence)
         rounds, clients = np.nonzero(there)
         self._take(rounds, clients, (there.shape[0], there.shape[1]), after)
 

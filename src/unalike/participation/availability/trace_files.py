@@ -1,4 +1,4 @@
-"""How is a trace written down?  (CSV files of availability.)
+"""CSV files of availability traces.
 
 As CSV: the header `round,client` and a line for everyone who is there in a round, such as `7,3`; the line
 `8,` says that nobody is there in round 8. Or as JSON: one list of client numbers per round. Clients and
@@ -42,7 +42,7 @@ def read_trace(path: Path, clients: int) -> tuple[ClientIds, ClientIds, int]:
 def write_trace(path: str | Path, presence: ArrayLike) -> None:
     """Record who was there: one row per round, one column per client; `.json`, or CSV for any other name."""
     path = Path(path)
-    rows = [np.flatnonzero(row).tolist() for row in checked_presence(presence)]
+    rows = [np.flatnonzero(row).tolist() for row in check_presence(presence)]
     if path.suffix == ".json":
         text = json.dumps(rows)
     else:
@@ -55,7 +55,7 @@ def _lines(round: int, row: list[int]) -> list[str]:
     return [f"{round},{client}" for client in row] or [f"{round},"]
 
 
-def checked_presence(presence: ArrayLike) -> Bools:
+def check_presence(presence: ArrayLike) -> Bools:
     """The same table, if it holds true and false for rounds (rows) and clients (columns)."""
     there = np.asarray(presence)
     if there.ndim != 2 or there.dtype != np.bool_ or not there.size:
@@ -85,7 +85,7 @@ def _from_csv(text: str, name: str, clients: int) -> tuple[ClientIds, ClientIds,
 
 
 def _from_json(text: str, name: str, clients: int) -> tuple[ClientIds, ClientIds, Where]:
-    rows = _parsed(text, name)
+    rows = _parse_lines(text, name)
     for round, row in enumerate(rows):
         _check_row(round, row, name, clients)
     who = np.array([client for row in rows for client in row or [NOBODY]], np.int64)
@@ -93,7 +93,7 @@ def _from_json(text: str, name: str, clients: int) -> tuple[ClientIds, ClientIds
     return rounds, who, lambda place: f"round {rounds[place]} of {name}"
 
 
-def _parsed(text: str, name: str) -> list[Any]:
+def _parse_lines(text: str, name: str) -> list[Any]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:

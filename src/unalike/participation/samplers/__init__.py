@@ -1,1 +1,1 @@
-"""Client sampling: who is drawn, with which weights, and the exact statistics of these."""
+"""Client sampling: samplers, aggregation weights, and their exact statistics."""

@@ -1,4 +1,4 @@
-"""What is a sampler?  (Client sampling.)
+"""The sampler interface (client sampling).
 
 A :class:`Sampler` draws clients with random weights whose mean is known: the importance, for an unbiased one.
 A user's own is a class with two methods, `draw` and `statistics`. After set-up, drawing costs the size of the
@@ -89,7 +89,7 @@ class Once(Generic[T]):
         return self._answer  # type: ignore[return-value]
 
 
-def counted(drawn: Any, weight: float) -> Cohort:
+def count_draws(drawn: Any, weight: float) -> Cohort:
     """The cohort of clients drawn with repetition: each trains once and weighs as often as it was drawn."""
     clients, counts = np.unique(drawn, return_counts=True)
     return Cohort(clients.astype(np.int64), counts.astype(np.float64) * weight)

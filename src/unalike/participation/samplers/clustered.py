@@ -1,4 +1,4 @@
-"""What if a round's clients are drawn from m different groups?  (Clustered sampling.)
+"""Clustered sampling: a round's clients are drawn from m distributions.
 
 Fraboni, Vidal, Kameni and Lorenzi ("Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning", 2021) draw one client from each of m distributions r_k whose mean is
@@ -22,7 +22,7 @@ from ...core.random import bits
 from ...errors import ConfigError
 from ...typing import Array, ClientIds, Float64s
 from ..base import Cohort, RoundContext
-from .base import Once, SizedSampler, counted, sampler_registry
+from .base import Once, SizedSampler, count_draws, sampler_registry
 from .distributions import ClusterDistributions, integer_sizes
 from .statistics import WeightStatistics
 
@@ -56,7 +56,7 @@ class Clustered(SizedSampler):
         raise NotImplementedError(f"{type(self).__name__} must implement line().")
 
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
-        return counted(self._line(importance).draw(rng), 1 / self.per_round)
+        return count_draws(self._line(importance).draw(rng), 1 / self.per_round)
 
     def matrix(self, importance: Float64s) -> Float64s:
         """The distributions, one per row."""

@@ -1,4 +1,4 @@
-"""What if the groups that clients are drawn from are those whose rows are alike?
+"""Clustered sampling by the similarity of clients' data.
 
 Clustered sampling (Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved
 Representativity for Clients Selection in Federated Learning", 2021) with groups that are known before the

@@ -1,4 +1,4 @@
-"""What if the groups that clients are drawn from are those whose updates are alike?
+"""Clustered sampling by the similarity of clients' updates.
 
 The server remembers every client's last update (zero before the first), compares them, and draws from groups
 of similar clients, so that a round represents all kinds (Fraboni, Vidal, Kameni and Lorenzi, "Clustered
@@ -21,7 +21,7 @@ from ...core.random import bits
 from ...errors import ConfigError, unknown
 from ...typing import Array, Bools, ClientIds, Float64s
 from ..base import Cohort, RoundContext
-from .base import counted, sampler_registry
+from .base import count_draws, sampler_registry
 from .clustered import Clustered
 from .distributions import ClusterDistributions, integer_sizes
 from .similarity import (
@@ -30,11 +30,11 @@ from .similarity import (
     by_mass,
     check_measure,
     constrained_cut,
-    cut_into,
     distance_rows,
     fill,
     row_squares,
     similarity_tree,
+    split_into,
     split_oversized,
     ward_tree,
 )
@@ -183,7 +183,7 @@ class ClusteredBySimilarity(Clustered):
     def cohort(self, turn: RoundContext) -> Cohort:
         if turn.chosen_from is None:
             return self.draw(turn.importance, turn.rng)
-        return counted(self.line(turn.importance, turn.clients).draw(turn.rng), 1 / self.per_round)
+        return count_draws(self.line(turn.importance, turn.clients).draw(turn.rng), 1 / self.per_round)
 
     def line(self, importance: Float64s, clients: ClientIds | None = None) -> ClusterDistributions:
         """The distributions by what is known now; `clients` says whose importances these are (None: all)."""
@@ -220,7 +220,7 @@ class ClusteredBySimilarity(Clustered):
         heard = self.memory.heard(who)
         known, strangers = np.flatnonzero(heard), np.flatnonzero(~heard)
         if not len(known):
-            return cut_into(strangers[rest[strangers] > 0], rest[strangers[rest[strangers] > 0]], limit)
+            return split_into(strangers[rest[strangers] > 0], rest[strangers[rest[strangers] > 0]], limit)
         leaves = [strangers, *known[:, None]] if len(strangers) else list(known[:, None])
         some = np.array([leaf[0] for leaf in leaves])
         sizes, matrix = np.array([len(leaf) for leaf in leaves]), self.memory.among(who[some])
@@ -230,7 +230,7 @@ class ClusteredBySimilarity(Clustered):
         for group in constrained_cut(ward_tree(squares, sizes), masses, limit):
             members = np.concatenate([leaves[k] for k in group.tolist()])
             members = members[rest[members] > 0]
-            groups += cut_into(members, rest[members], limit)
+            groups += split_into(members, rest[members], limit)
         return groups
 
     def state(self) -> dict[str, Array]:

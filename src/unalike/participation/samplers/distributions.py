@@ -1,4 +1,4 @@
-"""How are m distributions kept, so that drawing one client from each is quick and exact?
+"""The m sampling distributions of clustered sampling, stored for quick exact draws.
 
 Clustered sampling draws one client from each of m distributions r_k and lets each draw weigh 1/m (Fraboni,
 Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients

@@ -1,4 +1,4 @@
-"""What if clients are drawn in proportion to their importance?  (Multinomial sampling, MD.)
+"""Multinomial sampling (MD): clients are drawn in proportion to their importance.
 
 m independent draws with P(i) = p_i, weights count_i / m: unbiased, and they always sum to one, so that no
 importances can make training diverge (Li et al., "Federated Optimization in Heterogeneous Networks", 2020).
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...typing import Float64s
 from ..base import Cohort
-from .base import Once, SizedSampler, counted, sampler_registry
+from .base import Once, SizedSampler, count_draws, sampler_registry
 from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
 
@@ -26,7 +26,7 @@ class Multinomial(SizedSampler):
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         cumulative = self._cumulative(importance)
         points = rng.random(self.per_round) * cumulative[-1]
-        return counted(np.searchsorted(cumulative, points, side="right"), 1 / self.per_round)
+        return count_draws(np.searchsorted(cumulative, points, side="right"), 1 / self.per_round)
 
     def statistics(self, importance: Float64s) -> WeightStatistics:
         p, m = importance, self.per_round

@@ -1,5 +1,5 @@
-"""What if the clients with the highest loss are chosen?  (Cho, Wang and Joshi, "Towards Understanding Biased
-Client Selection in Federated Learning", 2022.)
+"""Power-of-choice sampling: the clients with the highest loss are chosen (Cho, Wang and Joshi, "Towards
+Understanding Biased Client Selection in Federated Learning", 2022).
 
 Among some candidates, those with the highest loss train. No weights can make that unbiased round by round,
 but a window of rounds can be: after rounds by loss, in which client i was picked h_i times, repair rounds

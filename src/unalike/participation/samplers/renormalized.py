@@ -1,4 +1,4 @@
-"""What does a client really count when cohorts are renormalized?
+"""Exact weight statistics of renormalized cohorts: what does a client really count?
 
 Weights p_i / sum_{j in S} p_j for a uniform cohort S have no closed form, and drawing cohorts answers with
 noise that looks like bias. But 1/s and 1/s^2 are integrals of exp(-t s) and t exp(-t s) over t > 0, and over

@@ -1,4 +1,4 @@
-"""Which clients are alike, and how does a tree of them become m distributions?
+"""Similarity trees of clients, and the m distributions that clustered sampling makes of them.
 
 Fraboni, Vidal, Kameni and Lorenzi ("Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning", 2021) compare the clients' last updates g_i by their angle
@@ -178,7 +178,7 @@ def _in_order(merges: list[tuple[int, int, float]], n: int) -> Float64s:
     return tree
 
 
-def cut_into(members: ClientIds, amounts: ClientIds, limit: int) -> list[ClientIds]:
+def split_into(members: ClientIds, amounts: ClientIds, limit: int) -> list[ClientIds]:
     """Neighbors in a list, as many together as do not exceed a limit.
 
     >>> cut_into(np.array([4, 5, 6]), np.array([2, 2, 3]), limit=4)
@@ -243,14 +243,14 @@ def fill(groups: Sequence[ClientIds], amounts: ClientIds, draws: int) -> Cluster
     owned, rest = split_oversized(amounts, draws)
     owners, left = np.repeat(np.arange(len(amounts)), owned), draws - int(owned.sum())
     ordered = by_mass(groups, rest)
-    first, others = ordered[:left], _joined(ordered[left:])
+    first, others = ordered[:left], _join_groups(ordered[left:])
     held, spilt, room = _fit(first, rest, length)
     others, waiting = np.append(others, np.flatnonzero(spilt)), np.append(rest[others], spilt[spilt > 0])
     filler, stretch, parts = overlaps(np.cumsum(waiting), np.cumsum(room))
     opened = np.repeat(np.arange(left), [len(group) for group in first])
     place = np.concatenate([np.full(len(owners), -1), opened, stretch])
-    clients = np.concatenate([owners, _joined(first), others[filler]])
-    pieces = np.concatenate([np.full(len(owners), length), held[_joined(first)], parts])
+    clients = np.concatenate([owners, _join_groups(first), others[filler]])
+    pieces = np.concatenate([np.full(len(owners), length), held[_join_groups(first)], parts])
     order = np.argsort(place, kind="stable")
     order = order[pieces[order] > 0]
     return ClusterDistributions(clients[order], pieces[order], draws, len(amounts))
@@ -265,7 +265,7 @@ def _fit(groups: Sequence[ClientIds], rest: ClientIds, length: int) -> tuple[Cli
     return rest - spilt, spilt, np.maximum(length - masses, 0)
 
 
-def _joined(groups: Sequence[ClientIds]) -> ClientIds:
+def _join_groups(groups: Sequence[ClientIds]) -> ClientIds:
     return np.concatenate([np.zeros(0, np.int64), *groups])
 
 

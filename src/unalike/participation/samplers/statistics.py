@@ -1,4 +1,4 @@
-"""How random are the weights of a sampling scheme?  (Moments of aggregation weights.)
+"""Statistics of a sampling scheme: moments of aggregation weights.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022) show
 that three numbers decide: with weights omega_i of mean p_i and one alpha with Cov[omega_i, omega_j] = -alpha

@@ -1,4 +1,4 @@
-"""What if every client is as likely as any other?  (And how should the drawn ones weigh?)
+"""Uniform sampling without replacement, and the weights of drawn clients.
 
 Uniform draws without replacement, m of n clients. Weights (n / m) p_i are right on average, but sum to one
 only if all importances are equal; the FedAvg of McMahan et al. (2017) leaves the weight of absent clients on
@@ -14,7 +14,7 @@ import numpy as np
 
 from ...typing import ClientIds, Float64s
 from ..base import Cohort
-from .base import Sampler, SizedSampler, counted, sampler_registry
+from .base import Sampler, SizedSampler, count_draws, sampler_registry
 from .renormalized import renormalized_statistics
 from .statistics import MOST_PAIRS, WeightStatistics, distinct_variance
 
@@ -69,7 +69,7 @@ class UniformWithReplacement(SizedSampler):
 
     def draw(self, importance: Float64s, rng: np.random.Generator) -> Cohort:
         n, m = len(importance), self.per_round
-        clients, counts, _ = counted(rng.integers(n, size=m), n / m)
+        clients, counts, _ = count_draws(rng.integers(n, size=m), n / m)
         weights = counts * importance[clients]
         return Cohort(clients[weights > 0], weights[weights > 0])
 

@@ -1,4 +1,4 @@
-"""How biased is the usual draw, and for whom?  (Renormalized cohorts of clients that count differently.)
+"""Bias of the usual draw: renormalized cohorts of clients with unequal importance.
 
 Of m of n clients drawn uniformly, client i weighs p_i / (p_i + S), S the sum of the m - 1 others, so that on
 average it counts

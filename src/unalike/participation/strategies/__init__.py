@@ -1,1 +1,1 @@
-"""Weights for clients that are not always available: CA-Fed, F3AST, AdaFed and unbiased weights."""
+"""Weighting strategies for intermittent clients: CA-Fed, F3AST, AdaFed and unbiased weights."""

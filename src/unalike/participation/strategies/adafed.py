@@ -1,4 +1,4 @@
-"""What if unbiased weights are normalized over whoever is there?  (AdaFed: Tan et al., 2022.)"""
+"""AdaFed: unbiased weights, normalized over the available clients (Tan et al., 2022)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if whoever is there counts by importance?  (FedAvg under intermittent availability.)"""
+"""Available-only weights: FedAvg under intermittent availability, clients count by importance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How should clients weigh that are not always there?  (What all strategies share.)
+"""The strategy interface: weights of intermittent clients.
 
 With weights q_k for whoever is there, training minimizes sum_k p_k F_k with p_k in proportion to pi_k q_k,
 where pi_k is how often client k is there (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning

@@ -1,4 +1,4 @@
-"""What does training with clients that come and go really minimize, and how far off is that?
+"""The biased objective of intermittent clients, and its distance from the true one.
 
 With weights q_k for whoever is there, training minimizes not F = sum alpha_k F_k but F_B = sum p_k F_k,
 

@@ -1,5 +1,5 @@
-"""CA-Fed: which clients are better left out?  (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated
-Learning under Heterogeneous and Correlated Client Availability", 2023.)
+"""CA-Fed: excludes clients to balance convergence speed and bias (Rodio, Faticanti, Marfoq, Neglia and
+Leonardi, "Federated Learning under Heterogeneous and Correlated Client Availability", 2023).
 
 Start from unbiased weights alpha / pi and leave clients out, the most correlated first, then the least
 available, wherever that lowers the estimated error
@@ -47,7 +47,7 @@ def estimated_error(
     )
 
 
-def kept_error(mass: float, gap: float, bias_weight: float, largest_gap: float) -> float:
+def subset_error(mass: float, gap: float, bias_weight: float, largest_gap: float) -> float:
     """The same error for unbiased weights on clients with this mass and this sum of alpha times gap."""
     return gap / mass + 4 * bias_weight * (1 - mass) ** 2 * largest_gap
 
@@ -63,13 +63,13 @@ def prune(
     """Leave out units in this order where the error falls by more than the threshold; never all of them."""
     kept = kept.copy()
     mass, gap = float(units.mass[kept].sum()), float(units.gap[kept].sum())
-    error = kept_error(mass, gap, bias_weight, largest_gap)
+    error = subset_error(mass, gap, bias_weight, largest_gap)
     left = int(kept.sum())
     for unit in order[kept[order]]:
         smaller, lower = mass - units.mass[unit], gap - units.gap[unit]
         if left == 1 or smaller <= 0:
             continue
-        without = kept_error(smaller, lower, bias_weight, largest_gap)
+        without = subset_error(smaller, lower, bias_weight, largest_gap)
         if error - without > max(threshold, ROUNDING * max(error, 1.0)):
             kept[unit], left = False, left - 1
             mass, gap, error = smaller, lower, without

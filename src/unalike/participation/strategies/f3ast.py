@@ -1,5 +1,5 @@
-"""What if those are chosen whose rate lags most?  (F3AST: Ribero, Vikalo and de Veciana, "Federated Learning
-under Intermittent Client Availability and Time-Varying Communication Constraints", 2022.)
+"""F3AST: the clients whose participation rate lags most are chosen (Ribero, Vikalo and de Veciana, "Federated
+Learning under Intermittent Client Availability and Time-Varying Communication Constraints", 2022).
 
 At most m clients that are there take part, those with the largest alpha_k / r_k, and weigh alpha_k / r_k,
 

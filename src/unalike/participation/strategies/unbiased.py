@@ -1,4 +1,4 @@
-"""What if clients weigh more the more rarely they are there?  (Unbiased weights alpha_k / pi_k.)"""
+"""Unbiased weights alpha_k / pi_k: rarely available clients count more."""
 
 from __future__ import annotations
 

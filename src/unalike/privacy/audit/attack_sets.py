@@ -1,4 +1,4 @@
-"""On which rows is an attack judged?  (Distinct and balanced sets of members and non-members.)
+"""Attack sets: distinct and balanced sets of members and non-members.
 
 A row that is in two sets would be counted as leaked and as not leaked, so equal rows are kept once; as many
 members as non-members of every client and class make guessing right half of the time, and let no attack live

@@ -1,4 +1,4 @@
-"""Which attacks are tried on a model, and how well does each do?  (Membership inference, all attacks.)
+"""Membership-inference attacks on a model, all of them, and their results.
 
 An attack gives every row a score and a guess. Guesses use nothing of the attacked model but its outputs:
 thresholds are those that are right most often on reference models, each attacked as if it were the target.
@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import ConfigError
 from ...typing import Array, Bools, Float64s, Int64s
 from .likelihood_ratio import lira, lira_offline, rmia
-from .shadow import shadow_scores
+from .shadow_models import shadow_scores
 from .signals import Signals
 from .statistics import Rate, auc, clopper_pearson, tpr_at_fpr
 from .thresholds import above_thresholds, best_threshold, class_thresholds

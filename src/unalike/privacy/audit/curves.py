@@ -1,4 +1,4 @@
-"""What can a defense trade for what, over the whole range of its knob?  (Curves of report cards.)
+"""Trade-off curves of defenses: report cards over a parameter's range.
 
 A defense is fairly judged by all that its knob can do, not by one setting: a curve is its report cards by the
 knob's value. One defense is better than another where its settings dominate settings of the other, in three

@@ -1,4 +1,4 @@
-"""How much privacy was certainly lost?  (A lower bound on epsilon from one training.)
+"""Empirical lower bound on epsilon from one training.
 
     P(at least c of r guesses are right)  <=  P(Binomial(r, e^eps / (1 + e^eps)) >= c)  +  2 m delta alpha
 

@@ -1,4 +1,4 @@
-"""How much does a set of rows leak, to which attack, and whose rows most?  (Leakage of one set.)
+"""Leakage of one set of rows, by attack and by client.
 
 Leakage is the accuracy of a membership attack on a balanced set: one half is none. The strongest of several
 attacks looks strong by luck, too, so its interval and its bound on epsilon allow for the choice, by the
@@ -16,8 +16,8 @@ import numpy as np
 from ...typing import Array, Float64s, Int64s
 from .attack_sets import AttackSet
 from .attacks import Verdict, strongest
+from .distribution_shift import ShiftControl
 from .epsilon import EpsilonBound, epsilon_lower_bound
-from .shift import ShiftControl
 from .statistics import Rate, advantage, clopper_pearson, roc
 
 FALSE_ALARMS = (0.001, 0.01)

@@ -1,4 +1,4 @@
-"""Is this row's score that of models with it, or of models without it?  (LiRA and RMIA.)
+"""Likelihood-ratio attacks: LiRA and RMIA.
 
     LiRA     log N(s; mean_in, var_in) - log N(s; mean_out, var_out)      s: scaled confidence of the row
     LiRA, offline    how far s is above its mean over models without the row, in deviations

@@ -1,4 +1,4 @@
-"""What should a person know of a model's privacy?  (The report card: three metrics, kept together.)
+"""The privacy report card: three metrics, kept together.
 
     utility              how good the model is on rows that it has not seen
     training leakage     how well a member of the training set is recognized
@@ -85,13 +85,13 @@ class ReportCard:
 
 def summarize(card: ReportCard) -> str:
     """The report card in one sentence."""
-    parts = [_said(part) for part in (card.training, card.reference) if part is not None]
+    parts = [_format_part(part) for part in (card.training, card.reference) if part is not None]
     most = card.training.outlier
     who = "" if most is None else f"; client {most.name} leaks most ({most.accuracy})"
     return f"{card.utility_name.capitalize()} is {_number(card)} on unseen rows; {', and '.join(parts)}{who}."
 
 
-def _said(part: Leakage) -> str:
+def _format_part(part: Leakage) -> str:
     what, rate = f"{part.what} rows", part.accuracy
     if not part.leaks:
         return f"no attack tells {what} from others for certain (the best, {part.strongest}: {rate})"

@@ -1,4 +1,4 @@
-"""What of a prediction tells a member from another row?  (Signals of membership, one number per row.)
+"""Membership signals: one number per row of a prediction.
 
     loss                 - log p_y
     confidence           max_k p_k

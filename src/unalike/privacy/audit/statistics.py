@@ -1,4 +1,4 @@
-"""How sure is a rate, and what does an attack reach at few false alarms?  (Statistics of attacks.)
+"""Statistics of attacks: confidence intervals of rates, and power at few false alarms.
 
     TPR at FPR f   =   the largest share of members above a threshold that at most a share f of others exceed
     advantage      =   TPR - FPR   =   2 accuracy - 1   on a balanced set

@@ -1,4 +1,4 @@
-"""Where is the line between members and others?  (Thresholds, tuned on models whose members are known.)
+"""Attack thresholds, tuned on models whose members are known.
 
     member  <=>  score >= t        with the t that is right most often on shadow models' rows
 

@@ -1,4 +1,4 @@
-"""Which of several models is better, when three things count?  (Dominance of report cards.)
+"""Dominance of report cards: which of several models is better by three criteria?
 
     a dominates b   if   a is at least as useful, leaks no more of either set, and is better in one of these
                          by more than the intervals of both

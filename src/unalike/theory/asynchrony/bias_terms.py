@@ -1,4 +1,4 @@
-"""What do weights cost that are not the importances?  (The terms of the true objective's bound.)
+"""Bias terms of asynchronous training: the cost of weights that are not the importances.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates", 2023). A step n that expects weights q_i(n) of clients with importances p_i

@@ -1,4 +1,4 @@
-"""Which objective does a policy really minimize?  (The surrogate objective of asynchronous FL.)
+"""The surrogate objective of asynchronous FL: which objective does a policy really minimize?
 
 Client i reports in a share f_i of all steps with weight d_i, so that in the long run the server descends
 
@@ -28,7 +28,7 @@ from ...timing.policies.base import Policy
 from ...timing.policies.fedbuff import FedBuff
 from ...timing.policies.fedfix import FedFix
 from ...timing.policies.wait_for_all import WaitForAll
-from ...timing.report_frequency import COUNTED, EACH, played_again, reporting
+from ...timing.report_frequency import COUNTED, EACH, copy_for_schedule, reporting
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import Timeline, plan_results, results_of
 from ...typing import Float64s
@@ -114,11 +114,11 @@ def surrogate(timing: Timing, clients: Clients) -> Surrogate:
         return Surrogate(clients.importance, known)
     if _weighs_by_client(timing):
         seen = reporting(timing, clients, again=True)
-        weights = Begun(timing, clients).policy.weighing.fixed
+        weights = PreparedTiming(timing, clients).policy.weighing.fixed
         # Weights that were made from a dry run, too, are as uncertain as what is seen here.
         noise = (1 + (timing.weights == "corrected")) * float(clients.importance @ seen.variance)
         return Surrogate(clients.importance, seen.frequency * weights, noise)
-    return _counted(timing, clients)
+    return _count_weights(timing, clients)
 
 
 def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
@@ -128,10 +128,10 @@ def _weighs_by_client(timing: Timing) -> TypeGuard[Policy]:
     return timing.weights != "online" and timing.staleness == "constant" and not timing.traits.changes
 
 
-def _counted(timing: Timing, clients: Clients) -> Surrogate:
+def _count_weights(timing: Timing, clients: Clients) -> Surrogate:
     """The mean weights of a long schedule, without its beginning."""
     count = len(clients.importance)
-    steps = results_of(played_again(timing, clients), clients, min(COUNTED, EACH * count)).steps
+    steps = results_of(copy_for_schedule(timing, clients), clients, min(COUNTED, EACH * count)).steps
     kept = Timeline(steps[len(steps) // 4 :], count)
     noise = float(clients.importance @ (1 / np.maximum(kept.counts, 0.5)))
     return Surrogate(clients.importance, kept.expected_weights, noise)
@@ -139,7 +139,7 @@ def _counted(timing: Timing, clients: Clients) -> Surrogate:
 
 def expected_weights(timing: Timing, clients: Clients) -> Float64s | None:
     """q in closed form: waiting for everyone, asynchronous, and FedFix; None where it is not known."""
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     if ready.changing:
         return None
     if isinstance(timing, Synchronous | WaitForAll):
@@ -156,7 +156,7 @@ def window(timing: Timing, clients: Clients) -> int | None:
     >>> window(Asynchronous(hardware=FixedTimes([2, 3, 4])), Clients(np.full(3, 1 / 3)))
     13
     """
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     if isinstance(timing, Synchronous | WaitForAll) and not ready.changing:
         return 1
     if not ready.repeats:
@@ -215,7 +215,7 @@ def constants(timing: Timing, clients: Clients, schedule: Timeline | None = None
     >>> constants(Synchronous(), Clients(np.full(4, 0.25)))
     Constants(alpha=1.0, beta=0.0, longest=1.0, largest=0.25, staleness=0, window=1)
     """
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     schedule = schedule or plan_results(timing, clients, max(6000, 40 * len(clients.importance)))
     alpha, beta = _pairs(timing, ready)
     if ready.repeats:
@@ -230,7 +230,7 @@ def constants(timing: Timing, clients: Clients, schedule: Timeline | None = None
     return Constants(alpha, beta, longest, largest, oldest, window(timing, clients))
 
 
-def _pairs(timing: Timing, ready: Begun) -> tuple[float | None, float | None]:
+def _pairs(timing: Timing, ready: PreparedTiming) -> tuple[float | None, float | None]:
     """alpha and beta, where weights of pairs of clients are known."""
     if isinstance(timing, Policy) and timing.weights == "online":
         return None, None
@@ -245,7 +245,7 @@ def _pairs(timing: Timing, ready: Begun) -> tuple[float | None, float | None]:
 
 
 @dataclass(frozen=True)
-class Begun:
+class PreparedTiming:
     """Copies of a timing that are ready for some clients, and what can be said of it then."""
 
     timing: Timing
@@ -259,7 +259,7 @@ class Begun:
     @cached_property
     def plain(self) -> Policy:
         """The same with identical weights, which no schedule depends on."""
-        return self._begin(unweighted(self.timing))
+        return self._begin(without_corrections(self.timing))
 
     def _begin(self, timing: Timing) -> Policy:
         if not isinstance(timing, Policy):
@@ -296,7 +296,7 @@ class Begun:
         return [int(t) * self.plain.jobs.finer for t in each]
 
 
-def unweighted(timing: Timing) -> Timing:
+def without_corrections(timing: Timing) -> Timing:
     """The same timing with weights that are not corrected, so that it needs no dry run."""
     plain = copy.copy(timing)
     if isinstance(plain, Policy) and not plain.traits.by_cohort:

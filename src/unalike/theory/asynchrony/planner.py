@@ -1,4 +1,4 @@
-"""How short must steps be, and how far does a policy get in a given time?  (Bounds, term by term.)
+"""Step-size conditions and convergence bounds of timing policies, term by term.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates", 2023): with K local steps of length eta_l, a server step eta_g, eta = eta_l
@@ -25,11 +25,11 @@ from ...timing.policies.fedfix import FedFix
 from ...timing.policies.wait_for_all import WaitForAll
 from ...timing.synchronous import Synchronous
 from ...timing.timeline import plan_schedule
-from .objective import Begun, Constants, unweighted
+from .objective import Constants, PreparedTiming, without_corrections
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class TrainingSetup:
     """A training whose bound is asked for."""
 
     aggregations: int
@@ -74,7 +74,7 @@ _MAY_VANISH = ("residual", "surrogate_gap", "initial_distance")
 # How short steps must be ---------------------------------------------------------------------------------
 
 
-def largest_learning_rate(known: Constants, course: Course) -> float:
+def largest_learning_rate(known: Constants, course: TrainingSetup) -> float:
     """The local learning rate up to which the theory holds:
     min(1, 1 / (3 rho^2 eta_g (tau + 1))) / (48 K L).
 
@@ -101,7 +101,7 @@ class StepConditions:
         return self.local and self.server and self.stale
 
 
-def step_conditions(known: Constants, course: Course) -> StepConditions:
+def step_conditions(known: Constants, course: TrainingSetup) -> StepConditions:
     """What the proof asks of steps; a learning rate up to :func:`largest_learning_rate` meets all three."""
     steps, smooth, rho = course.local_steps, course.smoothness, known.longest
     return StepConditions(
@@ -135,7 +135,7 @@ class GapTerms:
         return float(sum(astuple(self)))
 
 
-def gap_terms(known: Constants, course: Course) -> GapTerms:
+def gap_terms(known: Constants, course: TrainingSetup) -> GapTerms:
     """The bound of a policy by its constants; a window puts the order of its length in the place of R.
 
     >>> sync = Constants(1.0, 0.0, longest=1.0, largest=0.1, staleness=0, window=1)
@@ -158,14 +158,14 @@ def gap_terms(known: Constants, course: Course) -> GapTerms:
 # The three bounds for equal importances and eta_l = 1 / sqrt(K N) ----------------------------------------
 
 
-def synchronous_bound(course: Course, clients: int) -> float:
+def synchronous_bound(course: TrainingSetup, clients: int) -> float:
     """The order of the gap if the server waits for everyone."""
     root = math.sqrt(course.local_steps * course.aggregations)
     drift = (course.local_steps - 1) / course.aggregations * course.residual
     return course.initial_distance / root + drift + course.residual / (clients * root)
 
 
-def asynchronous_bound(course: Course, clients: int, slowdown: float, window: int) -> float:
+def asynchronous_bound(course: TrainingSetup, clients: int, slowdown: float, window: int) -> float:
     """The order of the gap if the server waits for nobody; `slowdown` is the slowest client's time over the
     quickest one's."""
     root = math.sqrt(course.local_steps * course.aggregations)
@@ -175,7 +175,7 @@ def asynchronous_bound(course: Course, clients: int, slowdown: float, window: in
     return course.initial_distance / root + drift + (slowdown / root + late) * noise + (window - 1) / root
 
 
-def fedfix_bound(course: Course, clients: int, slowest: int, window: int) -> float:
+def fedfix_bound(course: TrainingSetup, clients: int, slowest: int, window: int) -> float:
     """The order of the gap of FedFix; `slowest` is how many steps the slowest client takes, ceil(tau /
     window)."""
     root = math.sqrt(course.local_steps * course.aggregations)
@@ -203,9 +203,9 @@ def aggregations(timing: Timing, clients: Clients, time: Any) -> int:
         return math.floor(exact_time(time))
     if isinstance(timing, FedFix) and not timing.traits.changes:
         return math.floor(exact_time(time) / exact_time(timing.window))
-    ready = Begun(timing, clients)
+    ready = PreparedTiming(timing, clients)
     if ready.repeats and isinstance(timing, WaitForAll | Asynchronous):
         end = math.floor(exact_time(time) * ready.resolution)
         each = [end // ticks for ticks in ready.ticks]
         return min(each) if isinstance(timing, WaitForAll) else sum(each)
-    return len(plan_schedule(unweighted(timing), clients, until=float(exact_time(time))).steps)
+    return len(plan_schedule(without_corrections(timing), clients, until=float(exact_time(time))).steps)

@@ -1,4 +1,4 @@
-"""What do late results do to training, exactly?  (The smallest problem in which they matter.)
+"""Stale updates on quadratic losses, exactly: the smallest problem in which they matter.
 
 Clients with losses ||theta - theta_i||^2 / 2 whose jobs go a part phi = 1 - (1 - eta_l)^K of the way to their
 own optimum. A step in which the clients S report, each from the version v_i that it was sent, is
@@ -24,7 +24,7 @@ from ...errors import ConfigError
 from ...timing.base import Clients, Step, Timing
 from ...timing.timeline import Timeline, plan_results
 from ...typing import Float64s, Int64s
-from .objective import Begun
+from .objective import PreparedTiming
 
 PLAYED = 6_000
 """Results in a schedule that is long enough to see how fast errors shrink or grow."""
@@ -102,7 +102,7 @@ def growth(schedule: Timeline, steps: ArrayLike, period: int | None = None) -> F
     """
     phi = np.atleast_1d(np.asarray(steps, np.float64))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        rates = _seen_growth(schedule, phi) if period is None else _exact_growth(schedule, phi, period)
+        rates = _measure_growth(schedule, phi) if period is None else _exact_growth(schedule, phi, period)
     return np.where(np.isnan(rates), np.inf, rates)
 
 
@@ -160,7 +160,7 @@ def stable_limit(schedule: Timeline, period: int | None = None) -> float:
 
 def repeating_schedule(timing: Timing, clients: Clients) -> tuple[Timeline, int | None]:
     """A schedule with its period, or a long one if it does not repeat itself soon."""
-    ready, results = Begun(timing, clients), max(PLAYED, 40 * len(clients.importance))
+    ready, results = PreparedTiming(timing, clients), max(PLAYED, 40 * len(clients.importance))
     for enough in (results // 5, results) if ready.repeats else ():
         schedule = plan_results(timing, clients, enough)
         short = Timeline(schedule.steps[: 2 * LONGEST_PERIOD], schedule.clients)
@@ -230,7 +230,7 @@ def _by_age(newest: int, depth: int) -> Int64s:
     return (newest - np.arange(depth)) % depth
 
 
-def _seen_growth(schedule: Timeline, phi: Float64s) -> Float64s:
+def _measure_growth(schedule: Timeline, phi: Float64s) -> Float64s:
     """The slope of log ||versions in use|| over the second half of a schedule, for clients with optimum 0."""
     ring = _ring(schedule, np.ones((len(phi), 1)))
     half, seldom = len(schedule.steps) // 2, 4 * len(ring)

@@ -1,4 +1,4 @@
-"""Which known bounds are special cases, and how must steps shrink?  (Central training, sampling, selection.)
+"""Special cases of the asynchronous bound: central training, sampling, selection.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates", 2023): with one client the bound of asynchronous training is that of SGD, with
@@ -9,10 +9,10 @@ length of the rule's window. All are orders: constants are dropped.
 from __future__ import annotations
 
 from ...errors import ConfigError
-from .planner import Course
+from .planner import TrainingSetup
 
 
-def central_bound(course: Course) -> float:
+def central_bound(course: TrainingSetup) -> float:
     """SGD on one machine: D0 / (eta K N) + eta Sigma.
 
     >>> central_bound(Course(aggregations=100, learning_rate=0.1))
@@ -21,7 +21,7 @@ def central_bound(course: Course) -> float:
     return _start(course) + course.step * course.residual
 
 
-def sampled_bound(course: Course, clients: int, alpha: float, beta: float) -> float:
+def sampled_bound(course: TrainingSetup, clients: int, alpha: float, beta: float) -> float:
     """Clients that are drawn and start from the newest model, with E[w_i w_j] = alpha p_i p_j.
 
     >>> one = Course(aggregations=100, learning_rate=0.1)
@@ -32,7 +32,7 @@ def sampled_bound(course: Course, clients: int, alpha: float, beta: float) -> fl
     return _start(course) + noise + _drift(course)
 
 
-def selected_bound(course: Course, clients: int, window: int) -> float:
+def selected_bound(course: TrainingSetup, clients: int, window: int) -> float:
     """Clients that are taken by a rule that is fair over a window: waiting's bound plus eta (W - 1) K."""
     return sampled_bound(course, clients, 1.0, 0.0) + course.step * (window - 1) * course.local_steps
 
@@ -52,9 +52,9 @@ def shrinking_exponents(window_growth: float, staleness_growth: float) -> tuple[
     return max(window_growth, staleness_growth), 1.0
 
 
-def _start(course: Course) -> float:
+def _start(course: TrainingSetup) -> float:
     return course.initial_distance / (course.step * course.local_steps * course.aggregations)
 
 
-def _drift(course: Course) -> float:
+def _drift(course: TrainingSetup) -> float:
     return (course.local_rate * (course.local_steps - 1)) ** 2 * course.residual

@@ -1,1 +1,1 @@
-"""Theory of clients that come and go: optimization error and mixing rate."""
+"""Theory of intermittent clients: optimization error and mixing rate."""

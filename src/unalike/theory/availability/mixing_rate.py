@@ -1,4 +1,4 @@
-"""How quickly does a population forget who was there?  (Mixing rate of Markov chains.)
+"""Mixing rate of Markov chains of availability.
 
 A Markov chain with transition matrix P forgets where it started at the rate of its second largest eigenvalue
 modulus m; with mixing rate r = (m + 1) / 2 and a constant C of its eigenvectors (Sun, Sun and Yin, "On Markov

@@ -1,4 +1,4 @@
-"""How long does training take when clients come and go, and which weights make it quickest?
+"""Optimization error under intermittent availability, and the weights that minimize it.
 
 For a convex problem on a bounded set, step sizes eta_1 >= eta_2 >= ... and weights q of total Q, the averaged
 model's error on the biased objective is at most (Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated

@@ -1,1 +1,1 @@
-"""Free-riders: what clients that do nothing do to everybody else's training, in closed form."""
+"""Theory of free-riders: their effect on training, in closed form."""

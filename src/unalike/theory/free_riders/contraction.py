@@ -1,4 +1,4 @@
-"""How much slower is training with free-riders?  (Contraction and slow-down.)
+"""Contraction and slow-down of training with free-riders.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). With
 honest clients of M_j rows that keep eta_j of their distance in a round, M_J rows in all, and free-riders that

@@ -1,4 +1,4 @@
-"""What does a round of local SGD do to a model, in one formula?  (An Ornstein-Uhlenbeck process.)
+"""Local SGD as an Ornstein-Uhlenbeck process.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021), follow
 one coordinate. With a quadratic local loss of curvature r and minimum theta*, gradient noise sigma, rate

@@ -1,4 +1,4 @@
-"""How far apart do trainings with and without free-riders end?  (The variance of their difference.)
+"""Variance of the difference of trainings with and without free-riders.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). Both are
 autoregressions of the first order with noise of their own, so with B = sum_j (M_j rho_j)^2 their difference

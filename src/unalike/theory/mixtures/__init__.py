@@ -1,1 +1,1 @@
-"""Theory of federated EM: what makes a surrogate."""
+"""Theory of federated EM: surrogate functions."""

@@ -1,4 +1,4 @@
-"""Is a surrogate what it claims to be?  (Surrogate conditions.)
+"""Surrogate conditions, checked numerically.
 
 Points are drawn at random and every promise of a partial first-order surrogate (see
 :mod:`unalike.algorithms.shared.surrogates`) is measured on them in double precision.

@@ -1,1 +1,1 @@
-"""Moving with the others: what is proved of FedProx and of perturbed gradients, and what is exact."""
+"""Theory of FedProx and of perturbed gradients: bounds, and exact dynamics."""

@@ -1,4 +1,4 @@
-"""How long may a step be?  (Conditions of the theorems on FedProx and perturbed gradients.)
+"""Step-size conditions of the theorems on FedProx and perturbed gradients.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). FedProx keeps the part
 1 - gamma alpha of a model in a step, so nothing is proved beyond

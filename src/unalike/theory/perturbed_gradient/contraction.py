@@ -1,4 +1,4 @@
-"""How much of the distance to the optimum is left after a round?  (Contraction, exact and as bounded.)
+"""Contraction per round towards the optimum, exact and as bounded.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino): with E local steps of length
 gamma on strongly convex losses, E|w' - w*|^2 <= kappa E|w - w*|^2 + noise, where

@@ -1,4 +1,4 @@
-"""How far from each other do clients move in a round?  (Drift lemmas, as published and tightened.)
+"""Client drift lemmas, as published and tightened.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino): with E local steps of length
 gamma and gradients of squared norm at most G^2, the mean model is from a client's perturbed point at most

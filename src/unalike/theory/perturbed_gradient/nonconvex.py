@@ -1,4 +1,4 @@
-"""How small do gradients become after T rounds?  (Bounds where losses need not be convex.)
+"""Nonconvex convergence bounds: how small do gradients become after T rounds?
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino): the mean squared gradient
 over all rounds and steps, weighted by the steps' lengths gamma_t, is at most

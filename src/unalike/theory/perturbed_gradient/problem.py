@@ -1,4 +1,4 @@
-"""Which method, on which problem?  (What the theorems of FedProx and of perturbed gradients are about.)
+"""Methods and problems of the theorems on FedProx and perturbed gradients.
 
 FedProx of weight alpha pulls every step to the start of the round; the perturbed gradient method of share
 beta takes gradients at beta * model + (1 - beta) * mean of similar models (Buttaci, Does Perturbation Aid

@@ -1,4 +1,4 @@
-"""When do perturbed gradients zigzag?  (The multiplier of a round on a quadratic.)
+"""Stability of perturbed gradients on a quadratic: the multiplier of a round.
 
 With u_i the model that everyone starts from, curvature h, and K local steps of length gamma, a round
 multiplies the distance to the optimum by

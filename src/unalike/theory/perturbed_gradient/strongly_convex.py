@@ -1,4 +1,4 @@
-"""How close is the loss to its least value after t rounds?  (Bounds for strongly convex losses.)
+"""Convergence bounds for strongly convex losses after t rounds.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). With fixed steps
 

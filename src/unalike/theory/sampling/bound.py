@@ -1,4 +1,4 @@
-"""How fast can training be with these weights?  (A bound, term by term.)
+"""Convergence bound of client sampling, term by term.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022): with
 K local steps of length eta_l, a server step eta_g, eta = eta_l eta_g, losses of smoothness L, gradients of
@@ -117,7 +117,7 @@ def convergence_bound(statistics: WeightStatistics, problem: Problem) -> Bound:
     >>> bound.orders.initial_error, bound.orders.sampling_and_heterogeneity, bool(bound.conditions)
     (0.2, 0.0, True)
     """
-    gamma = _known_gamma(statistics)
+    gamma = _require_gamma(statistics)
     orders = _orders(statistics, gamma, problem)
     omega = 1.5 * problem.smoothness * problem.step * problem.local_steps * gamma
     omega *= problem.dissimilarity_growth
@@ -126,7 +126,7 @@ def convergence_bound(statistics: WeightStatistics, problem: Problem) -> Bound:
     )
 
 
-def _known_gamma(statistics: WeightStatistics) -> float:
+def _require_gamma(statistics: WeightStatistics) -> float:
     if not statistics.unbiased:
         raise ConfigError("the bound needs weights that are right on average, but these are biased.")
     if statistics.gamma is None:
@@ -163,7 +163,7 @@ def _with_constants(orders: Terms, omega: float, gamma: float, problem: Problem)
 def _conditions(statistics: WeightStatistics, problem: Problem) -> Conditions:
     local = problem.learning_rate * problem.smoothness * problem.local_steps
     server = problem.step * problem.smoothness * problem.local_steps
-    growth, gamma = problem.dissimilarity_growth, _known_gamma(statistics)
+    growth, gamma = problem.dissimilarity_growth, _require_gamma(statistics)
     return Conditions(
         local=2 * (2 * growth + 1) * local**2 < 1,
         # Without an alpha, the least favorable one: it is zero for independent weights.

@@ -1,4 +1,4 @@
-"""Which of two sampling schemes is the better one?
+"""Comparing two sampling schemes by their statistics.
 
 Fraboni, Vidal, Kameni and Lorenzi ("A General Theory for Client Sampling in Federated Learning", 2022)
 compare the sum of the weights' variances (Sigma), gamma, and the variance of the weights' sum; smaller is
@@ -82,9 +82,9 @@ def compare_schemes(
     """
     lengths = step_length(first), step_length(second)
     criteria = (
-        _criterion("total variance", names, *_scaled("total_variance", first, second, lengths)),
+        _criterion("total variance", names, *_scale("total_variance", first, second, lengths)),
         _gamma(first, second, names),
-        _criterion("variance of the sum", names, *_scaled("variance_of_sum", first, second, lengths)),
+        _criterion("variance of the sum", names, *_scale("variance_of_sum", first, second, lengths)),
         _criterion("bias", names, misplaced_weight(first), misplaced_weight(second)),
     )
     winner, reason = _verdict(*criteria)
@@ -138,7 +138,7 @@ def uniform_beats_multinomial(importance: Float64s, per_round: int) -> bool:
     return squares <= min(uniform_thresholds(len(importance), per_round)) * (1 + ALIKE)
 
 
-def _scaled(
+def _scale(
     name: str, first: WeightStatistics, second: WeightStatistics, lengths: tuple[float, float]
 ) -> tuple[float, float]:
     one, two = (

@@ -1,4 +1,4 @@
-"""Which classes of clients does a round hear from?  (Class representativity.)
+"""Class coverage (representativity) of a round's cohort.
 
 A round misses a group G of clients (all holders of a class, or everyone) with a probability that each scheme
 knows exactly: (1 - sum_{i in G} p_i)^m for m multinomial draws, C(n - |G|, m) / C(n, m) for m of n clients
@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...participation.samplers.base import Sampler
-from ...participation.samplers.bernoulli import Binomial, Optimal, Poisson
 from ...participation.samplers.clustered import Clustered
 from ...participation.samplers.multinomial import Multinomial
+from ...participation.samplers.poisson_bernoulli import Binomial, Optimal, Poisson
 from ...participation.samplers.uniform import (
     Full,
     OriginalFedAvg,

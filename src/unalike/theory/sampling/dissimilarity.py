@@ -1,4 +1,4 @@
-"""How do clients' gradients differ where the common one vanishes, and how much more where it does not?
+"""Gradient dissimilarity of clients, at and away from stationary points.
 
 The bounds of client sampling assume that, for some b^2 >= 1 and kappa^2 >= 0, at every model
 

@@ -1,4 +1,4 @@
-"""What do random weights do to training, exactly?  (The smallest problem in which they matter.)
+"""Random aggregation weights on quadratic losses, exactly: the smallest problem in which they matter.
 
 Clients with losses ||theta - theta_i||^2 / 2 that make full local steps: a round moves the model by g sum_i
 omega_i (theta_i - theta), where g is the server's learning rate times 1 - (1 - eta_l)^K. With unbiased
@@ -70,7 +70,7 @@ def stationary_error(statistics: WeightStatistics, optima: ArrayLike, step: floa
     factor = contraction(statistics, step)
     if factor >= 1:
         return math.inf
-    moments = _moments(statistics, _centered(statistics.importance, optima))
+    moments = _moments(statistics, _center(statistics.importance, optima))
     settled = moments.pull / float(statistics.mean.sum())
     return moments.added(settled, step) / (1 - factor)
 
@@ -84,7 +84,7 @@ def expected_errors(
     >>> expected_errors(Full().statistics(np.array([0.5, 0.5])), [0.0, 2.0], step=0.5, rounds=2)
     array([1.    , 0.25  , 0.0625])
     """
-    moments = _moments(statistics, _centered(statistics.importance, optima))
+    moments = _moments(statistics, _center(statistics.importance, optima))
     factor, length = contraction(statistics, step), float(statistics.mean.sum())
     mean = np.asarray(start) - statistics.importance @ _rows(optima)
     squares = [float(mean @ mean)]
@@ -112,7 +112,7 @@ def simulate(
     """
     if sampler.asks:
         raise ConfigError(f"{type(sampler).__name__} asks clients first; the laboratory only draws.")
-    x = _centered(importance, optima)
+    x = _center(importance, optima)
     sums, pulls = _draws(sampler, importance, x, (replicas, rounds), seed)
     error = np.broadcast_to(np.asarray(start) - importance @ _rows(optima), (replicas, x.shape[1]))
     squares = [(error**2).sum(axis=1)]
@@ -169,7 +169,7 @@ def _noise(statistics: WeightStatistics, x: Float64s) -> tuple[Float64s, float]:
     return covariance.sum(axis=1) @ x, float(((covariance @ x) * x).sum())
 
 
-def _centered(importance: Float64s, optima: ArrayLike) -> Float64s:
+def _center(importance: Float64s, optima: ArrayLike) -> Float64s:
     rows = _rows(optima)
     if len(rows) != len(importance) or not np.isfinite(rows).all():
         raise ConfigError(f"optima need one finite row for each of {len(importance)} clients.")

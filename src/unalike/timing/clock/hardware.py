@@ -1,4 +1,4 @@
-"""How long does each client take for a job?  (Hardware heterogeneity.)
+"""Hardware heterogeneity: how long does each client take for a job?
 
 Times are whole numbers of ticks, so that ties are ties and a deadline on a grid point is met exactly: a
 :class:`Hardware` says how many ticks make one unit of time, and how many ticks client i needs for its j-th

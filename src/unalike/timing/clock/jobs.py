@@ -1,4 +1,4 @@
-"""Which jobs of clients are under way?  (The event queue.)
+"""Jobs in progress: the event queue.
 
 A client that was sent a model works on one job until its result is ready; the server takes results when its
 policy says so. A :class:`Jobs` knows all jobs, by ticks, and which versions of the model they started from.

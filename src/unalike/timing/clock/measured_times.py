@@ -1,4 +1,4 @@
-"""How long did clients really take?  (Times that somebody measured, read from a file.)
+"""Measured client times, read from a file.
 
 `times:PATH` is one number of seconds per client, separated by commas, spaces or line ends: client i always
 takes the i-th of them. `trace:PATH` is CSV with the header `client,seconds` and a line for every measured
@@ -62,7 +62,7 @@ class TraceTimes(Hardware):
         wrong = np.flatnonzero(_wrong(seconds))
         if len(wrong):
             place = wrong[0]
-            raise ConfigError(f"{_allowed()}, but one of client {owner[place]} is {seconds[place]}.")
+            raise ConfigError(f"{_allowed_formats()}, but one of client {owner[place]} is {seconds[place]}.")
         if len(owner) and not 0 <= owner.min() <= owner.max() < count:
             stranger = owner.min() if owner.min() < 0 else owner.max()
             raise ConfigError(f"a time is of client {stranger}, but there are {count}, numbered from 0.")
@@ -97,12 +97,12 @@ def read_times(path: str | Path) -> Float64s:
     text = read_text(path, *_WORDS)
     wrong = _WRONG_WORD.search(text)
     if wrong:
-        raise ConfigError(f"{_place(text, wrong, path)} holds {_short(wrong[0])}; {_allowed()}.")
+        raise ConfigError(f"{_place(text, wrong, path)} holds {_short(wrong[0])}; {_allowed_formats()}.")
     seconds = np.array(_WORD.findall(text), np.float64)
     bad = np.flatnonzero(_wrong(seconds))
     if len(bad):
         word = list(_WORD.finditer(text))[bad[0]]
-        raise ConfigError(f"{_place(text, word, path)} holds {_short(word[0])}; {_allowed()}.")
+        raise ConfigError(f"{_place(text, word, path)} holds {_short(word[0])}; {_allowed_formats()}.")
     return seconds
 
 
@@ -149,7 +149,7 @@ def _wrong(seconds: Float64s) -> Bools:
     return ~((seconds > 0) & (seconds <= LONGEST))
 
 
-def _allowed() -> str:
+def _allowed_formats() -> str:
     return f"times must be positive numbers of seconds, at most {LONGEST:.0e}"
 
 
@@ -162,7 +162,9 @@ def _check_lines(path: Path, owner: ClientIds, seconds: Float64s, clients: int) 
             f"line {line} of {path.name} names client {client}, but there are {clients}, numbered from 0."
         )
     if len(bad):
-        raise ConfigError(f"line {bad[0] + 2} of {path.name} holds {seconds[bad[0]]:g}; {_allowed()}.")
+        raise ConfigError(
+            f"line {bad[0] + 2} of {path.name} holds {seconds[bad[0]]:g}; {_allowed_formats()}."
+        )
     missing = np.flatnonzero(np.bincount(owner, minlength=clients) == 0)
     if len(missing):
         raise ConfigError(f"{path.name} has no time of client {missing[0]}; every client needs at least one.")

@@ -1,4 +1,4 @@
-"""How long do messages take?  (Bytes over bandwidth, and a latency, for each client.)"""
+"""Communication time: bytes over bandwidth, and a latency, for each client."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When the server aggregates: asynchronous, FedFix, FedBuff, and cohorts with deadlines."""
+"""Aggregation policies: asynchronous, FedFix, FedBuff, and cohorts with deadlines."""

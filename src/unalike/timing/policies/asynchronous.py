@@ -1,4 +1,4 @@
-"""What if the server waits for nobody?  (Asynchronous federated averaging: one result, one step.)
+"""Asynchronous federated averaging: one result, one step.
 
 Client i reports every tau_i, so its share of all steps is f_i = (1 / tau_i) / sum_j (1 / tau_j), and
 d_i = p_i / f_i makes every client count as it should.

@@ -1,4 +1,4 @@
-"""What if the server waits for a cohort, but not for all of it, or not for ever?  (What such policies share.)
+"""Cohort policies: what policies that wait for a cohort have in common.
 
 A cohort is drawn and sent the newest model. The server waits for everyone; or until a deadline, after which
 late clients are given up or their results come later, from an older model; or for the first so many of a

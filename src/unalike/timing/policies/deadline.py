@@ -1,4 +1,4 @@
-"""What if the server waits for a cohort until a deadline?  (Late results are dropped, or come later.)"""
+"""Deadlines: a cohort's late results are dropped, or come later."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What if the server waits for a few results?  (FedBuff: Nguyen et al., "Federated Learning with Buffered
-Asynchronous Aggregation", 2022.)
+"""FedBuff: the server waits for a few results (Nguyen et al., "Federated Learning with Buffered Asynchronous
+Aggregation", 2022).
 
 The first `buffer` results are taken together; those that are early wait for the others. A buffer of one is
 asynchronous, one of all clients is synchronous.

@@ -1,5 +1,5 @@
-"""What if the server aggregates by the clock?  (FedFix: Fraboni, Vidal, Kameni and Lorenzi, "A General
-Theory for Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023.)
+"""FedFix: the server aggregates at fixed times (Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for
+Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023).
 
 Every `window` units of time the server takes the results that are there. Client i reports every
 c_i = ceil(tau_i / window) steps, so d_i = c_i p_i; a wide window is synchronous, a narrow one asynchronous.

@@ -1,4 +1,4 @@
-"""What if more clients are sent the model than are waited for?  (Over-selection.)"""
+"""Over-selection: more clients are sent the model than are waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if the server waits for the slowest of a cohort?  (Synchronous rounds on real hardware.)"""
+"""Synchronous rounds on real hardware: the server waits for the slowest of a cohort."""
 
 from __future__ import annotations
 

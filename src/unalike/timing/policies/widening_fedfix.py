@@ -1,6 +1,5 @@
-"""What if the server aggregates by a clock that slows down?  (FedFix whose window is widened while training:
-Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
-Heterogeneous Clients Updates", 2023.)
+"""FedFix with a widening window: the server aggregates ever more rarely (Fraboni, Vidal, Kameni and Lorenzi,
+"A General Theory for Federated Optimization with Asynchronous and Heterogeneous Clients Updates", 2023).
 
 Narrow windows are quick in the beginning, wide ones have no old results near the optimum. Clients report
 together after every W = lcm_i c_i steps, c_i = ceil(tau_i / window): there the window can change without a

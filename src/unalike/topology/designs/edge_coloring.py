@@ -1,4 +1,5 @@
-"""Into how few matchings does a graph fall?  (Misra, Gries, A Constructive Proof of Vizing's Theorem, 1992.)
+"""Edge coloring: decomposing a graph into few matchings (Misra, Gries, A Constructive Proof of Vizing's
+Theorem, 1992).
 
 Edges of one color share no silo, so a color is a set of pairs that can talk at the same time. One more
 color than the largest degree always suffices; where an edge has no color free at both ends, a fan of its

@@ -1,5 +1,5 @@
-"""What if pairs talk at random?  (Wang, Sahu, Yang, Joshi, Kar, MATCHA: Speeding Up Decentralized SGD via
-Matching Decomposition Sampling, 2019.)
+"""MATCHA: random matchings of the graph communicate (Wang, Sahu, Yang, Joshi, Kar, MATCHA: Speeding Up
+Decentralized SGD via Matching Decomposition Sampling, 2019).
 
 The edges of a base graph fall into J matchings. Each round every matching j is active with chance p_j, and
 

@@ -1,5 +1,5 @@
-"""Which tree has the shortest round?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design for
-Cross-Silo Federated Learning, 2020.)
+"""Minimum spanning tree (MST) overlay (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design for
+Cross-Silo Federated Learning, 2020).
 
 Where access links are fast, the minimum spanning tree of mean delays is the best of all undirected overlays.
 Where they are slow, silos of high degree are slow, and so the best is taken of
@@ -26,7 +26,7 @@ from .spanning import cube_path, kruskal, prim
 @designer_registry.add("mst")
 def mst(*, connectivity: Connectivity) -> Overlay:
     """The minimum spanning tree of mean delays without access links, in both directions."""
-    return Overlay(undirected(_spanning(both_ways(design_delays(connectivity))), len(connectivity)), "mst")
+    return Overlay(to_undirected(_spanning(both_ways(design_delays(connectivity))), len(connectivity)), "mst")
 
 
 @designer_registry.add("delta-mbst")
@@ -42,14 +42,14 @@ def delta_mbst(candidates: str = "all", *, connectivity: Connectivity) -> Overla
     widest = int(np.bincount(prim(weights).ravel()).max()) if size > 2 else 2
     trees |= {f"degree at most {delta}": prim(weights, delta) for delta in range(2, widest + 1)}
     spanning = [
-        Overlay(undirected(edges, size), "delta-mbst", words)
+        Overlay(to_undirected(edges, size), "delta-mbst", words)
         for words, edges in trees.items()
         if len(edges) == size - 1
     ]
     return min(spanning, key=lambda tree: tree.cycle_time(connectivity))
 
 
-def undirected(edges: Int64s, size: int) -> Graph:
+def to_undirected(edges: Int64s, size: int) -> Graph:
     """Arcs in both directions of every edge."""
     arcs = np.zeros((size, size), bool)
     arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True

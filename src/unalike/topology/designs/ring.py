@@ -1,5 +1,5 @@
-"""Which directed ring has the shortest round?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design
-for Cross-Silo Federated Learning, 2020.)
+"""Directed ring overlay (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal Topology Design for Cross-Silo
+Federated Learning, 2020).
 
 On a ring everyone sends one model and receives one, so that delays do not depend on the ring, and its cycle
 time is their mean: the best ring is the shortest tour. On Euclidean networks, Christofides' tour is at most

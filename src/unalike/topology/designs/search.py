@@ -1,4 +1,4 @@
-"""Is there a faster overlay than any of the designs?  (Local search over digraphs.)
+"""Local search over digraphs for a faster overlay.
 
 The problem is NP-hard, and the published designers return a tree or a ring. Here the best of them is taken as
 a start and changed by chance: an arc of the critical circuit is led over a third silo, bent to another one,

@@ -1,6 +1,6 @@
-"""Which tree joins all silos at the least cost?  (Kruskal, On the Shortest Spanning Subtree of a Graph, 1956;
+"""Minimum and degree-bounded spanning trees (Kruskal, On the Shortest Spanning Subtree of a Graph, 1956;
 Prim, Shortest Connection Networks, 1957; with a limit on degrees, Andersen and Ras, Minimum Bottleneck
-Spanning Trees with Degree Bounds, 2016.)
+Spanning Trees with Degree Bounds, 2016).
 
     Kruskal:  add the lightest edge that closes no circuit
     Prim:     grow from a root: add the lightest edge from a silo in the tree, whose degree is below delta, to

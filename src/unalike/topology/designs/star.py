@@ -1,4 +1,4 @@
-"""What if one silo serves all others?  (The star overlay.)
+"""The star overlay: one silo serves all others.
 
 round  =  max over silos i of  (hub -> i) + s T_c(i) + (i -> hub),        all transfers of the hub at once.
 """

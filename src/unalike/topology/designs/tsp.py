@@ -1,4 +1,4 @@
-"""Which closed tour through all silos is short?  (Traveling salesman tours.)
+"""Traveling salesman tours through all silos.
 
 Christofides (Worst-Case Analysis of a New Heuristic for the Traveling Salesman Problem, 1976): a minimum
 spanning tree, plus a lightest perfect matching of its silos of odd degree, is a graph whose Euler circuit,
@@ -110,12 +110,12 @@ def _reverse(tour: Int64s, weights: Float64s, near: Int64s) -> tuple[Int64s, boo
     gain = weights[a, after[a]] + weights[c, after[c]] - weights[a, c] - weights[after[a], after[c]]
     changed = False
     for k in _promising(gain, weights):
-        better = _reversed(tour, int(a[k]), int(c[k]), weights)
+        better = _apply_two_opt(tour, int(a[k]), int(c[k]), weights)
         changed, tour = changed or better is not None, tour if better is None else better
     return tour, changed
 
 
-def _reversed(tour: Int64s, a: int, c: int, weights: Float64s) -> Int64s | None:
+def _apply_two_opt(tour: Int64s, a: int, c: int, weights: Float64s) -> Int64s | None:
     """The tour after one 2-opt move, if it still helps."""
     first, second = sorted((int(np.flatnonzero(tour == a)[0]), int(np.flatnonzero(tour == c)[0])))
     a, b, c, d = (int(tour[p % len(tour)]) for p in (first, first + 1, second, second + 1))
@@ -136,12 +136,12 @@ def _move(tour: Int64s, weights: Float64s, near: Int64s) -> tuple[Int64s, bool]:
         saved = weights[before, s] + weights[e, after] - weights[before, after] + weights[j, k]
         gain = saved - np.minimum(weights[j, s] + weights[e, k], weights[j, e] + weights[s, k])
         for move in _promising(gain, weights):
-            better = _moved(tour, int(s[move]), length, int(j[move]), weights)
+            better = _apply_or_opt(tour, int(s[move]), length, int(j[move]), weights)
             changed, tour = changed or better is not None, tour if better is None else better
     return tour, changed
 
 
-def _moved(tour: Int64s, s: int, length: int, j: int, weights: Float64s) -> Int64s | None:
+def _apply_or_opt(tour: Int64s, s: int, length: int, j: int, weights: Float64s) -> Int64s | None:
     """The tour after one Or-opt move, if it still helps."""
     turned = np.roll(tour, -int(np.flatnonzero(tour == s)[0]))
     segment, rest = turned[:length], turned[length:]

@@ -1,1 +1,1 @@
-"""What overlays run on: maps, measured networks, links and workloads."""
+"""Underlay networks: maps, measured networks, links and workloads."""

@@ -1,4 +1,4 @@
-"""Over which cables do silos reach each other?  (Underlay networks.)
+"""The underlay network interface: links between silos.
 
 An underlay is a map: silos with names, perhaps coordinates, and links with a length in kilometers. Packets
 take the shortest way by kilometers, and among equally short ways the one over the fewest links. Designers of
@@ -170,7 +170,7 @@ def underlay_of(given: str | Path | Underlay, seed: int = 0) -> Underlay:
     return underlay_registry.make(text, seed=seed)
 
 
-def stored_underlay(file: str) -> Underlay:
+def load_stored_underlay(file: str) -> Underlay:
     """A map from the folder that UNALIKE_DATA names, or its sub-folder `networks`."""
     path = local(f"networks/{file}") or local(file)
     if path is None:

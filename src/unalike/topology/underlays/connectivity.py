@@ -1,5 +1,5 @@
-"""What can silos measure of the network between them?  (Marfoq, Xu, Neglia, Vidal, Throughput-Optimal
-Topology Design for Cross-Silo Federated Learning, 2020.)
+"""Connectivity graph of silos: measured latency and available bandwidth (Marfoq, Xu, Neglia, Vidal,
+Throughput-Optimal Topology Design for Cross-Silo Federated Learning, 2020).
 
 Between every two silos: the latency and the bandwidth that is left on the way. At every silo: the capacity of
 its access link, up and down, and the time of one local step. From a map of links they follow as

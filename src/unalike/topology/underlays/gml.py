@@ -1,4 +1,4 @@
-"""How is a map in GML read?  (Himsolt, GML: A Portable Graph File Format, 1997.)
+"""Reading maps in GML (Himsolt, GML: A Portable Graph File Format, 1997).
 
 A GML file is a list of keys and values, where a value is a number, a quoted text, or such a list in brackets:
 

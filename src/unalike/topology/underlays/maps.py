@@ -1,4 +1,4 @@
-"""Which maps come with the library?  (Gaia, AWS, Geant, Exodus, Ebone.)
+"""Built-in maps: Gaia, AWS, Geant, Exodus, Ebone.
 
 Two full meshes between the sites of a cloud provider, from the coordinates of their cities (great-circle
 distances), three Internet maps that are read from files (the Internet Topology Zoo, Knight et al., 2011;
@@ -14,7 +14,7 @@ from ...core.random import generator
 from ...errors import ConfigError
 from ...typing import Float64s
 from ..designs.spanning import prim
-from .base import Underlay, stored_underlay, underlay_registry
+from .base import Underlay, load_stored_underlay, underlay_registry
 
 EARTH_KM = 6371.0088
 GAIA = {
@@ -63,7 +63,9 @@ SAN_JOSE_COSTA_RICA = (9.9326, -84.0796)
 @underlay_registry.add("gaia")
 def gaia(version: str = "cities") -> Underlay:
     """11 cloud regions on four continents, a full mesh; `gaia:published` reads the published file."""
-    return stored_underlay("gaia.gml") if _version(version, "gaia") == "published" else great_circles(GAIA)
+    return (
+        load_stored_underlay("gaia.gml") if _version(version, "gaia") == "published" else great_circles(GAIA)
+    )
 
 
 @underlay_registry.add("aws-na")
@@ -71,26 +73,26 @@ def aws_na(version: str = "cities") -> Underlay:
     """22 cloud sites in North America, a full mesh; `aws-na:published` reads the published file, and
     `aws-na:misplaced` has San José in Costa Rica, as that file does."""
     if _version(version, "aws-na", "misplaced") == "published":
-        return stored_underlay("amazon_us.gml")
+        return load_stored_underlay("amazon_us.gml")
     return great_circles(AWS_NA | ({"San José": SAN_JOSE_COSTA_RICA} if version == "misplaced" else {}))
 
 
 @underlay_registry.add("geant")
 def geant() -> Underlay:
     """40 European research networks and 61 links (needs geantdistance.gml)."""
-    return stored_underlay("geantdistance.gml")
+    return load_stored_underlay("geantdistance.gml")
 
 
 @underlay_registry.add("exodus")
 def exodus() -> Underlay:
     """79 routers and 147 links of an American provider (needs exodus.gml)."""
-    return stored_underlay("exodus.gml")
+    return load_stored_underlay("exodus.gml")
 
 
 @underlay_registry.add("ebone")
 def ebone() -> Underlay:
     """87 routers and 161 links of a European provider (needs ebone.gml)."""
-    return stored_underlay("ebone.gml")
+    return load_stored_underlay("ebone.gml")
 
 
 @underlay_registry.add("mesh")
@@ -99,7 +101,7 @@ def mesh(silos: int = 20, width: float = 3000.0, *, seed: int = 0) -> Underlay:
     place = _places(silos, width, seed)
     first, second = np.triu_indices(silos, 1)
     km = np.linalg.norm(place[first] - place[second], axis=1)
-    return Underlay(_numbered(silos), np.stack([first, second], axis=1), km, direct=True)
+    return Underlay(_number_names(silos), np.stack([first, second], axis=1), km, direct=True)
 
 
 @underlay_registry.add("geometric")
@@ -111,7 +113,7 @@ def geometric(silos: int = 50, width: float = 3000.0, *, seed: int = 0) -> Under
     near = np.argsort(far + np.diag(np.full(silos, np.inf)), axis=1)[:, :3][:, : silos - 1]
     pairs = [(i, int(j)) for i in range(silos) for j in near[i]] + _spanning(far)
     links = np.unique(np.sort(np.array(pairs), axis=1), axis=0)
-    return Underlay(_numbered(silos), links, far[links[:, 0], links[:, 1]])
+    return Underlay(_number_names(silos), links, far[links[:, 0], links[:, 1]])
 
 
 def great_circles(cities: dict[str, tuple[float, float]]) -> Underlay:
@@ -148,7 +150,7 @@ def _places(silos: int, width: float, seed: int) -> Float64s:
     return generator(seed, "places of silos", silos).random((silos, 2)) * width
 
 
-def _numbered(silos: int) -> tuple[str, ...]:
+def _number_names(silos: int) -> tuple[str, ...]:
     return tuple(f"silo-{i}" for i in range(silos))
 
 

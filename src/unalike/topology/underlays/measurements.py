@@ -1,4 +1,4 @@
-"""How do measured latencies and bandwidths come in, and do they obey the triangle inequality?
+"""Measured latencies and bandwidths as an underlay, and the triangle inequality.
 
 A CSV file has one row per ordered pair of silos: `from,to,latency_ms,bandwidth_mbps`. Pairs that are left out
 cannot talk (a firewall, say). Guarantees of designers hold where delays are *Euclidean*: the same in both

@@ -1,4 +1,4 @@
-"""How large is the model, and how long does a local step take?  (Workloads.)
+"""Workloads: model size and time per local step.
 
 Figures of five learning problems (one mini-batch on an NVIDIA P100), from the table in Marfoq, Xu, Neglia,
 Vidal, Throughput-Optimal Topology Design for Cross-Silo Federated Learning (2020). Sizes there are printed in

@@ -1,4 +1,4 @@
-"""Where else are rounds logged?  (Trackers of experiments: observers by name.)"""
+"""Experiment trackers, by name: observers that log rounds elsewhere."""
 
 from .base import make_trackers, tracker_registry
 from .json_lines import JsonLines

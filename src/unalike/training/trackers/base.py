@@ -1,4 +1,4 @@
-"""Which trackers are there, and what do they have in common?"""
+"""The tracker interface and registry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def starting(library: str) -> Iterator[None]:
         raise ConfigError(f"{library} cannot be started: {said}.") from None
 
 
-def known_numbers(metrics: Mapping[str, float]) -> dict[str, float]:
+def finite_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     """The metrics that are numbers; trackers take neither NaN nor infinity kindly.
 
     >>> known_numbers({"loss": 0.5, "accuracy": math.nan})
@@ -50,6 +50,6 @@ def known_numbers(metrics: Mapping[str, float]) -> dict[str, float]:
     return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
 
-def given_words(words: Mapping[str, Any]) -> dict[str, Any]:
+def given_settings(words: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are given, for a tracker's table of parameters."""
     return {name: value for name, value in words.items() if value not in (None, {}, "")}

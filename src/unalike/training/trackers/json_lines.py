@@ -1,4 +1,4 @@
-"""Rounds as lines of JSON, which any program can read while training goes on."""
+"""JSON Lines tracker: rounds that any program can read while training continues."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import IO, Any
 
 from ...core.run_files import ROUNDS
 from ...errors import ConfigError
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
-from .base import known_numbers, tracker_registry
+from .base import finite_metrics, tracker_registry
 
 
 @tracker_registry.add("jsonl")
@@ -22,7 +22,7 @@ class JsonLines:
         self._path = None if path is None else Path(path)
         self._file: IO[str] | None = None
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Open the file; a run that goes on adds to it."""
         path = self._path or (None if about.folder is None else about.folder / ROUNDS)
         if path is None:
@@ -33,7 +33,7 @@ class JsonLines:
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
         assert self._file is not None, "begin comes first."
-        line = {"round": report.round, **known_numbers(report.metrics), "events": report.events}
+        line = {"round": report.round, **finite_metrics(report.metrics), "events": report.events}
         self._file.write(json.dumps(line, default=str) + "\n")
         self._file.flush()
 

@@ -1,13 +1,13 @@
-"""Rounds for MLflow, wherever its own environment variables say that it keeps them."""
+"""MLflow tracker; MLflow's own environment variables say where rounds are stored."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, starting, tracker_registry
+from .base import finite_metrics, given_settings, starting, tracker_registry
 
 
 @tracker_registry.add("mlflow")
@@ -19,16 +19,16 @@ class MLflow:
         with starting("MLflow"):  # now, so that a store that cannot be opened leaves no run behind
             self._library.set_experiment(experiment)
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Start a run of the same name, inside the one that is active if there is one, with the settings as
         its parameters."""
-        words = {name: str(value)[:500] for name, value in given_words(about.words).items()}
+        words = {name: str(value)[:500] for name, value in given_settings(about.words).items()}
         with starting("MLflow"):
             self._library.start_run(run_name=about.name, nested=self._library.active_run() is not None)
             self._library.log_params(words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._library.log_metrics(known_numbers(report.metrics), step=report.round)
+        self._library.log_metrics(finite_metrics(report.metrics), step=report.round)
 
     def end(self, run: Any) -> None:
         """End the run, as failed where training was."""

@@ -1,4 +1,4 @@
-"""Rounds for TensorBoard, written by tensorboardX, which needs no TensorFlow."""
+"""TensorBoard tracker, by tensorboardX, which needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, tracker_registry
+from .base import finite_metrics, given_settings, tracker_registry
 
 
 @tracker_registry.add("tensorboard")
@@ -20,14 +20,14 @@ class TensorBoard:
         self._library = import_extra("tensorboardX", "tensorboard", "track = tensorboard")
         self._writer: Any = None
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Open a writer under the run's name, and show its settings."""
         self._writer = self._library.SummaryWriter(str(self._folder / about.name))
-        lines = [f"    {name} = {value}" for name, value in given_words(about.words).items()]
+        lines = [f"    {name} = {value}" for name, value in given_settings(about.words).items()]
         self._writer.add_text("settings", "\n".join(lines), about.done)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        for name, value in known_numbers(report.metrics).items():
+        for name, value in finite_metrics(report.metrics).items():
             self._writer.add_scalar(name, value, report.round)
 
     def end(self, run: Any) -> None:

@@ -1,13 +1,13 @@
-"""Rounds for Weights & Biases, which sends them to a server unless WANDB_MODE=offline says otherwise."""
+"""Weights & Biases tracker; it uploads to a server unless WANDB_MODE=offline."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...core.extras import import_extra
-from ..observers import About
+from ..observers import TrainingInfo
 from ..round_report import RoundReport
-from .base import given_words, known_numbers, starting, tracker_registry
+from .base import finite_metrics, given_settings, starting, tracker_registry
 
 
 @tracker_registry.add("wandb")
@@ -21,14 +21,14 @@ class WeightsAndBiases:
         with starting("Weights & Biases"):  # now, so that a missing key leaves no run behind
             self._library.login()
 
-    def begin(self, about: About) -> None:
+    def begin(self, about: TrainingInfo) -> None:
         """Start a run of the same name, with the settings as its configuration."""
-        words = given_words(about.words)
+        words = given_settings(about.words)
         with starting("Weights & Biases"):
             self._run = self._library.init(project=self._project, name=about.name, config=words)
 
     def __call__(self, report: RoundReport, rounds: int) -> None:
-        self._run.log(known_numbers(report.metrics), step=report.round)
+        self._run.log(finite_metrics(report.metrics), step=report.round)
 
     def end(self, run: Any) -> None:
         """Finish the run, as failed where training was."""

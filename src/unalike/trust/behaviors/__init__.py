@@ -1,4 +1,4 @@
-"""Behaviors: what clients do that are not honest, for tests of servers. Off unless asked for."""
+"""Attack behaviors of dishonest clients, for tests of servers. Off by default."""
 
 from .base import Behavior, Situation, behavior_registry
 from .dishonest_clients import DishonestClients, misbehave

@@ -1,4 +1,4 @@
-"""What can a dishonest client do?  (Behaviors: simulated misconduct, to try servers before others do.)
+"""The behavior interface: simulated misconduct of clients, to test servers.
 
 A behavior changes what some clients do, at one of three places, and nothing else:
 

@@ -1,4 +1,4 @@
-"""Which clients are dishonest?  (A number of them, a share, or their names.)
+"""Choosing the dishonest clients: a number, a share, or their names.
 
 5             the last five clients
 0.2           the last fifth of the clients, rounded to the nearest number

@@ -1,4 +1,4 @@
-"""How do clients lie together?  (An aggregator around an aggregator.)
+"""Colluding clients: an aggregator around an aggregator.
 
 Lies that need to know what honest clients send are made up where all uploads are: at the server, before its
 own rule sees them. It is a simulation of an attacker that knows everything, the worst case of the papers.

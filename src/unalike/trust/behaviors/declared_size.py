@@ -1,4 +1,4 @@
-"""How many rows does a client claim to have?  (Declared sizes.)
+"""Declared sizes: how many rows does a client claim to have?
 
 In FedAvg a client weighs its number of rows, which nobody can check. Free-riders have none and may say what
 they like: the mean of the honest clients (the least conspicuous), the fewest, the most, or ten times the

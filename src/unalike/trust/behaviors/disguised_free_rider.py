@@ -1,4 +1,4 @@
-"""How does a free-rider look as if it had trained?  (Noise of the size of training.)
+"""Disguised free-riders: noise of the size of training.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021):
 

@@ -1,4 +1,4 @@
-"""How does one algorithm have honest and dishonest clients?  (A method around a method.)
+"""Honest and dishonest clients in one algorithm: a method around a method.
 
     client i:    upload_i  ->  behavior(upload_i)  if i is dishonest,  upload_i  otherwise
 
@@ -60,7 +60,7 @@ class DishonestClients(AlgorithmWrapper):
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:
         if not self.who:
             reply = self.method.client(task, message, _inner(memory), data, key)
-            return reply._replace(memory=_joined(reply.memory, Memory({})))
+            return reply._replace(memory=_join_memories(reply.memory, Memory({})))
         lying = jnp.any(jnp.asarray(data.client) == jnp.asarray(self.who))
         worked = replace(data, steps=jnp.where(lying, self.behavior.change_work(data).steps, data.steps))
         reply = self.method.client(task, message, _inner(memory), worked, key)
@@ -71,12 +71,12 @@ class DishonestClients(AlgorithmWrapper):
         upload, kept = self.behavior.change_upload(reply.upload, now)
         return reply._replace(
             upload=pytrees.where(lying, upload, reply.upload),
-            memory=_joined(reply.memory, pytrees.where(lying, kept, own)),
+            memory=_join_memories(reply.memory, pytrees.where(lying, kept, own)),
             report={**reply.report, "dishonest": lying.astype(jnp.float32)},
         )
 
     def _remember(self, inner: Memory, message: Message) -> Memory:
-        return _joined(inner, Memory(self.behavior.first_memory(message) if self.who else {}))
+        return _join_memories(inner, Memory(self.behavior.first_memory(message) if self.who else {}))
 
 
 def misbehave(algorithm: Algorithm, behavior: Behavior, who: Any) -> DishonestClients:
@@ -85,7 +85,7 @@ def misbehave(algorithm: Algorithm, behavior: Behavior, who: Any) -> DishonestCl
     return DishonestClients(work=algorithm.work, inner=algorithm, behavior=behavior, who=numbers)
 
 
-def _joined(inner: Memory, own: Memory) -> Memory:
+def _join_memories(inner: Memory, own: Memory) -> Memory:
     """What the method and the behavior remember; {} where neither does, for then engines keep nothing."""
     return Memory({"inner": inner, "own": own} if jax.tree.leaves((inner, own)) else {})
 

@@ -1,4 +1,4 @@
-"""Who wants the model without doing anything for it?  (Free-riders.)
+"""Free-riders: clients that take the model and contribute nothing.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). A plain
 free-rider sends back what it was sent. With M_J rows of honest clients among N declared ones,

@@ -1,4 +1,4 @@
-"""What do honest clients send on average, and how much do they differ?  (Moments by coordinate.)
+"""Mean and variance of honest uploads, by coordinate.
 
     mean = sum_i h_i c_i / sum_i h_i,        deviation = sqrt(sum_i h_i (c_i - mean)^2 / sum_i h_i)
 

@@ -1,4 +1,4 @@
-"""What if dishonest clients turn the mean around?  (Inner product manipulation.)
+"""Inner product manipulation: dishonest clients turn the mean around.
 
     change of each of them  =  -epsilon * (mean change of the honest clients)
 

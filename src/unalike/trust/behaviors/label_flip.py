@@ -1,4 +1,4 @@
-"""What if a client's labels are wrong on purpose?  (Label flipping.)
+"""Label flipping.
 
     y  ->  L - 1 - y          all L classes in reverse (Fang, Cao, Jia and Gong, "Local Model Poisoning
                               Attacks to Byzantine-Robust Federated Learning", 2020), or

@@ -1,4 +1,4 @@
-"""How far may a lie be from the mean without standing out?  (A little is enough.)
+"""A little is enough: poisoned updates close enough to the mean to stay hidden.
 
     change of each of them  =  mean - z * deviation,        of the honest clients' changes, by coordinate
 

@@ -1,4 +1,4 @@
-"""How does noise get the shape of training, too?  (A Gaussian mixture of coordinates.)
+"""Free-riders with noise from a Gaussian mixture of coordinates.
 
 Layers and unused inputs change by different amounts, so one Gaussian for all entries gives a disguise away.
 Here the entries of D, the difference of the two models received last, are a mixture of three zero-mean

@@ -1,4 +1,4 @@
-"""How does noise look like training?  (Gaussian noise on models, and its size.)
+"""Gaussian noise on models, and its size.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021): the
 difference D of two models that were received is what training looks like from outside, and its entries as

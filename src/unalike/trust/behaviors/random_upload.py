@@ -1,4 +1,4 @@
-"""What if a client sends anything?  (Random uploads.)
+"""Random uploads.
 
     upload  =  message + N(0, std^2 I)
 

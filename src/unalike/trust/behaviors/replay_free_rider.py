@@ -1,4 +1,4 @@
-"""What if a free-rider repeats what everyone did last?  (Replay of the last change.)
+"""Replay free-riders: they repeat everyone's last change.
 
     upload  =  theta_t + m (theta_t - theta_s),        theta_s the model it was sent before
 

@@ -1,4 +1,4 @@
-"""What if a client wants its model to be the result?  (Scaled updates, model replacement.)
+"""Scaled updates (model replacement).
 
     upload  =  message + gamma * change,     gamma = 1 / (the client's weight) replaces the model by its own
 

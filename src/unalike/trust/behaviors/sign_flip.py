@@ -1,4 +1,4 @@
-"""What if a client pushes the other way?  (Sign flipping.)
+"""Sign flipping.
 
     upload  =  message - scale * change,        where change = honest upload - message
 

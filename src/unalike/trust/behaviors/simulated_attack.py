@@ -1,4 +1,4 @@
-"""How is a training made dishonest?  (A behavior and who shows it, put where it acts.)
+"""Simulated attacks: a behavior, and the clients that show it.
 
 attack = SimulatedAttack.of("free-rider:decay", "5", federation)
 unalike.train(attack.federation(federation), task, attack.algorithm(FedAvg()),

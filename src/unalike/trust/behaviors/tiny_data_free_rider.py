@@ -1,4 +1,4 @@
-"""What if a client trains on next to nothing, and claims to have much?  (A single mini-batch.)
+"""Free-riders with tiny data: a single mini-batch, and a large declared size.
 
     upload  =  theta_t - rate * gradient on one mini-batch,        weighed as if it had thousands of rows
 

@@ -1,7 +1,7 @@
-"""Monitor: what an upload says about whether its sender has trained."""
+"""Free-rider monitor: what an upload reveals about whether its sender has trained."""
 
-from .book import Book
 from .decisions import Verdict
 from .monitor import Monitor, monitor_registry
+from .state import MonitorState
 
-__all__ = ["Book", "Monitor", "Verdict", "monitor_registry"]
+__all__ = ["Monitor", "MonitorState", "Verdict", "monitor_registry"]

@@ -1,4 +1,4 @@
-"""Does an update depend on the model that it starts from, as that of somebody with data does?  (A challenge.)
+"""A challenge: does an update depend on the model that it starts from, as after real training?
 
     pull = - cosine( update(model + offset) - update(model), offset )         for a secret random offset
 

@@ -1,4 +1,4 @@
-"""Who has probably not trained?  (Flags, and what follows from their number.)
+"""Flags of suspected free-riders, and what follows from their number.
 
     A  memoryless   mean cosine of consecutive updates < max(0.10, 4 / sqrt(d w)),  peers' median > 0.3
     B  Gaussian     mean KS distance to a Normal < 0.05 + 1.5 / sqrt(d),            peers' median > 3 times

@@ -1,4 +1,4 @@
-"""What do the uploads of one step say?  (The signals of each client, in the order of the step.)
+"""Measuring the signals of one step's uploads, in the order of the step.
 
     update = upload - the model that this client was sent
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from ...typing import Array, Bools, Float64s, Int64s
 from . import signals
-from .book import Book
+from .state import MonitorState
 
 Loss = Callable[[Array], float]
 
 
-class Arrived(NamedTuple):
+class AcceptedUploads(NamedTuple):
     """The uploads of a step that were accepted and count, one row each."""
 
     clients: Int64s
@@ -41,7 +41,7 @@ SIGNALS = (
 
 
 def measure(
-    arrived: Arrived, book: Book, normality: bool = True, loss: Loss | None = None
+    arrived: AcceptedUploads, book: MonitorState, normality: bool = True, loss: Loss | None = None
 ) -> dict[str, Float64s]:
     """All signals of every upload; NaN where one is not defined. `loss` is that of a model, as one vector, on
     rows of the server's own."""
@@ -70,7 +70,7 @@ def norm_ratios(norms: Float64s) -> Float64s:
     return np.divide(norms, medians, out=np.full(len(norms), np.nan), where=medians > 0)
 
 
-def gains(arrived: Arrived, loss: Loss | None) -> list[float]:
+def gains(arrived: AcceptedUploads, loss: Loss | None) -> list[float]:
     """By how much each upload has a lower loss than what its client was sent."""
     if loss is None:
         return [float("nan")] * len(arrived.clients)
@@ -92,7 +92,7 @@ def of_shape(update: Float64s, layers: Int64s, normality: bool) -> dict[str, flo
     }
 
 
-def of_past(client: int, update: Float64s, sent: Array, book: Book) -> dict[str, float]:
+def of_past(client: int, update: Float64s, sent: Array, book: MonitorState) -> dict[str, float]:
     """How an update goes on from the client's last one, and from the model's own way."""
     last, before = book.updates.get(client), book.last_sent(client)
     moved = None if before is None or before.shape != update.shape else sent.astype(np.float64) - before
@@ -109,13 +109,13 @@ def of_past(client: int, update: Float64s, sent: Array, book: Book) -> dict[str,
     }
 
 
-def idle(arrived: Arrived) -> Bools:
+def idle(arrived: AcceptedUploads) -> Bools:
     """Who sent back what it was sent."""
     pairs = zip(arrived.updates.astype(np.float64), arrived.sent.astype(np.float64), strict=True)
     return np.array([signals.is_zero(update, sent) for update, sent in pairs], bool)
 
 
-def copied(digests: list[str]) -> Bools:
+def find_copies(digests: list[str]) -> Bools:
     """Who sent what another client sent, too.
 
     >>> copied(["a", "b", "a"]).tolist()

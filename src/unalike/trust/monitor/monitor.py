@@ -1,4 +1,4 @@
-"""Has the sender of an upload trained?  (A monitor around any aggregator.)
+"""The free-rider monitor, around any aggregator.
 
     receive(upload, sent)    hands both to the server's host, beside what the rule makes of it
     observe(step, report)    measures every update, decides, and says what is new
@@ -30,10 +30,10 @@ from ...errors import ConfigError
 from ...participation import Participation
 from ...timing import Step
 from ...typing import Array, Message, PyTree, Upload
-from .book import Book
 from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
-from .measure import Arrived, Loss, copied, idle, measure
+from .measure import AcceptedUploads, Loss, find_copies, idle, measure
 from .signals import digest
+from .state import MonitorState
 
 monitor_registry: Registry[Aggregator] = Registry("monitor", "monitors")
 UPLOADED, SENT = "monitored_upload", "monitored_model"
@@ -46,7 +46,7 @@ MOST_BYTES = 8 << 30
 class Monitor(AggregatorWrapper):
     """Watches uploads before a rule mixes them; `window` rounds of a client are judged together."""
 
-    book: Book = field(compare=False)
+    book: MonitorState = field(compare=False)
     rule: Aggregator = field(default_factory=WeightedSum)
     window: int = 5
     normality: bool = True
@@ -135,22 +135,22 @@ class Monitor(AggregatorWrapper):
         if inner:
             self.rule.restore(inner)
 
-    def _arrived(self, step: Step, report: Mapping[str, Any]) -> Arrived:
+    def _arrived(self, step: Step, report: Mapping[str, Any]) -> AcceptedUploads:
         """The uploads that are judged: accepted ones, of clients that weigh something or are in quarantine.
         (Who holds no rows learns nothing, and is no free-rider for that.)"""
         quarantined = self.book.verdicts[step.clients] == Verdict.QUARANTINE
         judged = (np.asarray(report["accepted"]) > 0) & ((step.weights != 0) | quarantined)
         uploads, sent = (np.asarray(report[name])[judged] for name in (UPLOADED, SENT))
-        return Arrived(step.clients[judged], uploads, sent)
+        return AcceptedUploads(step.clients[judged], uploads, sent)
 
-    def _judge(self, arrived: Arrived) -> list[dict[str, Any]]:
+    def _judge(self, arrived: AcceptedUploads) -> list[dict[str, Any]]:
         """Note what arrived, and say what is new."""
         book, clients = self.book, arrived.clients
         uploads, models = ([digest(row) for row in rows] for rows in (arrived.uploads, arrived.sent))
         found = measure(arrived, book, self.normality, self._loss())
         still = idle(arrived)
         if not still.all():
-            book.caught[clients] |= still | copied(uploads)
+            book.caught[clients] |= still | find_copies(uploads)
         old = np.array([u in book.ever_sent and u != m for u, m in zip(uploads, models, strict=True)])
         book.replays[clients] += np.where(old, OFTEN, found["replay"] > REPLAYED)
         for i, client in enumerate(clients.tolist()):
@@ -213,14 +213,14 @@ KINDS = {
 def free_riders(window: int = 5, *, clients: int, rule: Aggregator) -> Monitor:
     """Finds clients that send the model back, with or without noise, by so many of their rounds;
     `free-riders:5`."""
-    return Monitor(Book(clients), rule, window)
+    return Monitor(MonitorState(clients), rule, window)
 
 
 @monitor_registry.add("free-riders-with-noise")
 def free_riders_with_noise(window: int = 5, *, clients: int, rule: Aggregator) -> Monitor:
     """The same where honest clients add Gaussian noise of their own (local privacy), which proves nothing
     then; `free-riders-with-noise:5`."""
-    return Monitor(Book(clients), rule, window, normality=False)
+    return Monitor(MonitorState(clients), rule, window, normality=False)
 
 
 def as_vector(tree: PyTree) -> jax.Array:

@@ -1,4 +1,4 @@
-"""What does one update look like?  (Numbers that tell an update of training from noise.)
+"""Signals of an update: numbers that distinguish training from noise.
 
 With u = upload - sent model, over its coordinates:
 

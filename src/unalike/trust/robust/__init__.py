@@ -1,4 +1,4 @@
-"""Robust rules: what the server makes of uploads when some of them may be lies."""
+"""Robust aggregation rules (Byzantine-robust): one update from uploads of which some may be malicious."""
 
 from .base import RobustRule, Votes
 from .bucketing import Bucketing

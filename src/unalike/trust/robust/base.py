@@ -1,4 +1,4 @@
-"""What is a robust rule?  (One update from many, some of which may be lies.)
+"""The robust aggregation rule interface: one update from many, of which some may be malicious.
 
     update = estimate(changes, present, weights)            in place of  sum_i w_i change_i / sum_i w_i
 

@@ -1,4 +1,4 @@
-"""What if uploads are mixed in small groups first?  (Bucketing, also called s-resampling.)
+"""Bucketing, also called s-resampling: uploads are averaged in small groups first.
 
     shuffle the uploads;  change of a bucket = weighted mean of s uploads in a row;  then any rule on buckets
 

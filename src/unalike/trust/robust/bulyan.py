@@ -1,4 +1,4 @@
-"""What do the best-accompanied uploads agree on, number by number?  (Bulyan.)
+"""Bulyan: uploads that Krum selects, averaged near their coordinate-wise median.
 
     chosen   = n - 2f changes, taken one after the other by Krum from those that are left
     update_d = mean of the (n - 2f) - 2f values of the chosen ones that are nearest to their median

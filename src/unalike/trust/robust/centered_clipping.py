@@ -1,4 +1,4 @@
-"""How far may one upload pull the update?  (Centered clipping.)
+"""Centered clipping: limits how far one upload pulls the update.
 
     v <- v + sum_i w_i (change_i - v) min(1, radius / |change_i - v|)            some times, from v = 0
 

@@ -1,4 +1,4 @@
-"""From where is the way to all uploads shortest?  (Geometric median, by smoothed Weiszfeld steps: RFA.)
+"""Geometric median, by smoothed Weiszfeld steps (RFA).
 
     update = argmin_v sum_i w_i |change_i - v|            v <- sum_i b_i change_i / sum_i b_i
     b_i    = w_i / max(|change_i - v|, smoothing)

@@ -1,4 +1,4 @@
-"""Which uploads have the closest company?  (Krum and multi-Krum.)
+"""Krum and multi-Krum: the uploads closest to their neighbors.
 
     score_i = sum of squared distances from change_i to its n - f - 2 nearest others
     krum    = the change of lowest score          multi-krum = the mean of the m changes of lowest score

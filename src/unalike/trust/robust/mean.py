@@ -1,4 +1,4 @@
-"""What is the rule that trusts everyone?  (The weighted mean, as something to put a pre-aggregation before.)
+"""Weighted mean: no robustness; for use behind a pre-aggregation.
 
     update = sum_i w_i change_i / sum_i w_i
 

@@ -1,4 +1,4 @@
-"""What is the middle of all uploads, number by number?  (Coordinate-wise median.)
+"""Coordinate-wise median.
 
     update_d = median_i change_{i, d}
 

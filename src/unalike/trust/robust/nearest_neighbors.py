@@ -1,4 +1,4 @@
-"""What does a client send when it listens to its neighbors first?  (Nearest-neighbor mixing, NNM.)
+"""Nearest-neighbor mixing (NNM): each upload is averaged with its neighbors first.
 
     change_i  ->  mean of the n - f changes that are nearest to it, its own among them;  then any rule
 

@@ -1,4 +1,4 @@
-"""How are the columns of a short, wide matrix sorted quickly?  (A bitonic sorting network over rows.)
+"""A bitonic sorting network over rows, for short, wide matrices.
 
     log2(n) (log2(n) + 1) / 2 passes, each a minimum and a maximum of whole halves of the matrix
 

@@ -1,4 +1,4 @@
-"""What is left when the most extreme numbers are cut off?  (Coordinate-wise trimmed mean.)
+"""Coordinate-wise trimmed mean.
 
     update_d = mean of change_{i, d} without the b n smallest and the b n largest
 
@@ -43,13 +43,13 @@ class TrimmedMean(RobustRule):
     def estimate(self, votes: Votes) -> jax.Array:
         """Without regard to weights."""
         rows, count = sort_present(votes.rows, votes.present), votes.voters
-        cut = jnp.asarray(trimmed_counts(self.share, rows.shape[0]))[count]
+        cut = jnp.asarray(count_trimmed(self.share, rows.shape[0]))[count]
         rank = jnp.arange(rows.shape[0])[:, None]
         kept = (rank >= cut) & (rank < count - cut)
         return jnp.where(kept, rows, 0.0).sum(0) / jnp.maximum(count - 2 * cut, 1)
 
 
-def trimmed_counts(share: float, most: int) -> np.ndarray:
+def count_trimmed(share: float, most: int) -> np.ndarray:
     """How many values are cut off at each end of 0, 1, ..., `most` of them.
 
     >>> trimmed_counts(0.1, 10).tolist()

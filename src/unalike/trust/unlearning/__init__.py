@@ -1,1 +1,1 @@
-"""Unlearning: a client is taken back, with a certificate of what that means."""
+"""Unlearning: removing a client's influence, with a certificate."""

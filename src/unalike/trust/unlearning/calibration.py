@@ -1,4 +1,4 @@
-"""How much noise hides how much of a client?  (Calibration of the Gaussian mechanism.)
+"""Calibration of the Gaussian mechanism: how much noise hides a client's influence?
 
     classic   sigma / Psi = sqrt(2 ln(1.25 / delta)) / epsilon                              epsilon < 1 only
     exact     delta = Phi(rho/2 - epsilon/rho) - exp(epsilon) Phi(-rho/2 - epsilon/rho),   rho = Psi / sigma

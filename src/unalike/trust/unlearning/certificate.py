@@ -1,4 +1,4 @@
-"""What is guaranteed of a model that has forgotten a client, and under which assumptions?  (Certificate.)
+"""Unlearning certificate: the guarantee, and its assumptions.
 
     P(model in S) <= exp(epsilon) P(model without the client in S) + delta,   and the other way round
 
@@ -151,15 +151,15 @@ def guarantee(request: Request, label: str) -> str:
     budget, whom = request.budget, "them together" if request.rule == "group" else "each of them alone"
     if request.fresh:
         terms = "(0, 0)-unlearning of them together: the model was trained anew, on the others only"
-        return _labeled(terms, label) + "."
+        return _label_terms(terms, label) + "."
     spent = (request.noises * budget.epsilon, request.noises * budget.delta)
     terms = f"({spent[0]:g}, {spent[1]:g})-unlearning of {whom}"
     never = all(psi == 0 for psi in request.sensitivities)
     nothing = " They never contributed to the model from which it was trained." if never else ""
-    return _labeled(terms, label) + "." + nothing
+    return _label_terms(terms, label) + "." + nothing
 
 
-def _labeled(terms: str, label: str) -> str:
+def _label_terms(terms: str, label: str) -> str:
     words = {
         "proven": terms,
         "conditional": f"{terms}, given what is assumed below",

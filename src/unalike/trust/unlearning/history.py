@@ -1,4 +1,4 @@
-"""What must be on the disk so that a client can be forgotten?  (Models and norms of every round of a branch.)
+"""Unlearning history on disk: models and norms of every round of a branch.
 
 One safetensors file per round: the norm and the weight of every client's upload, and the server's state where
 it is kept. A file is written at once or not at all, so what is there after `kill -9` is whole; what came

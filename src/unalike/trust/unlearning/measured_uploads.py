@@ -1,4 +1,4 @@
-"""How far does every upload lie from their mean?  (The one norm per client and round that unlearning needs.)
+"""Distance of every upload from their mean: the one norm per client and round that unlearning needs.
 
     deviation_c  =  | theta_c - sum_i p_i theta_i |
 

@@ -1,4 +1,4 @@
-"""Where does the noise of a forgotten model come from?  (Gaussian noise, from the operating system.)
+"""Gaussian noise for unlearning, from the operating system.
 
     theta + sigma z,   z ~ Normal(0, I)
 

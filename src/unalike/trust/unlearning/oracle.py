@@ -1,4 +1,4 @@
-"""From which model may training start again without a client?  (Restart nodes of SIFU.)
+"""Restart nodes of SIFU: from which model may training start again without a client?
 
     branch zeta    the first on the way to the present model whose node holds too much of the client
     index T        the last of its models before which Psi never exceeded what the noise can hide

@@ -1,4 +1,4 @@
-"""Who was to be forgotten, and how far has that come?  (The journal of requests.)
+"""The journal of unlearning requests.
 
     planned    it is known where training starts again; nothing was changed
     started    what must not be kept is erased, and the model with its noise is written

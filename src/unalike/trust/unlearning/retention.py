@@ -1,4 +1,4 @@
-"""Which models of a training are kept, so that a later request can start again from one of them?
+"""Retention: which models of a training are kept for later unlearning requests?
 
     full          after every round
     grid:K        after every K rounds: a restart is rounded down to the grid

@@ -1,4 +1,4 @@
-"""How far did a client move the model?  (Bounded sensitivity: a norm per client and round, and their sums.)
+"""Bounded sensitivity: how far did a client move the model? (A norm per client and round, and their sums.)
 
     |Delta(I) - Delta(I without c)|  =  p_c / (1 - p_c) |theta_c - mean|               one client, one round
     Psi(n + 1, c)  =  q Psi(n, c)  +  server_rate p_c / (1 - p_c) |theta_c - mean|        Psi(0, c) = 0

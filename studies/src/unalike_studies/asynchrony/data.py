@@ -1,4 +1,4 @@
-"""Which clients, policies and runs are compared?  (Clients' times, federations, and trainings up to a time.)
+"""Federations, client times and policies of the study of asynchronous training.
 
 Clients' times are spread evenly from 1 down to 0.2 in the order of clients; everyone counts the same, and is
 judged by the loss on the rows it trained on, so that policies are compared on the objective itself.
@@ -33,7 +33,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s
 
-from ..trainings import Trainings, described
+from ..trainings import Trainings, describe_training
 
 F80 = "spread:80"
 
@@ -135,7 +135,7 @@ def digits(
 def small_pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
     """All images of CIFAR-10, halved to 16 x 16 pixels, logistic regression."""
     federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
-    train = replace(federation.train, x=halved(federation.train.x))
+    train = replace(federation.train, x=halve_images(federation.train.x))
     return lesson_of(replace(federation, train=train, test=train), 0, local_steps)
 
 
@@ -146,7 +146,7 @@ def pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1)
     return replace(lesson_of(federation, 0, local_steps), task=Task.classification(model, classes=10))
 
 
-def halved(images: Array) -> Array:
+def halve_images(images: Array) -> Array:
     """The means of all squares of two by two pixels.
 
     >>> halved(np.full((1, 4, 4, 3), 7, np.uint8)).shape
@@ -183,7 +183,7 @@ def losses_at(lesson: Problem, timing: Policy, learning_rate: float, until: floa
     """Every client's loss at a time; what is finished is not trained again."""
     algorithm, kept = lesson.algorithm(learning_rate), lesson.trainings or Trainings()
     decides = {
-        **described(lesson.federation, lesson.task),
+        **describe_training(lesson.federation, lesson.task),
         **{"algorithm": repr(algorithm), "timing": repr(timing), "until": until, "seed": seed},
     }
     return kept.numbers(decides, lambda: losses_of(learn(lesson, timing, algorithm, until, seed)))

@@ -1,4 +1,4 @@
-"""Where do both kinds of weights lead, if steps are short and training is long?  (Minima without noise.)
+"""Limits of both weightings for short steps and long training: minima without noise.
 
 Corrected weights minimize the loss that was asked for, FP = sum_i p_i L_i, identical ones the surrogate SP =
 sum_i q_i L_i (Fraboni, Vidal, Kameni and Lorenzi, 2023). What correcting is worth in the end is FP at the
@@ -19,7 +19,7 @@ from unalike.theory.asynchrony.objective import surrogate
 from unalike.timing import Clients
 from unalike.typing import Float64s
 
-from ..trainings import Trainings, described
+from ..trainings import Trainings, describe_training
 from .data import Pair, Problem, policy
 
 ITERATIONS = 300
@@ -29,14 +29,16 @@ def limit_pair(lesson: Problem, iterations: int = ITERATIONS, hardware: str = "s
     """Every client's loss where identical and where corrected weights lead; what is finished is kept."""
     importance = lesson.federation.importance
     minimized = surrogate(policy("async", hardware, "identical"), Clients(importance))
-    identical, corrected = (kept_losses(lesson, w, iterations) for w in (minimized.expected, importance))
+    identical, corrected = (
+        cached_minimal_losses(lesson, w, iterations) for w in (minimized.expected, importance)
+    )
     return Pair(identical, corrected, minimized)
 
 
-def kept_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s:
+def cached_minimal_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s:
     """The same as :func:`minimal_losses`, which is not repeated."""
     decides = {
-        **described(lesson.federation, lesson.task),
+        **describe_training(lesson.federation, lesson.task),
         **{"minimizes": weights.tolist(), "iterations": iterations},
     }
     kept = lesson.trainings or Trainings()

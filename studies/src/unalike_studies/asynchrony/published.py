@@ -1,4 +1,4 @@
-"""Is correcting weights worth it, and is FedFix, on all images of MNIST and CIFAR-10?  (Long studies.)
+"""Long studies: corrected weights and FedFix on all images of MNIST and CIFAR-10.
 
 Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates" (2023), by losses on training rows. Weights: ten clients, times spread from 1

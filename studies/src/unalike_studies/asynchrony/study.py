@@ -1,4 +1,4 @@
-"""Is it worth waiting for slow clients?  (Study of asynchronous training.)
+"""Study of asynchronous training: is it worth waiting for slow clients?
 
 Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates" (2023). The claims on weights, schedules and quadratic losses are exact; the

@@ -1,4 +1,4 @@
-"""Do late results count as they are said to?  (Claims without any training.)
+"""Claims on asynchronous training that need no training: do late results count as published?
 
 Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates" (2023). Clients' times are spread evenly from 1 down to 0.2 (F80), or are all 1
@@ -15,8 +15,8 @@ import numpy as np
 
 from unalike.participation import Multinomial, Uniform
 from unalike.theory.asynchrony.objective import (
-    Begun,
     Constants,
+    PreparedTiming,
     Surrogate,
     constants,
     expected_weights,
@@ -24,7 +24,7 @@ from unalike.theory.asynchrony.objective import (
     window,
 )
 from unalike.theory.asynchrony.planner import (
-    Course,
+    TrainingSetup,
     aggregations,
     asynchronous_bound,
     fedfix_bound,
@@ -159,7 +159,7 @@ def constant_claims(quick: bool) -> Iterator[Claim]:
         timing, clients = policy("async"), equal(count)
         until = 200 if count < 50 or not quick else 50
         known = constants(timing, clients, plan_schedule(timing, clients, until=until))
-        weights = Begun(timing, clients).policy.weighing.fixed
+        weights = PreparedTiming(timing, clients).policy.weighing.fixed
         rate = aggregations(timing, clients, 10**6) / 10**6
         for words, value, reference, tolerance, derivation in (
             ("sum of 1/tau, {} clients", rate, RATES[count], 1e-4, "equation (4.39)"),
@@ -335,11 +335,11 @@ def moment_claims() -> Iterator[Claim]:
     clients = Clients(np.arange(1.0, 7.0) / 21)
     times = ExponentialTimes(np.linspace(0.3, 1.4, 6))
     late, fixed = Asynchronous(hardware=times), FedFix(0.5, hardware=times)
-    ready, known = Begun(late, clients).policy.weighing.fixed, constants(late, clients)
+    ready, known = PreparedTiming(late, clients).policy.weighing.fixed, constants(late, clients)
     shares = (1 / times.mean) / (1 / times.mean).sum()
     exact = float(shares @ (ready**2 * (x**2).sum(axis=1)))
     yield at_most("AS-11", "Lemma C.1, async", [abs(_lemma(known, ready, shares * ready, x) - exact)], 1e-12)
-    ready, known = Begun(fixed, clients).policy.weighing.fixed, constants(fixed, clients)
+    ready, known = PreparedTiming(fixed, clients).policy.weighing.fixed, constants(fixed, clients)
     chance = times.chance_within(0.5)
     exact = _independent_moment(chance, ready, x)
     gap = abs(_lemma(known, ready, chance * ready, x) - exact)
@@ -416,7 +416,7 @@ def planner_claims() -> Iterator[Claim]:
     """Bounds and step-size limits are ordered as they should be."""
     wrong = 0
     for steps, number, gap in product((1, 10), (100, 10_000), (0.0, 1.0)):
-        course = Course(aggregations=number, local_steps=steps, surrogate_gap=gap)
+        course = TrainingSetup(aggregations=number, local_steps=steps, surrogate_gap=gap)
         for count in (10, 50):
             late = window(policy("async"), equal(count)) or 1
             bounds = (
@@ -428,7 +428,7 @@ def planner_claims() -> Iterator[Claim]:
     yield at_most(
         "AS-13", "cases in which the bounds are not: waiting < FedFix < async, for equal N", [wrong], 0
     )
-    course = Course(aggregations=100, local_steps=10)
+    course = TrainingSetup(aggregations=100, local_steps=10)
     ages = [largest_learning_rate(Constants(1, 0, 1.0, 0.1, age, 1), course) for age in (0, 1, 4, 24)]
     sums = [largest_learning_rate(Constants(1, 0, rho, 0.1, 4, 1), course) for rho in (1.0, 1.6, 2.1)]
     falling = all(a > b for values in (ages, sums) for a, b in pairwise(values))

@@ -1,4 +1,4 @@
-"""How do policies learn in the same time?  (Claims that need training.)
+"""Claims on asynchronous training that need training: accuracy of policies in the same time.
 
 Fraboni, Vidal, Kameni and Lorenzi, "A General Theory for Federated Optimization with Asynchronous and
 Heterogeneous Clients Updates" (2023). Runs differ only in when the server aggregates.

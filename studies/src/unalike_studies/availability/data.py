@@ -1,4 +1,4 @@
-"""Which clients come and go, and how does a strategy train them?  (Problems, strategies and curves.)
+"""Intermittent clients, strategies and curves of the study of CA-Fed.
 
 A hundred clients of sixty rows with a linear softmax model. Inputs and the teacher that labels them are the
 same for all clients, or each client has its own mean of inputs and a teacher of its own near the common one;
@@ -103,7 +103,7 @@ class Curve(Accuracies):
         return np.mean(counts, axis=0)
 
 
-def taught(deviation: float, seed: int) -> Problem:
+def make_teacher_problem(deviation: float, seed: int) -> Problem:
     """Clients with inputs of their own and teachers `deviation` around a common one; 0 makes all alike."""
     rng = generator(seed, "teacher")
     common = rng.normal(size=(CLASSES, FEATURES))

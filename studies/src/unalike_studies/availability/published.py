@@ -1,4 +1,4 @@
-"""Is CA-Fed ahead of its rivals at the published effort?  (A long study.)
+"""A long study: CA-Fed and its rivals at the published effort.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023: a hundred clients, 200 rounds, ten runs, mini-batches of 32 and every pair of a grid of
@@ -29,7 +29,7 @@ from unalike.typing import Float64s
 
 from ..shared.summaries import mean_of
 from ..study import Claim, Effort, Value, at_least, at_published_effort
-from ..trainings import Trainings, described
+from ..trainings import Trainings, describe_training
 from .data import Accuracies, Problem, Rates, learn, lesson_of
 
 RUNS, ROUNDS, EVALUATIONS = 10, 200, 40
@@ -120,7 +120,7 @@ def contest_claims(
         best = tried[int(np.argmax(np.nan_to_num(ends, nan=-1.0)))]
         found[name] = [train(lesson, name, best, seed=seed) for seed, lesson in enumerate(lessons)]
         chosen = f"best of {len(tried)} pairs{', at their edge' * at_edge(best, tried)}; {note}"
-        yield _reported(contest, name, best, found[name], chosen)
+        yield _report(contest, name, best, found[name], chosen)
     yield from _lead_claims(contest, found, note)
 
 
@@ -153,7 +153,7 @@ def outcome(
 
     chosen = {"strategy": name, "rates": [rates.client, rates.server], "local": repr(local)}
     rest = {"rounds": rounds, "every": every, "seed": seed}
-    both = trainings.numbers(described(lesson.federation, lesson.task) | chosen | rest, train)
+    both = trainings.numbers(describe_training(lesson.federation, lesson.task) | chosen | rest, train)
     return Outcome(*(Accuracies(half) for half in np.split(both, 2)))
 
 
@@ -168,7 +168,7 @@ def at_edge(best: Rates, tried: Sequence[Rates]) -> bool:
     return best.client in ends[0] or best.server in ends[1]
 
 
-def _reported(contest: Contest, name: str, best: Rates, found: list[Outcome], note: str) -> Claim:
+def _report(contest: Contest, name: str, best: Rates, found: list[Outcome], note: str) -> Claim:
     """A strategy's accuracies and rates."""
     rows, clients = (_part(found, kind) for kind in Outcome._fields)
     numbers = " / ".join(f"{mean_of(rows, part):.2f}" for part in ("end", "time_average", "deviation"))

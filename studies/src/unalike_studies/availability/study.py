@@ -1,4 +1,4 @@
-"""Is it worth waiting for clients that are rarely there?  (Study of CA-Fed.)
+"""Study of CA-Fed: is it worth waiting for clients that are rarely available?
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023. All strategies see the same trace and know the true availability. The published gains in

@@ -1,4 +1,4 @@
-"""Is the arithmetic of clients that come and go right?  (Claims without any training.)
+"""Claims on intermittent availability that need no training.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023.
@@ -28,7 +28,7 @@ from unalike.participation.strategies.bias import (
     total_bound,
     total_variation,
 )
-from unalike.participation.strategies.ca_fed import estimated_error, kept_error
+from unalike.participation.strategies.ca_fed import estimated_error, subset_error
 from unalike.theory.availability.mixing_rate import joint_chain, second_modulus
 from unalike.typing import Bools, Float64s, Int64s
 
@@ -109,7 +109,7 @@ def error_claims(instances: int) -> Iterator[Claim]:
         weights = np.where(kept, alpha / active, 0.0)
         mass = alpha[kept].sum()
         variations.append(abs(total_variation(alpha, biased_importance(active, weights)) - (1 - mass)))
-        closed = kept_error(mass, float((alpha * gaps)[kept].sum()), 0.7, gaps.max())
+        closed = subset_error(mass, float((alpha * gaps)[kept].sum()), 0.7, gaps.max())
         errors.append(abs(estimated_error(weights, active, alpha, gaps, 0.7) - closed) / (1 + closed))
     yield at_most("A3", "weights alpha / pi count every client as it should", biases, 1e-12)
     yield at_most(

@@ -1,4 +1,4 @@
-"""How do strategies learn from clients that come and go?  (Claims that need training.)
+"""Claims on weighting strategies that need training.
 
 Rodio, Faticanti, Marfoq, Neglia and Leonardi, "Federated Learning under Heterogeneous and Correlated Client
 Availability", 2023. All strategies of a problem are trained on the same trace.
@@ -18,7 +18,7 @@ from unalike.participation import availability_registry
 
 from ..shared.summaries import mean_of
 from ..study import Claim, at_least, at_most
-from .data import Curve, Problem, Rates, learn, lesson_of, population, taught
+from .data import Curve, Problem, Rates, learn, lesson_of, make_teacher_problem, population
 
 BIAS_WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEADY, LARGE = Rates(0.3, 2.0), Rates(1.0, 4.0)
@@ -29,8 +29,8 @@ DEVIATION = 0.3
 def training_claims(quick: bool) -> Iterator[Claim]:
     """A6 to A11, A14 and A15."""
     seeds, rounds = range(1 if quick else 4), 40 if quick else 100
-    alike = [taught(0.0, seed) for seed in seeds]
-    unlike = [taught(DEVIATION, seed) for seed in seeds]
+    alike = [make_teacher_problem(0.0, seed) for seed in seeds]
+    unlike = [make_teacher_problem(DEVIATION, seed) for seed in seeds]
     yield from limit_claims(alike[0], rounds)
     yield from exclusion_claims(alike, unlike, rounds)
     yield from cluster_claims(rounds, quick)
@@ -104,7 +104,7 @@ def exclusion_claims(alike: list[Problem], unlike: list[Problem], rounds: int) -
 
 def cluster_claims(rounds: int, quick: bool) -> Iterator[Claim]:
     """Clients in ten clusters that share a chain: the most correlated cluster is left out most."""
-    lesson = taught(0.0, 7)
+    lesson = make_teacher_problem(0.0, 7)
     chains = availability_registry.make("clusters", clients=len(lesson.federation), seed=7)
     assert chains.groups is not None
     seeds = range(1 if quick else 10)

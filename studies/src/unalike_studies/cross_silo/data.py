@@ -1,4 +1,4 @@
-"""Which centers are there to check on?  (Real files where they are, generated centers everywhere.)"""
+"""Centers of the cross-silo study: real files where they are, generated centers everywhere."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def available(benchmarks: Mapping[str, str | None]) -> list[str]:
 def first_columns(centers: Federation, count: int) -> Federation:
     """The same training patients with fewer inputs."""
     rows = centers.train
-    return replace(centers, train=_cut(rows, count), validation=_none(rows, count), test=_none(rows, count))
+    return replace(centers, train=_split(rows, count), validation=_none(rows, count), test=_none(rows, count))
 
 
-def _cut(rows: Split, count: int) -> Split:
+def _split(rows: Split, count: int) -> Split:
     return Split(np.ascontiguousarray(rows.x[:, :count]), rows.y, rows.offsets)
 
 

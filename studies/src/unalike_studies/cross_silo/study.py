@@ -1,4 +1,4 @@
-"""Do centers gain from each other where they really differ?  (Study of cross-silo benchmarks.)
+"""Study of cross-silo benchmarks: do centers with natural differences gain from each other?
 
 J. Ogier du Terrail et al., "FLamby: Datasets and Benchmarks for Cross-Silo Federated Learning in Realistic
 Healthcare Settings", 2022. Where the files of heart disease or TCGA-BRCA are not there, generated centers of

@@ -1,4 +1,4 @@
-"""Are centers as large as published, and is a federated Cox fit exactly the pooled one?  (No training.)"""
+"""Claims without training: published center sizes, and a federated Cox fit equal to the pooled one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a federated model worth more than one's own, and does one's own travel?  (Trained strategies.)"""
+"""Claims on trained strategies: federated against local models, and local models at other centers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which experiments are run on every engine?  (Three methods on a few digits.)"""
+"""Experiments that run on every engine: three methods on a few digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS: dict[str, dict[str, Any]] = {
 ROUNDS, CLIENTS = 4, 3
 
 
-def described(name: str, engine: str = "local") -> Experiment:
+def build_experiment(name: str, engine: str = "local") -> Experiment:
     """One of the experiments."""
     work = {"model": "linear", "steps": 2, "batch_size": 8, "learning_rate": 0.2}
     plan = {"rounds": ROUNDS, "seed": 5, "evaluate_every": 0, "checkpoint_every": 1}

@@ -1,4 +1,4 @@
-"""Does it matter where clients compute?  (Study of engines.)
+"""Study of engines: is the model the same wherever clients compute?
 
 The same experiments on this machine, on workers of a Ray cluster, and between Flower nodes that keep their
 rows; and once more with a worker killed, and with a server killed and resumed. Ray's workers, Flower's

@@ -1,4 +1,4 @@
-"""Is a model the same wherever its clients compute?  (Claims that need training, and processes that die.)"""
+"""Claims on engines that need training, and processes that die."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from unalike.training.round_report import RoundReport
 from unalike.training.run import Run
 
 from ..study import Claim, at_most
-from .data import CLIENTS, METHODS, ROUNDS, described
+from .data import CLIENTS, METHODS, ROUNDS, build_experiment
 
 WHOLE = ("participants", "rejected", "bytes_up", "bytes_down")
 Trained = dict[str, Run]
@@ -40,7 +40,7 @@ def training_claims(quick: bool) -> list[Claim]:
 
 
 def _here(federation: Federation, name: str) -> Run:
-    return run_experiment(described(name), federation=federation)
+    return run_experiment(build_experiment(name), federation=federation)
 
 
 def _same(prefix: str, where: str, here: Trained, there: Trained) -> list[Claim]:
@@ -63,7 +63,7 @@ def _largest_gap(one: Run, other: Run) -> float:
 
 
 def _on_ray(federation: Federation, here: Trained) -> list[Claim]:
-    there = {name: run_experiment(described(name, "ray:2"), federation=federation) for name in here}
+    there = {name: run_experiment(build_experiment(name, "ray:2"), federation=federation) for name in here}
     claims = _same("R", "on two Ray workers", here, there)
     deaths = [_gap_after_death(federation, name, there[name]) for name in here]
     there.clear()
@@ -74,7 +74,7 @@ def _gap_after_death(federation: Federation, name: str, undisturbed: Run) -> flo
     from unalike.engine import RayEngine, Setting
     from unalike.training.train import train
 
-    experiment = described(name)
+    experiment = build_experiment(name)
     task, algorithm = make_task(experiment, federation), make_algorithm(experiment)
     engine = RayEngine(
         2, setting=Setting(federation, task, algorithm.prepare(task, federation), experiment.seed)
@@ -99,7 +99,7 @@ def _between_nodes(federation: Federation, here: Trained) -> list[Claim]:
 
     with tempfile.TemporaryDirectory() as name, local_deployment(federation, Path(name) / "certs") as link:
         train = partial(train_deployed, link, clients=CLIENTS)
-        there = {method: train(described(method), out=Path(name) / method) for method in here}
+        there = {method: train(build_experiment(method), out=Path(name) / method) for method in here}
         claims = _same("F", "between Flower nodes with TLS", here, there)
         resumed = [_gap_after_resume(train, method, there[method], Path(name)) for method in here]
         return [*claims, at_most("F-3", "a server that is stopped and resumed changes no bit", resumed, 0.0)]
@@ -112,7 +112,9 @@ def _gap_after_resume(train: Callable[..., Run], method: str, undisturbed: Run, 
 
     out = folder / f"{method}-stopped"
     try:
-        train(described(method), out=out, observer=stop)
+        train(build_experiment(method), out=out, observer=stop)
     except SystemError:
-        return largest_difference(undisturbed.state, train(described(method), out=out, resume=True).state)
+        return largest_difference(
+            undisturbed.state, train(build_experiment(method), out=out, resume=True).state
+        )
     return float("inf")

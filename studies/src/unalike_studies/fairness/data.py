@@ -1,4 +1,4 @@
-"""On which clients is fairness measured, and which numbers were published?
+"""Clients and published numbers of the study of fairness.
 
 Yue, "Federated Data Analytics: Theory and Application" (doctoral thesis, 2023), chapter 2 (GIFAIR-FL). Three
 small problems stand for the published ones, all with linear labels y = argmax(x W_g + noise) that differ

@@ -1,4 +1,4 @@
-"""Do the published tables keep their shape on pictures and plays?  (Soft: data and models are others.)
+"""Published tables of fairness on images and plays. (Soft: data and models differ from the published ones.)
 
 Table 2.2 is of FEMNIST letters; here Fashion-MNIST (scikit-learn's digits where it is not there) is dealt to
 100 clients with five of ten classes and 500 images each, and 64 hidden units learn instead of a convolutional

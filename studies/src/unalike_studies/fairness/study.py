@@ -1,4 +1,4 @@
-"""Fair to whom?  (Study of fairness between clients and groups.)
+"""Study of fairness between clients and groups.
 
 Yue, "Federated Data Analytics: Theory and Application" (doctoral thesis, 2023), chapter 2: GIFAIR-FL, with
 q-FFL, TERM, AFL, FedMGDA+ and Ditto beside it. Formulas are exact, orders are trained on small problems;

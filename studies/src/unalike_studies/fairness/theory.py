@@ -1,4 +1,4 @@
-"""Are the formulas of fair federated learning right?  (Golden values, identities, a rate, and errata.)"""
+"""Formulas of fair federated learning: golden values, identities, a rate, and errata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def theory_claims(quick: bool) -> list[Claim]:
 
 def multiplier_claims() -> Iterator[Claim]:
     """Groups of 3, 5 and 2 clients with 80, 100 and 60 rows and losses 1.2, 0.7 and 1.5."""
-    groups = sized_groups((3, 5, 2), (80, 100, 60))
+    groups = make_groups((3, 5, 2), (80, 100, 60))
     losses = np.array([1.2, 0.7, 1.5])[list(groups.group)]
     lam = choose_lambda(groups, 0.9, None)
     counts = np.asarray(groups.multipliers(jnp.asarray(losses), lam), np.float64)
@@ -74,7 +74,7 @@ def identity_claims(draws: int) -> Iterator[Claim]:
 
 def lambda_claims() -> Iterator[Claim]:
     """Where lambda ends, and that it is refused there."""
-    femnist = sized_groups((60, 100, 40), (800, 1000, 600))
+    femnist = make_groups((60, 100, 40), (800, 1000, 600))
     words, largest = "largest lambda of FEMNIST in three groups", femnist.largest_lambda()
     yield matches("G3", words, largest, 0.069767, 1e-6, derivation="computed from Table 2.1")
     refused = 0
@@ -202,7 +202,7 @@ def objective(groups: ClientGroups, losses: Float64s, lam: float) -> float:
     return float(np.dot(groups.importance, losses) + lam * sum(abs(a - b) for a, b in combinations(means, 2)))
 
 
-def sized_groups(clients: tuple[int, ...], rows: tuple[int, ...]) -> ClientGroups:
+def make_groups(clients: tuple[int, ...], rows: tuple[int, ...]) -> ClientGroups:
     """So many clients per group, with so many rows each."""
     numbers = np.repeat(np.arange(len(clients)), clients)
     sizes = np.repeat(rows, clients)

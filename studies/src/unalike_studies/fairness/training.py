@@ -1,4 +1,4 @@
-"""What do fair methods do to clients and groups?  (Trainings on small problems.)
+"""Effects of fair methods on clients and groups: trainings on small problems.
 
 Ten of forty clients take part in a round, all clients count the same, ten mini-batches of 32 and a rate of
 0.1 * 0.99^round. AFL, by its design, takes one step of all clients on all rows. No setting is chosen: all

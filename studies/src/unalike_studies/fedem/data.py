@@ -1,4 +1,4 @@
-"""On which clients is FedEM judged?  (Problems.)
+"""Clients of the study of FedEM.
 
 The synthetic mixture with as many fresh test rows as one likes, because its truth is known, so that even
 small clients are judged well and the best possible predictor is known too; and real digits whose labels are
@@ -129,7 +129,7 @@ def best_possible(lesson: Problem) -> Score:
     return score_of(per_client, lesson.federation)
 
 
-def tuned(
+def tune_setting(
     lesson: Problem,
     made: Callable[[float], Algorithm],
     grid: tuple[float, ...],
@@ -199,7 +199,7 @@ def shares_of(run: Run) -> Float64s:
     return np.asarray(memory["weights"], np.float64)
 
 
-def drawn(seed: int) -> tuple[MixtureProblem, Float64s, Float64s, Float64s]:
+def draw_problem(seed: int) -> tuple[MixtureProblem, Float64s, Float64s, Float64s]:
     """A problem, and components, weights and chances at random."""
     problem, rng = MixtureProblem.of(small(seed), Logistic()), np.random.default_rng(seed)
     theta = rng.normal(size=(3, DIMENSION + 1))

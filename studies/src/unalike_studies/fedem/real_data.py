@@ -1,4 +1,4 @@
-"""Is a mixture of models worth as much on real images and roles?  (Training runs.)
+"""FedEM on real images and roles: training runs.
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). Digits and MNIST stand in for CIFAR-10; CIFAR-10 and Shakespeare are there where their files are.
@@ -23,7 +23,7 @@ from ..shared.real_data_races import (
 )
 from ..shared.summaries import printed_difference, score
 from ..study import Claim, at_least
-from .data import Problem, tuned
+from .data import Problem, tune_setting
 
 PICTURE_GRIDS = {"fedem": (1.0, 3.0, 10.0), "fedavg": (0.3, 1.0, 3.0), "local": (0.1, 0.3, 1.0)}
 PICTURE_RATES = {"fedem": 3.0, "fedavg": 1.0, "local": 0.3}
@@ -34,7 +34,10 @@ def picture_claims(name: str, lesson: Problem, rates: dict[str, float] | None = 
     """Real images in place of CIFAR-10: labels dealt in three groups, so clients are mixtures of three."""
     if rates is None:
         made = {kind: partial(lesson.algorithm, kind) for kind in PICTURE_GRIDS}
-        rates = {kind: tuned(lesson, made[kind], grid, lesson.rounds) for kind, grid in PICTURE_GRIDS.items()}
+        rates = {
+            kind: tune_setting(lesson, made[kind], grid, lesson.rounds)
+            for kind, grid in PICTURE_GRIDS.items()
+        }
     found = {kind: score(lesson.learn(lesson.algorithm(kind, rate))) for kind, rate in rates.items()}
     words = ", ".join(f"{kind} {one.mean:.1f} at {rates[kind]:g}" for kind, one in found.items())
     ours = found["fedem"].mean

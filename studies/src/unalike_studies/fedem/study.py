@@ -1,4 +1,4 @@
-"""Do a few shared models and private mixture weights serve every client?
+"""Study of FedEM: do a few shared models and private mixture weights serve every client?
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). Identities, limits and mixing are exact; the learning claims are on the synthetic mixture, on 8x8

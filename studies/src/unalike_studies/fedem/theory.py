@@ -1,4 +1,4 @@
-"""Does FedEM rest on what it is said to rest on?  (Identities, limits and convergence, mostly exact.)
+"""Claims on FedEM that need no training: identities, limits and convergence, mostly exact.
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). The oracle is expectation and maximization in one place and in double precision.
@@ -37,7 +37,18 @@ from unalike_studies.theory.mixtures.inexactness import (
 )
 
 from ..study import Claim, at_least, at_most, matches
-from .data import CLIENTS, DIMENSION, drawn, fedem, learn, logistic_task, scores, shares_of, slope_of, small
+from .data import (
+    CLIENTS,
+    DIMENSION,
+    draw_problem,
+    fedem,
+    learn,
+    logistic_task,
+    scores,
+    shares_of,
+    slope_of,
+    small,
+)
 
 EXACT, SINGLE = 1e-8, 1e-5
 """Tolerances of double precision, and of single precision after some steps."""
@@ -65,7 +76,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
 def identity_claims(seeds: range) -> Iterator[Claim]:
     """What the bound is above the objective, what a step gains, and that exact steps never lose."""
     gaps, gains, reversed_gains, rises = [], [], [], []
-    for problem, theta, weights, q in map(drawn, seeds):
+    for problem, theta, weights, q in map(draw_problem, seeds):
         above = problem.bounds(theta, weights, q) - problem.objectives(theta, weights)
         gaps.append(np.abs(above - problem.evidence_gaps(theta, weights, q)).max())
         new = problem.best_weights(q)
@@ -82,7 +93,7 @@ def identity_claims(seeds: range) -> Iterator[Claim]:
 def sign_claims(seeds: range) -> Iterator[Claim]:
     """The gradient of the gap: the printed sign is the wrong one."""
     ours, printed = [], []
-    for problem, theta, weights, q in map(drawn, seeds):
+    for problem, theta, weights, q in map(draw_problem, seeds):
         direction = np.random.default_rng(9).normal(size=theta.shape)
         step = 1e-5 * direction
         measured = (_gap(problem, theta + step, weights, q) - _gap(problem, theta - step, weights, q)) / 2e-5
@@ -169,12 +180,12 @@ def _clustered_gap() -> float:
     chosen = problem.best_weights(problem.posterior(scores(start["params"]), equal)).argmax(axis=1)
     worst = 0.0
     for m in range(3):
-        moved = _averaged(federation, task, start["params"][m], np.flatnonzero(chosen == m))
+        moved = _average(federation, task, start["params"][m], np.flatnonzero(chosen == m))
         worst = max(worst, largest_difference(after.state["params"][m], moved))
     return worst
 
 
-def _averaged(federation: Federation, task: Task, start: PyTree, members: Int64s) -> PyTree:
+def _average(federation: Federation, task: Task, start: PyTree, members: Int64s) -> PyTree:
     """FedAvg of some clients, who count as much as they do among all; everyone else stays."""
     if not len(members):
         return start
@@ -222,7 +233,7 @@ def surrogate_claims(quick: bool) -> Iterator[Claim]:
 def newcomer_claims(seeds: range) -> Iterator[Claim]:
     """A client that joins finds the same mixture weights from wherever it starts."""
     apart = []
-    for problem, theta, weights, _ in map(drawn, seeds):
+    for problem, theta, weights, _ in map(draw_problem, seeds):
         other = np.random.default_rng(77).dirichlet(np.ones(3), CLIENTS)
         ends = [problem.fit_weights(theta, start, 3000) for start in (weights, other)]
         apart.append(float(np.abs(ends[0] - ends[1]).max()))
@@ -347,14 +358,14 @@ def gossip_claims() -> Iterator[Claim]:
         words = "T n_t / n, FedEM's objective" if weighting == "importance" else "1, the mean over clients"
         yield at_most("S6", f"complete mixing with a_t = {words}", [gap], SINGLE)
     apart = [
-        _traveled(learn(federation, fedem(rate=0.5 * a), 1, task=task, keep_history=True))
+        _distance_traveled(learn(federation, fedem(rate=0.5 * a), 1, task=task, keep_history=True))
         for a in (1.0, 1 / CLIENTS)
     ]
     off = [abs(apart[0] / apart[1] / CLIENTS - 1)]
     yield at_most("S6", f"steps with a_t = n_t / n, off {CLIENTS} times shorter", off, 1e-3, note="erratum")
 
 
-def _traveled(run: Run) -> float:
+def _distance_traveled(run: Run) -> float:
     """How far the components went in all rounds."""
     ends = (scores(run.history.state(number)["params"]) for number in (0, run.rounds))
     return float(np.linalg.norm(np.subtract(*ends)))

@@ -1,4 +1,4 @@
-"""What is a mixture of models worth to clients?  (Training runs.)
+"""Training runs of FedEM: what is a mixture of models worth to clients?
 
 Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of Distributions"
 (2021). The synthetic mixture is that of the paper as far as it is known; learning rates are chosen on
@@ -35,7 +35,7 @@ from .data import (
     scores,
     small_synthetic,
     synthetic,
-    tuned,
+    tune_setting,
 )
 from .real_data import PICTURE_RATES, picture_claims, real_claims
 
@@ -75,11 +75,11 @@ def training_claims(quick: bool) -> Iterator[Claim]:
     yield from real_claims()
 
 
-def chosen_rates(lesson: Problem, rounds: int) -> dict[str, float]:
+def choose_rates(lesson: Problem, rounds: int) -> dict[str, float]:
     """A learning rate for every method, by held-out rows."""
     names = ("fedem", "fedavg", "local")
     made = {name: partial(lesson.algorithm, name, rounds=rounds) for name in names}
-    rates = {name: tuned(lesson, made[name], GRIDS[name], rounds) for name in names}
+    rates = {name: tune_setting(lesson, made[name], GRIDS[name], rounds) for name in names}
     validated = lesson.held_out()
     state = validated.learn(lesson.algorithm("fedavg", rates["fedavg"], rounds), rounds).state
     ends = {rate: score(fine_tuned(validated, state, rate), "validation").mean for rate in GRIDS["tune"]}
@@ -91,7 +91,7 @@ def fine_tuned(lesson: Problem, state: Any, rate: float) -> Run:
     return lesson.learn(lesson.algorithm("fedavg+", rate, schedule="constant"), 0, initial=state)
 
 
-def compared(lesson: Problem, rates: dict[str, float]) -> dict[str, Run]:
+def compare_methods(lesson: Problem, rates: dict[str, float]) -> dict[str, Run]:
     """FedEM and the baselines that every table has."""
     runs = {name: lesson.learn(lesson.algorithm(name, rates[name])) for name in ("fedem", "fedavg", "local")}
     return {**runs, "fedavg+": fine_tuned(lesson, runs["fedavg"].state, rates["tune"])}
@@ -105,7 +105,7 @@ def small_claims(seeds: range) -> Iterator[Claim]:
     lessons = [small_synthetic(seed) for seed in seeds]
     found = [
         {
-            **{name: score(run) for name, run in compared(one, RATES).items()},
+            **{name: score(run) for name, run in compare_methods(one, RATES).items()},
             "fedem": score(best_start(one, RATES["fedem"], 3, 3)),
         }
         for one in lessons
@@ -135,8 +135,8 @@ def _margins(found: list[dict[str, Score]], other: str) -> list[float]:
 def synthetic_claims() -> Iterator[Claim]:
     """R1, R2, R4 to R10 and R12, on one federation of 300 clients in 150 dimensions."""
     tuning, lesson = synthetic(TUNING_SEED), synthetic(11)
-    rates = chosen_rates(tuning, 100)
-    runs = compared(lesson, rates)
+    rates = choose_rates(tuning, 100)
+    runs = compare_methods(lesson, rates)
     found = {name: score(run) for name, run in runs.items()}
     found.update(other_baselines(lesson, rates["fedavg"]))
     chosen = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
@@ -207,7 +207,7 @@ def component_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) 
     by_count, rates = {}, {}
     for m in (2, 4):
         made = partial(tuning.algorithm, "fedem", rounds=100, components=m)
-        rates[m] = tuned(tuning, made, LARGE, 100)
+        rates[m] = tune_setting(tuning, made, LARGE, 100)
         by_count[m] = score(best_start(lesson, rates[m], m)).mean
     one, three = found["fedavg"].mean, found["fedem"].mean
     note = (
@@ -249,7 +249,7 @@ def gossip_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> 
         optimizer = Optimizer("sgd", rate, f"steps:{half // 2},{3 * half // 4}")
         return DFedEM(work=LocalWork(epochs=1, batch_size=BATCH), optimizer=optimizer)
 
-    rate = tuned(tuning, without_server, SMALL, half, timing=Gossip("erdos-renyi:0.5"))
+    rate = tune_setting(tuning, without_server, SMALL, half, timing=Gossip("erdos-renyi:0.5"))
     run = lesson.learn(without_server(rate), half, timing=Gossip("erdos-renyi:0.5"))
     mean, apart = score(run).mean, disagreement(run.state["params"])
     gap = found["fedem"].mean - mean
@@ -276,7 +276,7 @@ def mocha_claims(lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     if "mocha" not in algorithm_registry:
         return
     work = LocalWork(epochs=1, batch_size=BATCH)
-    lam = tuned(
+    lam = tune_setting(
         lesson, lambda value: algorithm_registry.make("mocha", work=work, lam=value), (1.0, 0.1, 0.01), 20
     )
     theirs = score(lesson.learn(algorithm_registry.make("mocha", work=work, lam=lam), 20)).mean
@@ -300,15 +300,17 @@ def newcomer_claims(lesson: Problem, rates: dict[str, float]) -> Iterator[Claim]
     )
     ours = old.learn(old.algorithm("fedem", rates["fedem"]))
     plain = old.learn(old.algorithm("fedavg", rates["fedavg"]))
-    full = _joined(new, ours, rates["fedem"], 20)
+    full = _newcomer_accuracy(new, ours, rates["fedem"], 20)
     shared = score(new.learn(new.algorithm("fedavg", rates["fedavg"]), 0, initial=plain.state)).mean
     tuned_average = score(fine_tuned(new, plain.state, rates["tune"])).mean
     claim, theirs = "new clients, FedEM minus FedAvg, points", printed_difference(73.0, 68.6)
     yield at_least("R8", claim, [full - shared], 3, published=theirs, place=UNSEEN)
     claim, theirs = "new clients, FedEM minus FedAvg+", printed_difference(73.0, 69.1)
     yield at_least("R8", claim, [full - tuned_average], 3, published=theirs, place=UNSEEN)
-    nothing, once = (_joined(new, ours, rates["fedem"], steps) for steps in (0, 1))
-    fifth = _joined(replace(new, federation=_first_rows(new.federation, 0.2)), ours, rates["fedem"], 20)
+    nothing, once = (_newcomer_accuracy(new, ours, rates["fedem"], steps) for steps in (0, 1))
+    fifth = _newcomer_accuracy(
+        replace(new, federation=_first_rows(new.federation, 0.2)), ours, rates["fedem"], 20
+    )
     part = (fifth - nothing) / (full - nothing)
     words = "part of the gain that 20 % of the local rows give"
     said, place = "a significant level of personalization", "section E.11, CIFAR-100"
@@ -337,7 +339,7 @@ def entropy_claims(new: Problem, ours: Run) -> Iterator[Claim]:
     )
 
 
-def _joined(new: Problem, run: Run, rate: float, steps: int) -> float:
+def _newcomer_accuracy(new: Problem, run: Run, rate: float, steps: int) -> float:
     """The accuracy of clients that never took part, after so many EM steps on their weights."""
     algorithm = new.algorithm("fedem", rate, em_steps=steps)
     return score(new.learn(algorithm, 0, initial=run.state)).mean

@@ -1,4 +1,4 @@
-"""On which clients are the identities of averaging checked?  (Digits and quadratic losses.)"""
+"""Clients of the study of foundations: digits and quadratic losses."""
 
 from __future__ import annotations
 

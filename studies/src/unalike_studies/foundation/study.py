@@ -1,4 +1,4 @@
-"""Is the ground floor sound?  (Study of identities.)
+"""Study of foundations: identities of averaging.
 
 Identities and closed forms that every later method stands on: federated averaging of one client is plain
 descent, the proximal term vanishes with its weight, control variates remove client drift where averaging

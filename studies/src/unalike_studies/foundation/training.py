@@ -1,4 +1,4 @@
-"""Do runs end where closed forms and plain loops say?  (Claims that need training.)"""
+"""Claims on foundations that need training: runs against closed forms and plain loops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def training_claims(quick: bool) -> list[Claim]:
     ]
 
 
-def _trained(
+def _train(
     algorithm: Algorithm, federation: Federation, task: Task, rounds: int, seed: int, **options: object
 ) -> PyTree:
     run = train(federation, task, algorithm, rounds=rounds, seed=seed, evaluate_every=0, **options)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def _gap_to_plain_sgd(seed: int) -> float:
     federation."""
     federation, task = digits(seed, 1)
     work, rate = LocalWork(epochs=1, batch_size=32), 0.1
-    federated = _trained(FedAvg(work=work, optimizer=Optimizer("sgd", rate)), federation, task, 1, seed)
+    federated = _train(FedAvg(work=work, optimizer=Optimizer("sgd", rate)), federation, task, 1, seed)
     (x, y), rows = federation.train.client(0), len(federation.train.y)
     order = plan_batches(work, np.array([rows]), np.array([0]), 0, seed, rows).positions[0]
     plain = _plain_sgd(
@@ -98,7 +98,7 @@ def _step(
 def _gap_without_proximal_term(seed: int) -> float:
     federation, task = digits(seed, 10)
     work = LocalWork(epochs=2, batch_size=16)
-    pair = [_trained(a, federation, task, 5, seed) for a in (FedAvg(work=work), FedProx(work=work, mu=0.0))]
+    pair = [_train(a, federation, task, 5, seed) for a in (FedAvg(work=work), FedProx(work=work, mu=0.0))]
     return pytrees.largest_difference(*pair)
 
 
@@ -109,7 +109,7 @@ def _drift_claims(seeds: list[int], rounds: int) -> list[Claim]:
         federation, task, truth = quadratic(seed)
         best, drifted = weighted_optimum(truth), drifted_optimum(truth, RATE, STEPS)
         averaged, controlled = (
-            np.asarray(_trained(method, federation, task, rounds, seed)["w"])[0]
+            np.asarray(_train(method, federation, task, rounds, seed)["w"])[0]
             for method in (kind(work=work, optimizer=optimizer) for kind in (FedAvg, Scaffold))
         )
         biases.append(float(np.linalg.norm(drifted - best)))
@@ -143,7 +143,7 @@ def _gap_to_weighted_average(seed: int) -> float:
     mean = jax.tree.map(
         lambda *leaves: sum(w * leaf for w, leaf in zip(federation.importance, leaves, strict=True)), *alone
     )
-    return pytrees.largest_difference(mean, _trained(algorithm, federation, task, 1, seed))
+    return pytrees.largest_difference(mean, _train(algorithm, federation, task, 1, seed))
 
 
 def _cores_claim(seeds: list[int]) -> Claim:
@@ -155,7 +155,7 @@ def _cores_claim(seeds: list[int]) -> Claim:
 
 def _gap_between(seed: int, one: dict[str, object], other: dict[str, object]) -> float:
     federation, task = digits(seed, 10)
-    make: Callable[[dict[str, object]], PyTree] = lambda o: _trained(  # noqa: E731
+    make: Callable[[dict[str, object]], PyTree] = lambda o: _train(  # noqa: E731
         Scaffold(work=LocalWork(epochs=2, batch_size=16)), federation, task, 5, seed, per_round=4, **o
     )
     return pytrees.largest_difference(make(one), make(other))
@@ -165,7 +165,7 @@ def _gap_to_debug(seed: int) -> float:
     federation, task = digits(seed, 6)
     work = LocalWork(steps=2, batch_size=8)
     pair = [
-        _trained(FedAvg(work=work), federation, task, 2, seed, per_round=3, engine=e)
+        _train(FedAvg(work=work), federation, task, 2, seed, per_round=3, engine=e)
         for e in ("local", "debug")
     ]
     return pytrees.largest_difference(*pair)

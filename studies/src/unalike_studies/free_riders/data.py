@@ -1,4 +1,4 @@
-"""Which clients do free-riders join, and which numbers are known?  (Digits, two shards of each.)
+"""Clients and published numbers of the study of free-riders: digits, two shards of each.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). Five
 honest clients hold four shards each, of 150 training and 75 test images of one digit: client i those of 2i

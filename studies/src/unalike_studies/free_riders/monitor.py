@@ -1,4 +1,4 @@
-"""Would a server notice free-riders?  (Claims on the monitor of uploads.)
+"""Claims on the free-rider monitor.
 
 F17: who is suspected where all are fair, and how soon free-riders are; F18: the free-rider that repeats the
 model's last change, whom only the test of replays and a challenge find. Clients hold shards of a few digits,
@@ -22,7 +22,7 @@ from unalike.data.federation import Split
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.trust.behaviors import SimulatedAttack
-from unalike.trust.monitor import Book, Monitor, Verdict
+from unalike.trust.monitor import Monitor, MonitorState, Verdict
 from unalike.trust.monitor.challenge import challenge
 from unalike.trust.monitor.decisions import raise_flags
 from unalike.typing import Float64s, State
@@ -50,8 +50,8 @@ def fair_claims(data: Shards, seeds: int, rounds: int) -> Iterator[Claim]:
         seen: list[float] = []
         for seed in range(seeds):
             race = Race(data, FedAvg, draw=seed, **options)
-            for clients in (race.honest, shuffled(race.honest, seed)):
-                run, book = watched(race, clients, race.method, rounds)
+            for clients in (race.honest, shuffle_rows(race.honest, seed)):
+                run, book = run_with_monitor(race, clients, race.method, rounds)
                 worst.append(float(worst_verdict(run)))
                 seen.append(float(np.nanmin(book.evidence().consecutive)))
         claim = f"{data.name}, {words}, all fair: the worst verdict (1 is watched), shards and shuffled rows"
@@ -62,7 +62,9 @@ def fair_claims(data: Shards, seeds: int, rounds: int) -> Iterator[Claim]:
 def caught_claims(data: Shards, seeds: int) -> Iterator[Claim]:
     """Plain free-riders are seen at once, disguised ones after a window; how well signals tell both apart."""
     books = [
-        ridden(Race(data, FedAvg, draw=seed), kind, WINDOW)[1] for seed in range(seeds) for kind in DISGUISES
+        run_with_free_rider(Race(data, FedAvg, draw=seed), kind, WINDOW)[1]
+        for seed in range(seeds)
+        for kind in DISGUISES
     ]
     for signal, words in (
         ("consecutive", "cosine of consecutive updates"),
@@ -76,7 +78,7 @@ def caught_claims(data: Shards, seeds: int) -> Iterator[Claim]:
         found = []
         for seed in range(seeds):
             race = Race(data, FedAvg, draw=seed)
-            found += [caught_in(*ridden(race, kind, WINDOW + 1)) for kind in kinds]
+            found += [caught_in(*run_with_free_rider(race, kind, WINDOW + 1)) for kind in kinds]
         claim = f"{data.name}: rounds until a {words} free-rider counts for nothing"
         note = "gamma 0.5, 1, 2; m 1, 3" if len(kinds) > 1 else ""
         yield at_most("F17", claim, found, float(limit), note=note)
@@ -85,7 +87,7 @@ def caught_claims(data: Shards, seeds: int) -> Iterator[Claim]:
 def replay_claims(data: Shards) -> Iterator[Claim]:
     """Shown both ways: by its own signals a replay looks like training."""
     race = Race(data, FedAvg)
-    _, book = ridden(race, "replay", 2 * WINDOW)
+    _, book = run_with_free_rider(race, "replay", 2 * WINDOW)
     flags = raise_flags(book.evidence(), book.window, int(book.layers.sum()))
     raised = [name for name, who in flags.items() if who[HONEST]]
     others = [name for name in raised if name != "replayed"]
@@ -101,10 +103,12 @@ def replay_claims(data: Shards) -> Iterator[Claim]:
 
 def challenge_claims(race: Race) -> Iterator[Claim]:
     """Asked at a model and near it, who trains is pulled back, and who replays goes on."""
-    before, model = (watched(race, race.honest, race.method, rounds)[0].message for rounds in (9, 10))
+    before, model = (
+        run_with_monitor(race, race.honest, race.method, rounds)[0].message for rounds in (9, 10)
+    )
     asked: dict[str, tuple[Callable[[Any], Any], bool]] = {
-        "who trains": (partial(trained, race), True),
-        "who replays": (lambda start: replayed(start, before), False),
+        "who trains": (partial(train_upload, race), True),
+        "who replays": (lambda start: replay_upload(start, before), False),
     }
     for words, (ask, fresh) in asked.items():
         answer = challenge(ask, model, jax.random.key(0))
@@ -113,7 +117,7 @@ def challenge_claims(race: Race) -> Iterator[Claim]:
         yield Claim("F18", claim, None, expected, round(answer.pull, 3), answer.fresh is fresh)
 
 
-def trained(race: Race, model: Any) -> Any:
+def train_upload(race: Race, model: Any) -> Any:
     """What the first client sends when it starts from a model."""
     alone = race.honest.subset(np.array([0]))
     state = State({**race.method.init(race.data.task, jax.random.key(0)), "params": model})
@@ -122,21 +126,23 @@ def trained(race: Race, model: Any) -> Any:
     ).message
 
 
-def replayed(model: Any, before: Any) -> Any:
+def replay_upload(model: Any, before: Any) -> Any:
     """The model and its own last change once more."""
     return jax.tree.map(lambda now, old: now + (now - old), model, before)
 
 
-def ridden(race: Race, kind: str, rounds: int) -> tuple[Run, Book]:
+def run_with_free_rider(race: Race, kind: str, rounds: int) -> tuple[Run, MonitorState]:
     """A training with one free-rider, the last client, and what the monitor knows of it."""
     federation = with_free_riders(race.honest, 1)
     attack = SimulatedAttack.of(f"free-rider:{kind}", "1", federation)
-    return watched(race, attack.federation(federation), attack.algorithm(race.method), rounds)
+    return run_with_monitor(race, attack.federation(federation), attack.algorithm(race.method), rounds)
 
 
-def watched(race: Race, federation: Federation, method: Algorithm, rounds: int) -> tuple[Run, Book]:
+def run_with_monitor(
+    race: Race, federation: Federation, method: Algorithm, rounds: int
+) -> tuple[Run, MonitorState]:
     """Train under a monitor."""
-    monitor = Monitor(Book(len(federation)), window=WINDOW)
+    monitor = Monitor(MonitorState(len(federation)), window=WINDOW)
     run = train(
         federation,
         race.data.task,
@@ -156,7 +162,7 @@ def worst_verdict(run: Run) -> int:
     return max([words.get(event["kind"], 0) for event in run.events()], default=0)
 
 
-def caught_in(run: Run, book: Book) -> float:
+def caught_in(run: Run, book: MonitorState) -> float:
     """The round after which the free-rider was in quarantine or excluded; infinite if it never was."""
     known = ("client quarantined", "client excluded")
     rounds = [e["round"] for e in run.events() if e["kind"] in known and e["client"] == HONEST]
@@ -173,7 +179,7 @@ def roc_area(fair: Float64s, riding: Float64s) -> float:
     return float(((apart > 0) + 0.5 * (apart == 0)).mean())
 
 
-def shuffled(federation: Federation, seed: int) -> Federation:
+def shuffle_rows(federation: Federation, seed: int) -> Federation:
     """The same clients with training rows of all of them."""
     part = federation.train
     order = generator(seed, "shuffled").permutation(len(part.y))

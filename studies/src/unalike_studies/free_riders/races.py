@@ -1,4 +1,4 @@
-"""How is one method trained with every number and kind of free-riders?  (The scenarios of the study.)
+"""Scenarios of the study: one method trained with every number and kind of free-riders.
 
 Softmax regression of digits, five local passes a round; T rounds without free-riders or with one, 2 T with
 five, 3 T with forty-five. All scenarios start from one model and see the same mini-batches.

@@ -1,4 +1,4 @@
-"""What do clients do to training that want its result and give nothing?  (Study of free-riders.)
+"""Study of free-riders.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). Means and
 variances are exact and simulated; the rest is training.

@@ -1,4 +1,4 @@
-"""What do free-riders do to training, exactly?  (Claims on free-riders that need no training.)
+"""Claims on free-riders that need no training.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021). Where the
 printed formula is not the limit, the claim says so, and what is right is checked by simulation.
@@ -46,7 +46,7 @@ def problem(cell: Cell, start: float = 0.0, **rest: object) -> Problem:
     return Problem(*given, np.full(len(claimed), cell.amplitude), start, **rest)  # type: ignore[arg-type]
 
 
-def simulated(cell: Cell, seed: int = 0) -> Float64s:
+def simulate_differences(cell: Cell, seed: int = 0) -> Float64s:
     """Differences of replicas after many rounds."""
     return last_difference(problem(cell), ROUNDS, REPLICAS, seed)
 
@@ -65,7 +65,7 @@ def pathwise_claims() -> Iterator[Claim]:
 
 def variance_claims() -> Iterator[Claim]:
     """The table of variances: what is right, what was printed, and what a simulation shows."""
-    measured = {cell: float(simulated(cell).var()) for cell in VARIANCES}
+    measured = {cell: float(simulate_differences(cell).var()) for cell in VARIANCES}
     for cell, found in measured.items():
         words = f"variance for M_K = {cell.claimed:g}, phi = {cell.amplitude:g}"
         right = variance(SIZES, KEEP, NOISE, [cell.claimed], cell.amplitude).total

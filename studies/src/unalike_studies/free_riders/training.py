@@ -1,4 +1,4 @@
-"""What do free-riders do to real training?  (Claims on free-riders that need training.)
+"""Claims on free-riders that need training.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021): softmax
 regression of digits with five honest clients and 1, 5 or 45 free-riders that claim the mean number of rows.

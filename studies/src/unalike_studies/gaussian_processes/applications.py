@@ -1,4 +1,4 @@
-"""Does the prior serve engines that were never seen, and robots?  (G9 and G10, on stand-ins.)
+"""Applications of a shared prior: unseen engines and robots (G9 and G10, on stand-ins).
 
 Yue and Kontar, Federated Gaussian Process (2024): a prior learned on 60 engines predicts the other half of 40
 others' rows after it has seen one half, with no training; and clients with rows of a robot arm against
@@ -64,7 +64,7 @@ def arm_claims() -> Iterator[Claim]:
     ratios, committee, sparse = [], [], []
     for seed in range(3):
         rng = generator(seed, "arm")
-        clients, test = _standardized([arm_rows(200, rng) for _ in range(5)], arm_rows(500, rng), rng)
+        clients, test = _standardize([arm_rows(200, rng) for _ in range(5)], arm_rows(500, rng), rng)
         errors, pooled = arm_errors(clients, test, seed, committee=True)
         networks = network_errors(clients, [test] * 5, ditto=True, rounds=200, seed=seed)
         ratios.append(errors / float(networks.mean()))
@@ -95,20 +95,20 @@ def engine_errors(engines: list[Rows], seed: int, own: int = 0) -> EngineErrors:
     process = GaussianProcess(
         kernel="matern32", rounds=30, local_steps=3, batch_size=64, learning_rate=0.05, domain=(0.0, 1.0)
     ).fit(federation_of(known), seed=seed)
-    degrees = {p: pooled_polynomial([(x, _scaled(y, y)) for x, y in known], p) for p in range(1, 13)}
+    degrees = {p: pooled_polynomial([(x, _scale(y, y)) for x, y in known], p) for p in range(1, 13)}
     shared: list[float] = []
     curves: dict[int, list[float]] = {p: [] for p in degrees}
     pairs: list[tuple[float, float]] = []
     for k, (x, y) in enumerate(new):
         half = rng.permutation(len(y))
         seen, unseen = half[: len(y) // 2], half[len(y) // 2 :]
-        truth = _scaled(y[unseen], y[seen])
-        mean = _scaled(process.adapt(x[seen], y[seen]).predict(x[unseen]), y[seen])
+        truth = _scale(y[unseen], y[seen])
+        mean = _scale(process.adapt(x[seen], y[seen]).predict(x[unseen]), y[seen])
         shared.append(_rmse(mean, truth))
         for p, curve in degrees.items():
             curves[p].append(_rmse(polynomial_values(curve, x[unseen]), truth))
         if k < own:
-            kernel, rows = Kernel("matern32"), (x[seen], _scaled(y[seen], y[seen]))
+            kernel, rows = Kernel("matern32"), (x[seen], _scale(y[seen], y[seen]))
             best = maximize_likelihood(kernel, [rows]).params
             pairs.append((shared[-1], _rmse(Posterior(kernel, best, *rows).predict(x[unseen]).mean, truth)))
     alone = float(np.divide(*np.mean(pairs, axis=0))) if pairs else np.nan
@@ -130,7 +130,7 @@ def arm_errors(clients: list[Rows], test: Rows, seed: int, committee: bool = Fal
     return federated, _rmse(shift + scale * said.mean, y)
 
 
-def _standardized(clients: list[Rows], test: Rows, rng: np.random.Generator) -> tuple[list[Rows], Rows]:
+def _standardize(clients: list[Rows], test: Rows, rng: np.random.Generator) -> tuple[list[Rows], Rows]:
     """Outputs of all clients with mean 0 and deviation 1, then noise of deviation 0.1; inputs likewise."""
     every = np.concatenate([y for _, y in clients])
     places = np.concatenate([x for x, _ in clients])
@@ -143,7 +143,7 @@ def _standardized(clients: list[Rows], test: Rows, rng: np.random.Generator) -> 
     return [scaled(rows) for rows in clients], scaled(test)
 
 
-def _scaled(y: Float64s, by: Float64s) -> Float64s:
+def _scale(y: Float64s, by: Float64s) -> Float64s:
     return (y - by.mean()) / by.std()
 
 

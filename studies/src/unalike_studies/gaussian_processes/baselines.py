@@ -1,4 +1,4 @@
-"""What do networks and polynomials make of the same clients?  (Models that are shared as they are.)"""
+"""Baselines: neural networks and polynomials that are shared as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows does the study of Gaussian processes use?  (Drawn processes, stand-ins, and real files.)
+"""Rows of the study of Gaussian processes: drawn processes, stand-ins, and real files.
 
 Stand-ins follow published systems: engines that wear out exponentially (the NASA turbofans of table C.1), and
 the torques of a planar arm with two links (for the SARCOS arm of table 4.3). The real files are read where

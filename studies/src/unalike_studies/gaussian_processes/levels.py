@@ -1,4 +1,4 @@
-"""Do cheap simulations help an expensive one through a shared prior?  (G6 to G8, G13, table 4.2.)
+"""Multi-fidelity claims: cheap simulations, a shared prior (G6 to G8, G13, table 4.2).
 
 Yue and Kontar, Federated Gaussian Process (2024), multi-fidelity modelling: every level is a client. Errors
 are over the standard deviation of the expensive level's rows; "alone" has the same optimizer and steps.
@@ -120,7 +120,7 @@ def drawn_claims() -> Iterator[Claim]:
     problem, seeds = PROBLEMS["currin"], range(5)
     means = {}
     for drawn in (None, 2):
-        errors = [_cut_currin(problem, seed, drawn) for seed in seeds]
+        errors = [_split_currin(problem, seed, drawn) for seed in seeds]
         means[drawn] = float(np.mean(errors))
     words = "Currin cut into 8 clients: error with 2 drawn over all"
     yield at_most("G13", words, [means[2] / means[None]], 1.1, note=f"all: {means[None]:.4f}")
@@ -164,7 +164,7 @@ def _compare(
     return compare_methods(levels, x, problem.truth(x), process, methods, seed=seed)
 
 
-def _cut_currin(problem: MultiFidelityProblem, seed: int, drawn: int | None) -> float:
+def _split_currin(problem: MultiFidelityProblem, seed: int, drawn: int | None) -> float:
     """The error of the expensive level where the cheap one is cut into seven clients."""
     levels = draw_levels(problem, seed)
     (x, y), high = levels.values()

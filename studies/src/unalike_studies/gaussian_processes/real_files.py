@@ -1,4 +1,4 @@
-"""Do the engines and the arm that were published say the same?  (C-MAPSS FD001 and SARCOS, where files are.)
+"""C-MAPSS FD001 and SARCOS: the published engines and arm, where the files are.
 
 Yue and Kontar, Federated Gaussian Process (2024): table C.1 (sensors 2 and 7 of 100 turbofans, 40 of them
 new) and table 4.3 (torques of the SARCOS arm; here 5 clients of 400 rows from its test part).

@@ -1,4 +1,4 @@
-"""What does one process of all clients' rows predict, if they may only send sums?  (Inducing points, DVI.)
+"""Sparse Gaussian process of all clients' rows from sums alone: inducing points, DVI.
 
 Titsias, Variational Learning of Inducing Variables in Sparse Gaussian Processes (2009); distributed by Gal,
 van der Wilk, Rasmussen (2014). With inducing places z, all that is needed of clients are sums,
@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from unalike.analytics.gaussian_process.kernels import AnyArray, Kernel
-from unalike.analytics.gaussian_process.likelihood import JITTER, padded
+from unalike.analytics.gaussian_process.likelihood import JITTER, pad_rows
 from unalike.analytics.gaussian_process.maximum_likelihood import (
     BOUNDS,
     STARTS,
@@ -95,7 +95,7 @@ def fit_sparse(kernel: Kernel, clients: Sequence[Rows], inducing: int = 100) -> 
         raise ConfigError(f"there must be at least one inducing place, but there are {inducing}.")
     x, y = (np.concatenate([rows[part] for rows in clients]) for part in (0, 1))
     chosen = np.unique(np.linspace(0, len(y) - 1, min(inducing, len(y))).round().astype(int))
-    places, given = x[chosen], padded(x, y)
+    places, given = x[chosen], pad_rows(x, y)
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
         return loss_and_gradient(_program(kernel), params, places, *given)

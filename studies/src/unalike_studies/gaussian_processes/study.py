@@ -1,4 +1,4 @@
-"""Is a prior that all clients learn better than one's own?  (Study of federated Gaussian processes.)
+"""Study of federated Gaussian processes: is a shared prior better than a local one?
 
 X. Yue and R. Kontar, Federated Gaussian Process: Convergence, Automatic Personalization and Multi-fidelity
 Modeling (2024), and chapter 4 and appendix C of the dissertation that it is from. Published numbers stand

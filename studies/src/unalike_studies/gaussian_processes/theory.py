@@ -1,4 +1,4 @@
-"""Which facts of federated Gaussian processes need no training?  (Exact values, identities, coverage.)
+"""Claims on federated Gaussian processes that need no training: exact values, identities, coverage.
 
 Yue and Kontar, Federated Gaussian Process (2024), sections on the algorithm and its theory.
 """
@@ -102,7 +102,7 @@ def descent_claims() -> Iterator[Claim]:
     x = rng.random((30, 1))
     y = np.sin(6 * x[:, 0]) + 0.2 * rng.normal(size=30)
     x, y = (np.asarray(part, np.float64) for part in federation_of([(x, y)]).train.client(0))
-    expected = _descended(x, y, 15)
+    expected = _descend(x, y, 15)
     for copies, limit, words in (
         (1, 1e-9, "one client is gradient descent"),
         (3, 1e-5, "three equal ones are one"),
@@ -128,7 +128,7 @@ def coverage_claims() -> Iterator[Claim]:
         yield Claim("G14", said, None, "for one input only", str(covered), covered == (inputs == 1))
 
 
-def _descended(x: Float64s, y: Float64s, rounds: int) -> Float64s:
+def _descend(x: Float64s, y: Float64s, rounds: int) -> Float64s:
     kernel = Kernel("rbf")
     params = kernel.vector()
     for _ in range(rounds):

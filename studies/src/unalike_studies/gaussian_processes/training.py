@@ -1,4 +1,5 @@
-"""Does the shared prior come to the truth, and does it serve clients that disagree?  (G3 to G5, G11, G12.)
+"""Claims on the shared prior: does it converge to the truth, and serve clients that disagree? (G3 to G5, G11,
+G12.)
 
 Yue and Kontar, Federated Gaussian Process (2024), proof-of-concept experiments: opposite signals, a bad
 start, recovery of hyper-parameters.

@@ -1,4 +1,4 @@
-"""On which data is memory worth having?  (The Gaussian federations of the study on memorization.)
+"""Gaussian federations of the study on memorization.
 
 Rows are drawn around modes of classes, x = center of (class, mode) + noise, and dealt by one Dirichlet draw
 per label, with the same fractions for training and test rows:
@@ -63,7 +63,7 @@ def label_skew(
 ) -> Federation:
     """Six modes a class, spread 0.8; each label dealt by Dirichlet(alpha)."""
     drawn = cloud(6, 0.8, train, test, seed)
-    return _federation(drawn, drawn.classes, _dealt(drawn, alpha, clients, seed))
+    return _federation(drawn, drawn.classes, _partition(drawn, alpha, clients, seed))
 
 
 def two_laws(
@@ -71,7 +71,7 @@ def two_laws(
 ) -> tuple[Federation, Federation]:
     """The same rows dealt twice, to the same clients: before and after a shift (nobody is left out)."""
     drawn = cloud(6, 0.8, train, test, seed)
-    first, second = (_dealt(drawn, alpha, clients, seed, time) for time in range(2))
+    first, second = (_partition(drawn, alpha, clients, seed, time) for time in range(2))
     return tuple(_federation(drawn, drawn.classes, dealt, 0) for dealt in (first, second))  # type: ignore[return-value]
 
 
@@ -81,14 +81,14 @@ def personal_labels(
     """Four modes a class, spread 1.2; every client renames a part of the modes."""
     drawn = cloud(4, 1.2, train, test, seed)
     rng = generator(seed, "names")
-    owners = _dealt(drawn, alpha, clients, seed)
+    owners = _partition(drawn, alpha, clients, seed)
     shape = (clients, CLASSES, 4)
     own = np.broadcast_to(np.arange(CLASSES)[:, None], shape)
     names = np.where(rng.random(shape) < rate, rng.integers(0, CLASSES, shape), own)
     return _federation(drawn, names[owners, drawn.classes, drawn.modes], owners)
 
 
-def _dealt(drawn: Cloud, alpha: float, clients: int, seed: int, time: int = 0) -> Int64s:
+def _partition(drawn: Cloud, alpha: float, clients: int, seed: int, time: int = 0) -> Int64s:
     """The client of every row: one Dirichlet draw per label, the same for training and test rows."""
     rng = generator(seed, "deal", time)
     shares = proportions(alpha, CLASSES, clients, rng).cumsum(axis=1)
@@ -210,14 +210,14 @@ class Problem:
 
 
 @cache
-def skewed(alpha: float, seed: int, scale: Scale) -> Problem:
+def skewed_problem(alpha: float, seed: int, scale: Scale) -> Problem:
     """Label skew alone."""
     federation = label_skew(alpha, seed, clients=scale.clients, train=scale.train, test=scale.test)
     return Problem(federation, perceptron(64, 32), scale.algorithm, scale.rounds, seed)
 
 
 @cache
-def renamed(seed: int, scale: Scale) -> Problem:
+def renamed_problem(seed: int, scale: Scale) -> Problem:
     """Label skew, and labels that mean different things to different clients."""
     sizes = {"train": scale.train * 5 // 6, "test": scale.test * 5 // 6}
     federation = personal_labels(0.3, seed, clients=scale.clients, **sizes)
@@ -258,7 +258,7 @@ def tuned_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_
 
     def measured(federation: Federation, rate: float) -> Measured:
         algorithm = _tuner(lesson.algorithm, epochs, rate)
-        return _judged(lesson, federation, lesson.task, algorithm, lesson.run.message)
+        return _evaluate(lesson, federation, lesson.task, algorithm, lesson.run.message)
 
     return _at_best_rate(lesson.old, measured, rates)
 
@@ -271,7 +271,7 @@ def head_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_R
 
     def measured(federation: Federation, rate: float) -> Measured:
         algorithm = _tuner(lesson.algorithm, epochs, rate)
-        return _judged(lesson, _represented(lesson, federation), heads, algorithm, params[-1])
+        return _evaluate(lesson, _represent(lesson, federation), heads, algorithm, params[-1])
 
     return _at_best_rate(lesson.old, measured, rates)
 
@@ -286,7 +286,7 @@ def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
     return FedAvgPlus(work=algorithm.work, optimizer=Optimizer("sgd", rate), tune_epochs=epochs)
 
 
-def _judged(
+def _evaluate(
     lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Params
 ) -> Measured:
     state = State({"params": params, "server": algorithm.server_optimizer.build().init(params)})
@@ -303,7 +303,7 @@ def _at_best_rate(
     return 100 * overall(measured(federation, rates[int(np.argmax(found))]))
 
 
-def _represented(lesson: Problem, federation: Federation) -> Federation:
+def _represent(lesson: Problem, federation: Federation) -> Federation:
     def seen(split: Split) -> Split:
         return replace(split, x=embed(lesson.task, lesson.run.message, split.x)[0])
 

@@ -1,4 +1,4 @@
-"""How does memory compare with training on?  (Claims that need training.)
+"""Memorization against further training: claims that need training.
 
 They are on personal labels, real digits, and real pictures and roles: K1, K12 to K14, K16 and K18.
 """
@@ -41,8 +41,8 @@ from .data import (
     head_percent,
     local_percent,
     percent,
-    renamed,
-    skewed,
+    renamed_problem,
+    skewed_problem,
     tuned_percent,
 )
 from .training import SEEDS
@@ -54,8 +54,8 @@ TWO_CLASSES = "Table 3.5, CIFAR-10 (v2)"
 def rival_claims(quick: bool) -> Iterator[Claim]:
     """K12 to K14, K16 and K18."""
     scale, seeds = (QUICK, SEEDS[:1]) if quick else (FULL, SEEDS[:2])
-    yield from personal_claims([renamed(seed, scale) for seed in seeds], quick)
-    small = skewed(0.3, SEEDS[0], QUICK)
+    yield from personal_claims([renamed_problem(seed, scale) for seed in seeds], quick)
+    small = skewed_problem(0.3, SEEDS[0], QUICK)
     yield from traffic_claims(small)
     yield from exact_claims(small)
     yield from bound_claims()

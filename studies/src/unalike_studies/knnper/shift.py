@@ -1,4 +1,4 @@
-"""What should a memory do when the data change, and how should memory be shared out?  (Distribution shift.)
+"""Distribution shift: replacement policies, and sharing a budget of memory between clients.
 
 Two experiments of Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization"
 (2022), in which the global model is never trained again:
@@ -19,11 +19,11 @@ import numpy as np
 from unalike.core.random import generator
 from unalike.data.federation import Federation
 from unalike.errors import ConfigError
+from unalike.memorization.datastore import Datastore
 from unalike.memorization.embedding import Embedded, embed_split, measure
+from unalike.memorization.knn_voting import interpolate
 from unalike.memorization.personal import Personal
-from unalike.memorization.policies import Policy, policy_registry
-from unalike.memorization.store import Datastore
-from unalike.memorization.vote import interpolate
+from unalike.memorization.replacement_policies import Policy, policy_registry
 from unalike.memorization.voting_rule import Rule
 from unalike.models import Task
 from unalike.typing import Float64s, PyTree

@@ -1,4 +1,4 @@
-"""Is it enough to remember?  (Study of kNN-Per.)
+"""Study of kNN-Per: is memorization enough?
 
 Marfoq, Neglia, Kameni and Vidal, "Personalized Federated Learning through Local Memorization" (2022): kNN-Per
 mixes a global model with a vote of the nearest of a client's own rows. The claims are on Gaussian federations

@@ -1,4 +1,4 @@
-"""What does memory add, and what does that depend on?  (Claims that need training.)
+"""Gains of memorization, and what they depend on: claims that need training.
 
 All are on label skew: K1 to K11, and K15 to K17.
 """
@@ -22,7 +22,18 @@ from unalike_studies.knnper.shift import drift, live, unequal_hardware
 
 from ..shared.summaries import printed_difference
 from ..study import Claim, average, in_order
-from .data import FULL, QUICK, Problem, Scale, gain, global_model, percent, shared_scores, skewed, two_laws
+from .data import (
+    FULL,
+    QUICK,
+    Problem,
+    Scale,
+    gain,
+    global_model,
+    percent,
+    shared_scores,
+    skewed_problem,
+    two_laws,
+)
 
 SEEDS = (21, 22, 23)
 ALPHAS = (0.1, 0.3, 0.5, 1.0)
@@ -36,7 +47,7 @@ def training_claims(quick: bool) -> Iterator[Claim]:
     Memory's own settings are varied for new clients; a quick study has one seed, and so takes all clients.
     """
     scale, seeds = (QUICK, SEEDS[:1]) if quick else (FULL, SEEDS)
-    lessons = [skewed(0.3, seed, scale) for seed in seeds]
+    lessons = [skewed_problem(0.3, seed, scale) for seed in seeds]
     memories = [lesson.everyone if quick else lesson.new for lesson in lessons]
     yield from gain_claims(lessons, quick)
     yield from share_claims(memories)
@@ -82,7 +93,7 @@ def share_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
 
 def heterogeneity_claims(alphas: Sequence[float], seeds: Sequence[int], scale: Scale) -> Iterator[Claim]:
     """The more unlike clients are, the more memory adds."""
-    lessons = [[skewed(alpha, seed, scale) for seed in seeds] for alpha in alphas]
+    lessons = [[skewed_problem(alpha, seed, scale) for seed in seeds] for alpha in alphas]
     gains = [float(np.mean([gain(lesson.everyone) for lesson in row])) for row in lessons]
     words = f"points that memory adds, Dirichlet {', '.join(map(str, alphas[::-1]))}"
     yield in_order("K3", words, gains[::-1], published="rising", place=f"{TEXT} and Figure 3.2")

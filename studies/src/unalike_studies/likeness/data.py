@@ -1,4 +1,4 @@
-"""Which clients are compared, and which numbers are known of them?  (Data of the study of likeness.)
+"""Clients and published numbers of the study of client similarity.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Clients are
 dealt by the two knobs of `data/imbalance.py`. Published curves are means over seeds and both data imbalances.
@@ -19,7 +19,7 @@ from unalike.data.similarity.principal_direction import directions_of
 from unalike.data.sources.files import local
 from unalike.typing import Array, Int64s
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 
 DIGITS_CLIENTS, PICTURE_CLIENTS = 20, 100
 KNOBS = (0.0, 1.0, 10.0, 100.0)
@@ -43,7 +43,7 @@ MNIST = {0.0: (3.396, 3.060), 1.0: (2.137, 2.097), 10.0: (1.502, 1.496), 100.0: 
 @cache
 def digits() -> tuple[Array, Array]:
     """scikit-learn's pictures of 8 x 8 pixels in 0..1, and their labels."""
-    source = named_rows("digits")
+    source = load_rows("digits")
     pictures = np.asarray(source.x, np.float64)
     return pictures / pictures.max(), np.asarray(source.y)
 

@@ -1,4 +1,4 @@
-"""Does one message per client say how unlike clients are?  (Study of likeness.)
+"""Study of client similarity: does one message per client measure heterogeneity?
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Identities
 and formulas are exact or simulated; homogeneity is measured on digits and, where their files are, on MNIST
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..shared.documents import BUTTACI
 from ..study import Claim, places_in, scale_down, study_registry
-from .pictures import picture_claims
+from .images import picture_claims
 from .theory import theory_claims
 from .training import training_claims
 

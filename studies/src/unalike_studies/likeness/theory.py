@@ -1,4 +1,4 @@
-"""What holds for every similarity graph, and what for random ones?  (Claims on likeness without data.)
+"""Claims on similarity graphs that need no data, for every graph and for random ones.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3. Where a
 printed formula counts every edge twice, the claim says so, and simulation decides.
@@ -15,9 +15,9 @@ from unalike.data.similarity.graph import adjacency, degree_weights, laplacian, 
 from unalike.data.similarity.homogeneity import homogeneity, homogeneity_of_spectrum
 from unalike.data.similarity.misalignment import misalignment, pairs
 from unalike.data.similarity.principal_direction import directions_of
-from unalike.theory.likeness.altered_network import Alteration, homogeneity_variance, probability_of_less
-from unalike.theory.likeness.simulation import simulate_change
-from unalike.theory.likeness.spectral_deviation import absolute_deviation_bounds, squared_deviation_bounds
+from unalike.theory.similarity.altered_network import Alteration, homogeneity_variance, probability_of_less
+from unalike.theory.similarity.simulation import simulate_change
+from unalike.theory.similarity.spectral_deviation import absolute_deviation_bounds, squared_deviation_bounds
 from unalike.typing import Float64s
 
 from ..study import Claim, at_least, at_most, matches

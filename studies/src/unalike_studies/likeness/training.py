@@ -1,4 +1,4 @@
-"""What does homogeneity say of clients with digits?  (Claims on likeness, measured on embedded data.)
+"""Claims on homogeneity of clients with digits, measured on embedded data.
 
 E. Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino), chapter 3, on
 scikit-learn's digits with 20 clients. Nothing is trained; expected values are means of ten seeds of an

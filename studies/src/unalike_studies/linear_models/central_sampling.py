@@ -1,4 +1,4 @@
-"""What would be believed if all rows were in one place?  (Metropolis draws, as a reference.)
+"""Central Metropolis draws, as a reference for federated posteriors.
 
 For devices with more rows than coefficients, the least squares estimates are all that is needed:
 

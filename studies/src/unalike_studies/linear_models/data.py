@@ -1,4 +1,4 @@
-"""On which devices are linear models studied, and which numbers were published?
+"""Devices and published numbers of the study of linear models.
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 chapter 3. Where the text leaves a distribution open, the choice is said at the function.
@@ -50,7 +50,7 @@ def with_noise(
     return Design.of(federation, intercept=False)
 
 
-def correlated(
+def correlated_devices(
     devices: int, width: int, rho: float, noise: float, poor: int, rich: int, share: float, seed: int
 ) -> tuple[Design, Float64s]:
     """Devices whose coefficients have correlation rho, of whom the first ones have few rows."""

@@ -1,4 +1,4 @@
-"""Does borrowing between engines help to extrapolate?  (Simulated engines and C-MAPSS FD001.)"""
+"""Extrapolation with borrowed strength: simulated engines and C-MAPSS FD001."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When does HM1 help?  (Related devices with few rows; the published cases.)"""
+"""Simulations of HM1: related devices with few rows; the published cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unalike.core.random import generator
 from unalike.typing import Float64s
 
 from ..study import Claim, at_most, average
-from .data import TABLE_3_1, correlated, hm1_case
+from .data import TABLE_3_1, correlated_devices, hm1_case
 from .full_batch import Spectra, hm1_models, separate_models
 
 ROUNDS, STEPS, RATE = 30, 20, 0.05
@@ -54,7 +54,7 @@ def _errors(name: str, noise: float | None, quick: bool) -> Float64s:
     """Mean errors of HM1, OLS and ridge over seeds."""
     found = []
     for seed in range(2 if quick else 5):
-        design, models = correlated(*SCENARIOS[name], seed)
+        design, models = correlated_devices(*SCENARIOS[name], seed)
         judged = int(SCENARIOS[name][0] * SCENARIOS[name][6])
         fitted = HM1(
             rounds=ROUNDS,
@@ -94,7 +94,7 @@ def published_claims(quick: bool) -> Iterator[Claim]:
     """LM11: table 3.1, with averaged gradients and a rate of 0.01; as printed, with sums and the best of some
     rates, which were chosen by a search."""
     for case, (hm1, separate) in TABLE_3_1.items():
-        errors = np.array([_published(case, seed) for seed in range(1 if quick else 5)])
+        errors = np.array([_published_case(case, seed) for seed in range(1 if quick else 5)])
         ratios = errors[:, 0] / errors[:, 2]
         words = f"table 3.1, case {case}: A-RMSE of HM1 (map) over separate fits"
         yield average(
@@ -106,7 +106,7 @@ def published_claims(quick: bool) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-def _published(case: str, seed: int) -> tuple[float, float, float, float]:
+def _published_case(case: str, seed: int) -> tuple[float, float, float, float]:
     """A-RMSE of HM1 by `map` and as printed, at its best rate, and of separate fits by either steps."""
     design, models, judged = hm1_case(case, seed)
     spectra, start = Spectra.of(design), generator(seed, "random start").normal(size=models.shape)

@@ -1,4 +1,4 @@
-"""Is the posterior of expectation propagation that of all rows?  (HM2 against central sampling.)"""
+"""Simulations of HM2: expectation propagation against central sampling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = 25
 
 
 @cache
-def fitted(seed: int) -> HM2:
+def fit_hm2(seed: int) -> HM2:
     """HM2 of a hundred devices after more rounds than it needs, with all that it went through."""
     return HM2(rounds=LONG).fit(population(seed)[0], keep_history=True)
 
@@ -28,11 +28,11 @@ def fitted(seed: int) -> HM2:
 def propagation_claims(quick: bool) -> Iterator[Claim]:
     """LM6: rounds until it is stable, distance to central sampling, and coverage."""
     seeds, compared = (5, 1) if quick else (20, 4)
-    rounds = [float(_rounds_to_stability(fitted(seed))) for seed in range(seeds)]
+    rounds = [float(_rounds_to_stability(fit_hm2(seed))) for seed in range(seeds)]
     yield at_most("LM6", "HM2: rounds until means stay within 0.3 deviations of the last", rounds, 10)
     gaps, ratios = [], []
     for seed in range(compared):
-        model, draws = fitted(seed), sample_population(population(seed)[0], 1000, seed)
+        model, draws = fit_hm2(seed), sample_population(population(seed)[0], 1000, seed)
         spread = draws.std(axis=0)
         gaps.append(float(np.abs((model.phi_mean - draws.mean(axis=0)) / spread).max()))
         ratios.append(np.sqrt(np.diag(model.phi_cov)) / spread)
@@ -40,7 +40,7 @@ def propagation_claims(quick: bool) -> Iterator[Claim]:
     yield at_most("LM6", words, gaps, 0.3)
     off = float(np.abs(np.array(ratios) - 1).max())
     yield at_most("LM6", "HM2: posterior deviations over those of central sampling, minus 1", [off], 0.1)
-    covered = [_covered(fitted(seed)) for seed in range(seeds)]
+    covered = [_coverage(fit_hm2(seed)) for seed in range(seeds)]
     share = float(np.mean(covered))
     words = f"HM2: 90 % intervals that hold the truth, {seeds} seeds"
     holds, derivation = 0.82 <= share <= 0.96, "about the nominal level"
@@ -52,14 +52,14 @@ def participation_claims(quick: bool) -> Iterator[Claim]:
     gaps = []
     for seed in range(1 if quick else 3):
         some = HM2(rounds=60, patience=100).fit(population(seed)[0], per_round=20, seed=seed)
-        spread = np.sqrt(np.diag(fitted(seed).phi_cov))
-        gaps.append(float(np.abs((some.phi_mean - fitted(seed).phi_mean) / spread).max()))
+        spread = np.sqrt(np.diag(fit_hm2(seed).phi_cov))
+        gaps.append(float(np.abs((some.phi_mean - fit_hm2(seed).phi_mean) / spread).max()))
     yield at_most("LM7", "HM2, 20 % of devices a round: distance after 60 rounds, in deviations", gaps, 0.3)
 
 
 def newcomer_claims(quick: bool) -> Iterator[Claim]:
     """LM9: devices that were never seen."""
-    model, rng = fitted(0), generator(0, "new devices")
+    model, rng = fit_hm2(0), generator(0, "new devices")
     errors = []
     for theta in POPULATION_MEAN + np.sqrt(POPULATION_VARIANCE) * rng.normal(size=(250, 4)):
         x = rng.normal(size=(4, 4))
@@ -89,6 +89,6 @@ def _rounds_to_stability(model: HM2) -> int:
     return int(outside[-1]) + 2 if len(outside) else 1
 
 
-def _covered(model: HM2) -> float:
+def _coverage(model: HM2) -> float:
     rows = np.concatenate([model.conf_int(0.9), np.log(model.variance_interval(0.9))])
     return float(np.mean((rows[:, 0] < TRUTH) & (rows[:, 1] > TRUTH)))

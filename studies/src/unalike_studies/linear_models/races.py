@@ -1,4 +1,4 @@
-"""Who predicts engines best when settings are chosen on validation rows?  (HM1 and its rivals.)"""
+"""HM1 and its rivals on engines, with settings chosen on validation rows."""
 
 from __future__ import annotations
 

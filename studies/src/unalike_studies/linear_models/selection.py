@@ -1,4 +1,4 @@
-"""Are the predictors that matter kept?  (Lasso of every device with a penalty common to all.)"""
+"""Variable selection: lasso per device with a common penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two schools that do not share rows learn as much as if they did?  (Grades of students.)
+"""Grades of students: two schools that do not share rows.
 
 P. Cortez, A. Silva, "Using data mining to predict secondary school student performance" (2008): final grades
 by 38 predictors, without the grades of earlier terms. Which of the two published files was used is not said;

@@ -1,4 +1,4 @@
-"""Do hierarchical linear models borrow strength, and are their intervals right?  (Study of linear models.)
+"""Study of hierarchical linear models: do they borrow strength, and do their intervals cover?
 
 X. Yue, "Federated Data Analytics: Theory and Application" (dissertation, University of Michigan, 2023),
 chapter 3. Identities are exact; simulations follow the published designs, or substitutes where those leave

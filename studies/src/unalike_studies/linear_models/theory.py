@@ -1,4 +1,4 @@
-"""Do the rounds compute what the formulas say?  (Claims on linear models that are identities.)"""
+"""Claims on linear models that are identities: rounds against formulas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unalike.core.precision import precision
 from unalike.typing import Float64s
 
 from ..study import Claim, at_least, at_most
-from .data import correlated, with_noise
+from .data import correlated_devices, with_noise
 from .full_batch import Spectra, hm1_models
 
 
@@ -30,7 +30,7 @@ def theory_claims(quick: bool) -> Iterator[Claim]:
 
 def gradient_claims() -> Iterator[Claim]:
     """LM1: a round with one full step moves along the gradient of the log posterior."""
-    design, _ = correlated(5, 3, 0.8, 0.5, 10, 25, 0.4, 0)
+    design, _ = correlated_devices(5, 3, 0.8, 0.5, 10, 25, 0.4, 0)
     rate, noise = 0.02, 0.25
     settings = {"learning_rate": rate, "batch_size": 0, "local_steps": 1, "noise": noise, "in_loop": False}
     before, after = (HM1(rounds=rounds, **settings).fit(design) for rounds in (1, 2))  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def gradient_claims() -> Iterator[Claim]:
 
 def closed_form_claims() -> Iterator[Claim]:
     """LM1: the closed form that this study computes many settings with is the estimator."""
-    design, _ = correlated(8, 4, 0.8, 0.5, 10, 25, 0.4, 0)
+    design, _ = correlated_devices(8, 4, 0.8, 0.5, 10, 25, 0.4, 0)
     settings = {"learning_rate": 0.002, "batch_size": 0, "local_steps": 7, "start": "zeros", "in_loop": False}
     found = HM1(rounds=9, damping=0.5, shrinkage="printed", **settings).fit(design)  # type: ignore[arg-type]
     fast = hm1_models(Spectra.of(design, summed=True), 9, 7, 0.002, 0.5, 0.002, np.zeros((8, 4)))
@@ -53,7 +53,7 @@ def closed_form_claims() -> Iterator[Claim]:
 
 def covariance_claims(quick: bool) -> Iterator[Claim]:
     """LM2: the covariance of devices stays regular."""
-    design, _ = correlated(100, 7, 0.5, 1.0, 20, 20, 1.0, 0)
+    design, _ = correlated_devices(100, 7, 0.5, 1.0, 20, 20, 1.0, 0)
     for damping in (0.1, 1.0) if quick else (0.1, 0.5, 0.9, 1.0):
         model = HM1(rounds=20 if quick else 100, damping=damping, batch_size=0).fit(design)
         covariance = model.device_covariance

@@ -1,4 +1,4 @@
-"""Do simulations come out as published?  (Claims on HM1, HM2 and penalized regression.)"""
+"""Claims on HM1, HM2 and penalized regression, by simulation."""
 
 from __future__ import annotations
 

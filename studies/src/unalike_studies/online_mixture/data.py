@@ -1,4 +1,4 @@
-"""In which changing worlds is FEM-OMD judged?  (The online game, its environments and its regret.)
+"""The online game of FEM-OMD: its environments and its regret.
 
 In every step each client plays its mixture, the environment draws the client's true weights from a Dirichlet
 law, the loss is measured on rows that nobody learns from, and the client receives its n rows (Marfoq's
@@ -123,12 +123,12 @@ def _game(
     ) -> tuple[tuple[State, Memory], tuple[jax.Array, jax.Array]]:
         state, memories = carry
         judged, received, own = jax.random.split(jax.random.fold_in(key, t), 3)
-        seen = _drawn(judged, means, weights[t], JUDGED)
+        seen = _draw_rows(judged, means, weights[t], JUDGED)
         losses = (
             _mean_loss(jnp.stack(state["params"]), memories["weights"], seen),
             _mean_loss(means, usual, seen),
         )
-        rows = _drawn(received, means, weights[t], world.rows)
+        rows = _draw_rows(received, means, weights[t], world.rows)
         return time_step(task, algorithm, state, memories, rows, own), losses
 
     (state, memories), losses = lax.scan(step, (state, memories), jnp.arange(world.steps))
@@ -191,7 +191,7 @@ def as_client(x: jax.Array, y: jax.Array, key: jax.Array) -> ClientData:
     )
 
 
-def _drawn(key: jax.Array, means: jax.Array, weights: jax.Array, rows: int) -> jax.Array:
+def _draw_rows(key: jax.Array, means: jax.Array, weights: jax.Array, rows: int) -> jax.Array:
     keys = jax.random.split(key, len(weights))
     return jax.vmap(lambda k, w: draw_mixture_rows(k, means, w, rows))(keys, weights)
 
@@ -205,7 +205,7 @@ def _mean_loss(means: jax.Array, weights: jax.Array, rows: jax.Array) -> jax.Arr
 
 
 @dataclass(frozen=True)
-class Lots(Stream):
+class BatchStream(Stream):
     """A stream: in step t every client has its t-th lot of rows, and nothing else."""
 
     federation: Federation
@@ -218,7 +218,7 @@ class Lots(Stream):
         return Selection(chosen.ravel(), np.arange(len(clients) + 1) * self.rows)
 
 
-def looped(rows: Float64s, algorithm: GaussianFemOMD, start: Float64s, **options: Any) -> Run:
+def run_loop(rows: Float64s, algorithm: GaussianFemOMD, start: Float64s, **options: Any) -> Run:
     """A game of rows (steps, clients, rows, dimension) by :func:`train`."""
     steps, clients, count, dimension = rows.shape
     own = rows.transpose(1, 0, 2, 3).reshape(clients, steps * count, dimension).astype(np.float32)
@@ -230,7 +230,7 @@ def looped(rows: Float64s, algorithm: GaussianFemOMD, start: Float64s, **options
         gaussian_task(dimension),
         algorithm,
         rounds=steps * turns,
-        stream=HeldSteps(Lots(federation, count), turns),
+        stream=HeldSteps(BatchStream(federation, count), turns),
         initial=algorithm.start([jnp.asarray(mean, jnp.float32) for mean in start]),
         evaluate_every=0,
         **options,

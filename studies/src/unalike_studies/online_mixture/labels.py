@@ -1,4 +1,4 @@
-"""In which changing worlds do labels tell components apart?  (Discriminative games.)
+"""Discriminative games: changing environments in which labels identify components.
 
 Classes are Gaussians around means of one length. Either every component has its own names for them (a random
 permutation of labels: one model must fail), or every component is a group of classes (as published).

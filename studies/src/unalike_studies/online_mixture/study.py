@@ -1,4 +1,4 @@
-"""Do clients whose worlds change learn together?
+"""Study of FEM-OMD: do clients in changing environments learn together?
 
 Marfoq's doctoral thesis (2023), section 4.4 and appendix H: federated EM with online mirror descent. Pooling,
 gradients and distances are exact, and the regret bound is tested as corrected; games with Gaussian components

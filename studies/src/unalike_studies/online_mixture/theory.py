@@ -1,4 +1,4 @@
-"""Does FEM-OMD rest on what it is said to rest on?  (Identities, limits and the regret bound.)
+"""Claims on FEM-OMD that need no training: identities, limits and the regret bound.
 
 Marfoq's doctoral thesis (2023), section 4.4 and appendix H. Federated sums are held against expectation and
 maximization in one place, mirror descent against random losses, distances against quadrature. The printed
@@ -38,7 +38,7 @@ from unalike_studies.theory.mixtures.online_regret import (
 )
 
 from ..study import Claim, at_least, at_most, matches
-from .data import World, looped, near_start, preset, time_step
+from .data import World, near_start, preset, run_loop, time_step
 
 EXACT, DOUBLE = 1e-10, 1e-12
 CLIENTS, ROWS, COMPONENTS, DIMENSION, EXCHANGES = 4, 20, 3, 2, 3
@@ -63,25 +63,25 @@ def pooling_claims(seeds: range) -> Iterator[Claim]:
     """Clients' sums, the pooled rows and the average of clients' means are the same."""
     means, weights, literal = [], [], []
     for seed in seeds:
-        rows, start = _drawn(seed)
-        found, shares = _exchanged(rows, start)
+        rows, start = _draw(seed)
+        found, shares = _exchange(rows, start)
         oracle = _pooled(rows).solve(start, steps=EXCHANGES)
         means.append(float(np.abs(found - oracle.theta).max()))
         weights.append(float(np.abs(shares - oracle.weights).max()))
-        literal.append(float(np.abs(found - _averaged(rows, start)).max()))
+        literal.append(float(np.abs(found - _average(rows, start)).max()))
     yield at_most("M1", "means from clients' sums against EM that sees all rows", means, EXACT)
     yield at_most("M1", "mixture weights of clients against the same", weights, EXACT)
     yield at_most("M1", "clients' sums against the average of clients' means", literal, EXACT)
 
 
-def _drawn(seed: int) -> tuple[Float64s, Float64s]:
+def _draw(seed: int) -> tuple[Float64s, Float64s]:
     rng = generator(seed, "online pooling")
     truth = 3 * rng.normal(size=(COMPONENTS, DIMENSION))
     which = rng.integers(COMPONENTS, size=(CLIENTS, ROWS))
     return truth[which] + rng.normal(size=(CLIENTS, ROWS, DIMENSION)), truth + rng.normal(size=truth.shape)
 
 
-def _exchanged(rows: Float64s, start: Float64s) -> tuple[Float64s, Float64s]:
+def _exchange(rows: Float64s, start: Float64s) -> tuple[Float64s, Float64s]:
     """The method's own exchanges of one step, in double precision."""
     algorithm = GaussianFemOMD(
         components=COMPONENTS, em_steps=EXCHANGES, min_mass=0, outer="last", gradient="data"
@@ -107,7 +107,7 @@ def _pooled(rows: Float64s) -> MixtureProblem:
     return MixtureProblem(x, np.zeros(len(x)), owners, Custom(losses, fit))
 
 
-def _averaged(rows: Float64s, start: Float64s) -> Float64s:
+def _average(rows: Float64s, start: Float64s) -> Float64s:
     """The literal form: every client's own means, averaged with its mixture weights."""
     means, weights = start, np.full((len(rows), len(start)), 1 / len(start))
     for _ in range(EXCHANGES):
@@ -157,12 +157,12 @@ def separation_claims(seeds: range) -> Iterator[Claim]:
             own = jnp.asarray(np.asarray(weights, np.float64))
             gradient = np.asarray(mixture_gradient(jnp.asarray(squares), own, jnp.ones(200)))
         counted.append(float(np.abs(gradient + shares / np.asarray(weights)).max()))
-        found.append(float(jnp.abs(_followed(means, truth, jax.random.key(seed)) - truth).max()))
+        found.append(float(jnp.abs(_follow(means, truth, jax.random.key(seed)) - truth).max()))
     yield at_most("M3", "g_j against -(share of rows of component j) / pi_j, means 28 apart", counted, 1e-6)
     yield at_most("M3", "distance of weights from fixed true ones, 4000 steps of 30 rows", found, 0.05)
 
 
-def _followed(means: jax.Array, truth: jax.Array, key: jax.Array) -> jax.Array:
+def _follow(means: jax.Array, truth: jax.Array, key: jax.Array) -> jax.Array:
     def step(t: jax.Array, weights: jax.Array) -> jax.Array:
         rows = draw_mixture_rows(jax.random.fold_in(key, t), means, truth, 30)
         squares = 0.5 * ((rows[:, None] - means) ** 2).sum(axis=-1)
@@ -253,7 +253,7 @@ def loop_claims() -> Iterator[Claim]:
     which = rng.integers(3, size=(world.steps, world.clients, world.rows))
     rows = means[which] + rng.normal(size=(*which.shape, world.dimension))
     start = near_start(means, 0)
-    run = looped(rows, algorithm, start)
+    run = run_loop(rows, algorithm, start)
     state = algorithm.start([jnp.asarray(mean, jnp.float32) for mean in start])
     equal = jnp.full((world.clients, 3), 1 / 3)
     memories = Memory({"weights": equal, "inner": equal})

@@ -1,4 +1,4 @@
-"""What is FEM-OMD's regret worth?  (Games with changing mixture weights.)
+"""Regret of FEM-OMD: games with changing mixture weights.
 
 Marfoq's doctoral thesis (2023), section 4.4. Only figures and words were published. Orderings are hard; the
 numbers of a pilot with the same choices are soft, to be met within 30 %. The slope of a regret is about 0.5
@@ -22,8 +22,8 @@ from unalike_studies.theory.mixtures.online_regret import regret_curve, regret_s
 
 from ..study import Claim, at_least, at_most, average
 from .data import Played, World, play, preset
+from .images import Pictures, choose_rate, digits, mnist, picture_accuracies, pooled_accuracy
 from .labels import Labels, accuracies, best_accuracy, mixture_player, quarter, single_player
-from .pictures import Pictures, chosen_rate, digits, mnist, picture_accuracies, pooled_accuracy
 
 PILOT = 0.3
 """How far a mean over seeds may be from the pilot's."""
@@ -207,7 +207,7 @@ def start_claims(seeds: range) -> Iterator[Claim]:
     yield average("M10", "slope from random means, 50 clients, n = 30, m = 3", slopes(jumps), 0.5, most=True)
     yield near_pilot("M10", "its R_75", early, 27)
     near = games(SMALL, seeds, split=False)
-    found = [play(SMALL, preset(SMALL, split=False), seed, _clustered(SMALL, seed)) for seed in seeds]
+    found = [play(SMALL, preset(SMALL, split=False), seed, _cluster(SMALL, seed)) for seed in seeds]
     yield at_most("M10", "from federated k-means, 20 starts, over near the truth", over(found, near), 1.5)
 
 
@@ -216,7 +216,7 @@ def _random_means(world: World, seed: int) -> Float64s:
     return world.means(seed + 1000)
 
 
-def _clustered(world: World, seed: int) -> Float64s:
+def _cluster(world: World, seed: int) -> Float64s:
     """Federated k-means of a first lot of rows, of which nobody is judged."""
     rng, means = generator(seed, "online first lot"), world.means(seed)
     which = [rng.choice(world.components, world.rows, p=weights) for weights in world.weights(seed)[0]]
@@ -276,7 +276,7 @@ def picture_claims(
 ) -> Iterator[Claim]:
     """M13 on real images; the fixed rival is one model that saw all of them."""
     best, mixtures = pooled_accuracy(lesson), partial(mixture_player, "last")
-    first, second = rates or (chosen_rate(lesson, mixtures), chosen_rate(lesson, single_player))
+    first, second = rates or (choose_rate(lesson, mixtures), choose_rate(lesson, single_player))
     players = mixtures(first), single_player(second)
     found = [[picture_accuracies(lesson, player, seed) for seed in seeds] for player in players]
     ours, theirs = ([accuracy for accuracy, _ in one] for one in found)

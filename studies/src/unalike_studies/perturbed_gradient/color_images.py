@@ -1,4 +1,4 @@
-"""Do perturbed gradients save rounds on CIFAR-10?  (Trainings at the size of the thesis.)
+"""Perturbed gradients on CIFAR-10, at the size of the thesis.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino), figures 4.4 and 4.6: softmax
 regression on a hundred clients of very unlike labels and sizes, (ci, di) = (100, 1), 15 instead of 20 rounds

@@ -1,4 +1,4 @@
-"""On which clients are perturbed gradients compared, and when is a training there?  (Federations and curves.)
+"""Federations and curves of the study of perturbed gradients: when has a training converged?
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). Labels are unlike by a
 Dirichlet law of concentration 1 / ci and sizes by a log-normal law of variance di; (0, 0) is balanced. The
@@ -36,7 +36,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s, Int64s, Params
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 
 CLASSES, L2 = 10, 1e-4
 PARTS = ("train", "test")
@@ -91,7 +91,7 @@ def color_images() -> Images | None:
 
 def digits(seed: int) -> Images:
     """8x8 digits, 1,437 to learn from and 360 to be judged by."""
-    source = named_rows("digits")
+    source = load_rows("digits")
     x, y = _rows(np.asarray(source.x), np.asarray(source.y), np.asarray(source.x).max())
     order = generator(seed, "perturbed gradient digits").permutation(len(y))
     learned, judged = order[:1437], order[1437:]
@@ -100,7 +100,7 @@ def digits(seed: int) -> Images:
 
 def deal(labels: Int64s, clients: int, skew: float, spread: float, rng: np.random.Generator) -> list[Int64s]:
     """Rows of each client: labels unlike by `skew` (ci), sizes by `spread` (di); who has none is left out."""
-    wanted = _wanted(labels, clients, skew, spread, rng)
+    wanted = _wanted_counts(labels, clients, skew, spread, rng)
     piles = [list(rng.permutation(np.flatnonzero(labels == k))) for k in range(CLASSES)]
     held: list[list[int]] = [[] for _ in range(clients)]
     got = np.zeros_like(wanted)
@@ -203,7 +203,9 @@ def zigzag(curve: Float64s, first: int = 9) -> tuple[float, float]:
     return float(turns.mean()), float(np.abs(change).mean())
 
 
-def _wanted(labels: Int64s, clients: int, skew: float, spread: float, rng: np.random.Generator) -> Int64s:
+def _wanted_counts(
+    labels: Int64s, clients: int, skew: float, spread: float, rng: np.random.Generator
+) -> Int64s:
     """How many rows of each class each client would have if there were enough."""
     average = sum(int((labels == k).sum()) // clients for k in range(CLASSES))
     sizes = np.full(clients, average)
@@ -235,7 +237,7 @@ def _uniform_start(model: Model) -> Model:
         single = isinstance(layers, dict)
         keys = jax.random.split(key, 2 * (1 if single else len(layers)))
         drawn = [
-            _drawn(layer, keys[2 * n], keys[2 * n + 1])
+            _draw_layer(layer, keys[2 * n], keys[2 * n + 1])
             for n, layer in enumerate([layers] if single else layers)
         ]
         return drawn[0] if single else drawn
@@ -243,7 +245,7 @@ def _uniform_start(model: Model) -> Model:
     return replace(model, init=init)
 
 
-def _drawn(layer: Params, first: jax.Array, second: jax.Array) -> Params:
+def _draw_layer(layer: Params, first: jax.Array, second: jax.Array) -> Params:
     reach = layer["w"].shape[1] ** -0.5
     return {
         name: jax.random.uniform(key, layer[name].shape, minval=-reach, maxval=reach)

@@ -1,4 +1,4 @@
-"""Does perturbation aid convergence?  (Study of FedProx and perturbed gradients.)
+"""Study of FedProx and perturbed gradients: does perturbation aid convergence?
 
 Buttaci, "Does Perturbation Aid Convergence?" (MSc thesis, Politecnico di Torino). Golden numbers, bounds and
 contractions are exact; trainings are on MNIST where UNALIKE_DATA has it, and on 8x8 digits otherwise, in

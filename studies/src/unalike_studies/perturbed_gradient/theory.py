@@ -1,4 +1,4 @@
-"""Are the golden numbers, contractions and bounds of the thesis right?  (Claims without any training.)
+"""Claims on perturbed gradients that need no training: golden numbers, contractions and bounds.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino). Two groups of clients that
 pull apart in one dimension move affinely, w' = a w + b, so everything about them is exact.
@@ -20,7 +20,7 @@ from unalike.theory.perturbed_gradient.contraction import (
 from unalike.theory.perturbed_gradient.drift import drift_bound, published_factor, tightened_factor
 from unalike.theory.perturbed_gradient.problem import Method, Perturbed, Problem, Proximal
 from unalike.theory.perturbed_gradient.stability import longest_stable_work, round_multiplier
-from unalike_studies.theory.perturbed_gradient.quadratics import measured_problem, random_quadratics, run
+from unalike_studies.theory.perturbed_gradient.quadratics import measure_problem, random_quadratics, run
 from unalike_studies.theory.perturbed_gradient.two_groups import (
     TwoGroups,
     affine_path,
@@ -102,7 +102,9 @@ def golden_claims() -> Iterator[Claim]:
     groups = TwoGroups()
     for method, printed in GOLDEN.items():
         gap = float(np.abs(np.array(golden_row(method, groups)) - printed).max())
-        yield at_most("PG-3", f"{named(method)}: a, b, limit, gap and path, largest error", [gap], ROUNDED)
+        yield at_most(
+            "PG-3", f"{method_label(method)}: a, b, limit, gap and path, largest error", [gap], ROUNDED
+        )
     differences = [
         float(np.abs(affine_path(method, groups, 60) - simulate(method, groups, 60)).max())
         for method in GOLDEN
@@ -228,7 +230,7 @@ def constant_claims() -> Iterator[Claim]:
     )
 
 
-def named(method: Method) -> str:
+def method_label(method: Method) -> str:
     """For claims.
 
     >>> named(Proximal(0.0)), named(Proximal(0.5)), named(Perturbed(0.5))
@@ -250,9 +252,9 @@ def _quadratic_ratios(seeds: int) -> tuple[list[float], list[float], list[float]
     for seed in range(seeds):
         clients, start = random_quadratics(8, 5, seed), np.ones(5)
         for method in ORDER:
-            step = theorem_step(method, measured_problem(clients, start), STEPS)
+            step = theorem_step(method, measure_problem(clients, start), STEPS)
             path = run(method, clients, step, STEPS, 40, start)
-            problem = measured_problem(clients, start, path.largest_squared_gradient)
+            problem = measure_problem(clients, start, path.largest_squared_gradient)
             rounds = range(1, 41)
             bounds = [strongly_convex.published_fixed_bound(method, problem, STEPS, t) for t in rounds]
             sharper = [

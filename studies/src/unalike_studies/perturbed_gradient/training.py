@@ -1,4 +1,4 @@
-"""Do perturbed gradients save rounds, and is it the similarity of clients that saves them?  (Trainings.)
+"""Claims on perturbed gradients that need training: rounds saved, and the role of client similarity.
 
 Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino): on unlike clients of unequal
 sizes, a smaller beta reaches an accuracy in fewer rounds, 50 instead of 80 on FEMNIST's digits. The ablation
@@ -91,7 +91,7 @@ def identity_claims(problem: Problem) -> Iterator[Claim]:
     still = replace(problem.method(AnchoredGradient, beta=0.0), work=LocalWork(steps=5, batch_size=0))
     once = problem.learn(still, 1, evaluate_every=0, keep_history=True)
     start = once.history.state(0)["params"]
-    gap = largest_difference(subtract(start, _summed_step(problem, start, 5)), once.state["params"])
+    gap = largest_difference(subtract(start, _sum_step(problem, start, 5)), once.state["params"])
     yield at_most("PG-14", "beta 0 minus one summed gradient step at the start", [gap], 1e-6)
 
 
@@ -319,7 +319,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _summed_step(problem: Problem, params: Params, steps: int) -> Params:
+def _sum_step(problem: Problem, params: Params, steps: int) -> Params:
     """sum_i p_i K gamma gradient_i of softmax regression, by hand."""
     train, share = problem.federation.train, problem.federation.importance
     scores = np.exp(train.x @ np.asarray(params["w"]).T + np.asarray(params["b"]))

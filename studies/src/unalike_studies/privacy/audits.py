@@ -1,4 +1,4 @@
-"""Which models does the study attack?  (Defenses over their knobs, each trained and audited as a user would.)
+"""Models that the study attacks: defenses over their parameters, trained and audited as by a user.
 
     werm         by the weight of training rows
     adv-reg      by the weight of its attacker

@@ -1,4 +1,4 @@
-"""On which rows are attacks studied?  (Baskets of binary features whose classes are clusters.)
+"""Rows of the study of privacy audits: baskets of binary features whose classes are clusters.
 
 The recipe of Purchase100 without its customers: 600 products that a basket has or has not, and classes that
 k-means finds among the baskets (Shokri, Stronati, Song and Shmatikov, "Membership Inference Attacks Against

@@ -1,4 +1,4 @@
-"""What do other defenses trade for what?  (Claims on AdvReg, AdvReg-RT and DP-SGD, against WERM.)
+"""Claims on AdvReg, AdvReg-RT and DP-SGD, against WERM.
 
 AdvReg can lower training leakage, at the price of utility, but cannot use reference rows any more than to
 train its attacker. WERM is compared with it where reference rows hardly leak: with all weight on training
@@ -78,8 +78,8 @@ def frontier_claim(draws: Sequence[Draw]) -> Claim:
 
 def frontier_gains(draw: Draw) -> list[float]:
     """For every setting of AdvReg with a weight, how much more accurate WERM is at its training leakage."""
-    ours = sorted(_qualified([*draw.werm.cards, *draw.stopped.cards]), key=lambda one: one.training)
-    theirs = _qualified(draw.adv_reg.cards[1:])
+    ours = sorted(_qualified_settings([*draw.werm.cards, *draw.stopped.cards]), key=lambda one: one.training)
+    theirs = _qualified_settings(draw.adv_reg.cards[1:])
     if not ours:
         return []
     leakage, utility = [one.training for one in ours], [one.utility for one in ours]
@@ -94,7 +94,9 @@ def seeming_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
         ("in all three", 0, False),
     ):
         counts = [
-            float(count_dominated(*(_seen(curve, blind) for curve in (draw.adv_reg, draw.adv_reg_rt))))
+            float(
+                count_dominated(*(_select_cards(curve, blind) for curve in (draw.adv_reg, draw.adv_reg_rt)))
+            )
             for draw in draws
         ]
         words = f"settings of AdvReg (of {len(LAMS)}) that AdvReg-RT dominates {claim}"
@@ -119,7 +121,7 @@ def metrics(card: ReportCard) -> Setting:
     return Setting(100 * card.utility.value, 100 * card.training.accuracy.value, 100 * reference)
 
 
-def _qualified(cards: Sequence[ReportCard]) -> list[Setting]:
+def _qualified_settings(cards: Sequence[ReportCard]) -> list[Setting]:
     return [one for one in map(metrics, cards) if one.reference <= HARDLY]
 
 
@@ -128,5 +130,5 @@ def _points_apart(curve: Curve) -> float:
     return 100 * (max(rate.low for rate in rates) - min(rate.high for rate in rates))
 
 
-def _seen(curve: Curve, blind: bool) -> list[ReportCard]:
+def _select_cards(curve: Curve, blind: bool) -> list[ReportCard]:
     return [replace(card, reference=None) if blind else card for card in curve.cards]

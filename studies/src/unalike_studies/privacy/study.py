@@ -1,4 +1,4 @@
-"""What do models leak of training and of reference rows?  (Study of privacy audits.)
+"""Study of privacy audits: what do models leak of training and reference rows?
 
 Marfoq's doctoral thesis (2023), section 1.6.1, on defenses that use reference data: it prints findings and no
 tables, so orders and identities are checked, not numbers. Its data sets Purchase100, Texas100 and CIFAR-100

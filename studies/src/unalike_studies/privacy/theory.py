@@ -1,4 +1,4 @@
-"""Are the audit's intervals and bounds right where the truth is known?  (Claims that need no training.)
+"""Claims on the audit's intervals and bounds where the truth is known; no training.
 
 Randomized response tells a bit rightly with probability e^eps / (1 + e^eps), and is exactly eps-private: a
 lower bound on epsilon must stay below eps in all but one draw of twenty, and come near it.

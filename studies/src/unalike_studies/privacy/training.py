@@ -1,4 +1,4 @@
-"""Who leaks when one set counts more than the other?  (Claims on WERM, and on attacks.)
+"""Claims on WERM, and on attacks: leakage when one set counts more than the other.
 
 Each set is judged against non-members of its own, by the audit that users have. Accuracies are in per cent.
 """
@@ -39,7 +39,7 @@ def order_claims(draws: Sequence[Draw]) -> Iterator[Claim]:
     backwards = f"{words.format('reference')}, from one to zero"
     yield in_order("P1", backwards, other[::-1], slack, note=note)
     middle = [draw.werm.cards[len(WEIGHTS) // 2] for draw in draws]
-    apart = [abs(told(card.training) - told(_reference(card))) for card in middle]
+    apart = [abs(attack_accuracy(card.training) - attack_accuracy(_reference(card))) for card in middle]
     bound = 100 * 2 * _deviation(draws[0])
     words = "points between both leakages where the sets weigh alike"
     how = "equal but for two deviations of a difference"
@@ -71,7 +71,7 @@ def utility_claim(draws: Sequence[Draw]) -> Claim:
 def gap_claim(draws: Sequence[Draw]) -> Claim:
     """The gap attack on a balanced set is half of the gap of all rows above guessing."""
     far = [
-        abs(told(card.training, "gap") / 100 - 0.5 - gap / 2)
+        abs(attack_accuracy(card.training, "gap") / 100 - 0.5 - gap / 2)
         for draw in draws
         for card, gap in zip(draw.werm.cards, draw.gaps, strict=True)
     ]
@@ -106,7 +106,7 @@ def shift_claim(draws: Sequence[Draw]) -> Claim:
     return at_most("A3", words, found, 0.0)
 
 
-def told(part: Leakage, attack: str = OFFLINE) -> float:
+def attack_accuracy(part: Leakage, attack: str = OFFLINE) -> float:
     """How often one attack is right, in per cent."""
     return 100 * result(part, attack).accuracy.value
 
@@ -119,7 +119,7 @@ def result(part: Leakage, attack: str) -> AttackResult:
 def _means(draws: Sequence[Draw], reference: bool) -> list[float]:
     """By weight, how often the attack is right on a set, on average over draws."""
     parts = [[_reference(c) if reference else c.training for c in draw.werm.cards] for draw in draws]
-    means: list[float] = np.mean([[told(part) for part in line] for line in parts], 0).tolist()
+    means: list[float] = np.mean([[attack_accuracy(part) for part in line] for line in parts], 0).tolist()
     return means
 
 

@@ -1,4 +1,4 @@
-"""On which clients are sampling schemes compared, and by which curves?  (Federations, models and losses.)
+"""Federations, models and losses of the study of client sampling.
 
 Every curve is the loss over all clients' training rows after each round, so that schemes are compared on the
 objective itself; cohorts are read back from the record.
@@ -19,7 +19,7 @@ from unalike.participation import sampler_registry
 from unalike.training.train import train
 from unalike.typing import Float64s, Int64s
 
-from ..trainings import Trainings, described
+from ..trainings import Trainings, describe_training
 
 TAIL = 1 / 3
 """The last part of a curve, over which its end is averaged."""
@@ -88,7 +88,7 @@ def learn(
     """Train with clients drawn by a scheme; what is finished is not trained again."""
     chosen, kept = algorithm or lesson.algorithm, lesson.trainings or Trainings()
     decides = {
-        **described(lesson.federation, lesson.task),
+        **describe_training(lesson.federation, lesson.task),
         **{"algorithm": repr(chosen), "sampling": sampling, "per_round": per_round},
         **{"rounds": lesson.rounds, "every": lesson.evaluate_every, "seed": seed},
     }
@@ -144,7 +144,7 @@ def one_class_each(seed: int, quick: bool, samples: int = 20_000, rounds: int = 
     )
 
 
-def unbalanced(alpha: float, seed: int, quick: bool) -> Problem:
+def unbalanced_problem(alpha: float, seed: int, quick: bool) -> Problem:
     """A hundred clients of five sizes with Dirichlet labels: CIFAR-10 where it is there, else 8x8 digits."""
     real = not quick and local("cifar10.npz") is not None
     name, shrink = ("cifar10", 2) if real else ("digits", 30)

@@ -1,4 +1,4 @@
-"""When is it worth drawing from clusters?  (More local work, fewer clients: two figures of the appendix.)
+"""Influence of local work and cohort size on clustered sampling: two figures of the appendix.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021): on a hundred clients of CIFAR-10 with unequal sizes, clusters
@@ -18,7 +18,7 @@ from unalike.algorithms import LocalWork
 from unalike.typing import Float64s
 
 from ..study import Claim, at_most, in_order
-from .data import Problem, learn, unbalanced
+from .data import Problem, learn, unbalanced_problem
 
 SCHEMES = ("md", "clustered-size", "clustered-similarity")
 ALPHA = 0.01
@@ -88,7 +88,7 @@ def gains(steps: int, drawn: int, effort: Effort) -> Float64s:
 def lesson(steps: int, seed: int, effort: Effort) -> Problem:
     """Clients of unequal sizes that take so many steps in a round."""
     return replace(
-        unbalanced(ALPHA, seed, quick=True),
+        unbalanced_problem(ALPHA, seed, quick=True),
         work=LocalWork(steps=steps, batch_size=50),
         learning_rate=RATES.get(steps, 0.05),
         rounds=effort.rounds,

@@ -1,4 +1,4 @@
-"""Do sampling schemes differ as published, at full size?  (Long studies.)
+"""Long studies: sampling schemes at full size.
 
 Fraboni, Vidal, Kameni and Lorenzi: "Clustered Sampling" (2021) has a hundred clients with 500 images of one
 digit each and 600 rounds; "A General Theory for Client Sampling in Federated Learning" (2022) ten roles of

@@ -1,4 +1,4 @@
-"""Does it matter how clients are drawn?  (Study of client sampling.)
+"""Study of client sampling.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated

@@ -1,4 +1,4 @@
-"""Are the weights of sampling schemes as random as they are said to be?  (Claims without any training.)
+"""Claims on sampling schemes' weights that need no training.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated
@@ -74,7 +74,7 @@ def moments_claims(draws: int) -> Iterator[Claim]:
     for name in (*WITH_ALPHA, "clustered-size"):
         sampler = scheme(name, 4, SIZES)
         exact = sampler.statistics(importance)
-        weights = drawn_weights(sampler, importance, draws)
+        weights = draw_weights(sampler, importance, draws)
         yield at_most(
             "CS-1",
             f"the moments of {name} are those of its closed form (largest deviation in standard errors)",
@@ -84,7 +84,7 @@ def moments_claims(draws: int) -> Iterator[Claim]:
         )
 
 
-def drawn_weights(sampler: Sampler, importance: Float64s, draws: int) -> Float64s:
+def draw_weights(sampler: Sampler, importance: Float64s, draws: int) -> Float64s:
     """Weights of many draws; clients that are asked all answer one."""
     weights = np.zeros((draws, len(importance)))
     for number, row in enumerate(weights):
@@ -142,7 +142,7 @@ def identity_claims(draws: int) -> Iterator[Claim]:
         importance @ (x**2).sum(axis=1) / 4 + ((importance @ x) ** 2).sum() - ((rows @ x) ** 2).sum() / 16
     )
     yield at_most("CS-2", "the second moment of clustered sampling", [abs(second - formula)], 1e-12)
-    weights = drawn_weights(clustered, importance, draws)
+    weights = draw_weights(clustered, importance, draws)
     measured = float(((weights @ x) ** 2).sum(axis=1).mean())
     yield matches(
         "CS-2",

@@ -1,4 +1,4 @@
-"""How do sampling schemes learn?  (Claims that need training, where runs differ only in who is drawn.)
+"""Claims on sampling schemes that need training; runs differ only in who is drawn.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for
 Clients Selection in Federated Learning" (2021) and "A General Theory for Client Sampling in Federated
@@ -16,7 +16,7 @@ from unalike.algorithms import FedProx, Optimizer
 
 from ..shared.summaries import mean_of
 from ..study import Claim, at_least, at_most, matches
-from .data import UNBALANCED, Curve, Problem, clouds, learn, one_class_each, unbalanced
+from .data import UNBALANCED, Curve, Problem, clouds, learn, one_class_each, unbalanced_problem
 
 ONE_CLASS = ("md", "clustered-size", "clustered-similarity", "target")
 
@@ -94,7 +94,7 @@ def unbalanced_claims(quick: bool) -> Iterator[Claim]:
     """Unequal sizes: the area under the loss curve, for very unlike and for nearly alike clients."""
     gains = {}
     for alpha in (0.001, 10.0):
-        lessons = [unbalanced(alpha, seed, quick) for seed in range(1 if quick else 3)]
+        lessons = [unbalanced_problem(alpha, seed, quick) for seed in range(1 if quick else 3)]
         learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
         md, size, similar = (mean_of(learned[name], "area") for name in learned)
         gains[alpha], note = (md - similar) / md, unbalanced_effort(lessons)

@@ -1,1 +1,1 @@
-"""What do several studies share?  (Summaries of runs, and races of personal methods on real data.)"""
+"""Shared parts of studies: summaries of runs, and comparisons of personalized methods on real data."""

@@ -1,4 +1,4 @@
-"""Which documents do the published values stand in?"""
+"""Documents with the published values."""
 
 from __future__ import annotations
 

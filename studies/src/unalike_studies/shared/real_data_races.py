@@ -1,4 +1,4 @@
-"""What are personal methods worth on real pictures and real roles?  (CIFAR-10 and Shakespeare.)
+"""Personalized methods on real images and roles: CIFAR-10 and Shakespeare.
 
 The tables of Marfoq, Neglia, Bellet, Kameni and Vidal, "Federated Multi-Task Learning under a Mixture of
 Distributions" (2021), and of Marfoq, Neglia, Kameni and Vidal, "Personalized Federated Learning through Local
@@ -31,9 +31,9 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Params, PyTree, State
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 from ..study import Claim, average
-from .picture_features import Encoder
+from .image_features import Encoder
 from .summaries import printed_difference, score
 
 Setting = dict[str, float]
@@ -48,7 +48,7 @@ SETTLED = ("fedavg+", "knnper")
 """Methods that add something to FedAvg's model when it is trained."""
 
 
-class Marks(NamedTuple):
+class Scores(NamedTuple):
     """Accuracy in per cent: over clients that trained, their bottom decile, and over newcomers."""
 
     mean: float
@@ -56,43 +56,43 @@ class Marks(NamedTuple):
     unseen: float = np.nan
 
 
-Table = dict[str, Marks]
+Table = dict[str, Scores]
 PICTURES = {
     "dirichlet-groups:0.4,3": {
-        "local": Marks(70.2, 48.7),
-        "fedavg": Marks(78.2, 72.4, 77.3),
-        "fedavg+": Marks(82.3, 70.6, 80.4),
-        "fedem": Marks(84.3, 78.1, 85.9),
+        "local": Scores(70.2, 48.7),
+        "fedavg": Scores(78.2, 72.4, 77.3),
+        "fedavg+": Scores(82.3, 70.6, 80.4),
+        "fedem": Scores(84.3, 78.1, 85.9),
     },
     "dirichlet-class:0.3": {
-        "local": Marks(57.6, 41.1),
-        "fedavg": Marks(72.8, 59.6, 72.9),
-        "fedavg+": Marks(75.2, 62.3, 75.3),
-        "ditto": Marks(80.0, 66.5, 79.7),
-        "fedrep": Marks(77.7, 65.2, 76.4),
-        "knnper": Marks(83.0, 71.4, 82.4),
+        "local": Scores(57.6, 41.1),
+        "fedavg": Scores(72.8, 59.6, 72.9),
+        "fedavg+": Scores(75.2, 62.3, 75.3),
+        "ditto": Scores(80.0, 66.5, 79.7),
+        "fedrep": Scores(77.7, 65.2, 76.4),
+        "knnper": Scores(83.0, 71.4, 82.4),
     },
     "classes:2": {
-        "local": Marks(82.4, 71.3),
-        "fedavg": Marks(67.9, 60.1, 67.5),
-        "fedavg+": Marks(85.0, 79.6, 85.1),
-        "ditto": Marks(86.3, 80.6, 85.9),
-        "fedrep": Marks(89.1, 85.3, 89.0),
-        "knnper": Marks(93.8, 88.2, 93.0),
+        "local": Scores(82.4, 71.3),
+        "fedavg": Scores(67.9, 60.1, 67.5),
+        "fedavg+": Scores(85.0, 79.6, 85.1),
+        "ditto": Scores(86.3, 80.6, 85.9),
+        "fedrep": Scores(89.1, 85.3, 89.0),
+        "knnper": Scores(93.8, 88.2, 93.0),
     },
 }
 """What was published for CIFAR-10, by the way its images are dealt."""
 ROLES_FEDEM = {
-    "local": Marks(32.0, 16.6),
-    "fedavg": Marks(46.7, 42.8, 46.7),
-    "fedavg+": Marks(40.0, 25.5, 40.2),
-    "fedem": Marks(46.7, 43.0, 46.7),
+    "local": Scores(32.0, 16.6),
+    "fedavg": Scores(46.7, 42.8, 46.7),
+    "fedavg+": Scores(40.0, 25.5, 40.2),
+    "fedem": Scores(46.7, 43.0, 46.7),
 }
 ROLES_KNNPER = {
-    "local": Marks(32.0, 16.0),
-    "fedavg": Marks(48.1, 43.1, 49.0),
-    "fedavg+": Marks(47.0, 42.2, 49.3),
-    "knnper": Marks(51.4, 45.4, 50.7),
+    "local": Scores(32.0, 16.0),
+    "fedavg": Scores(48.1, 43.1, 49.0),
+    "fedavg+": Scores(47.0, 42.2, 49.3),
+    "knnper": Scores(51.4, 45.4, 50.7),
 }
 """What was published for Shakespeare, in the two papers."""
 FEDEM_TABLES, KNNPER_TABLES = ("Table 3.2", "Table 3.3"), ("Table 3.5", "Table 3.6")
@@ -137,7 +137,7 @@ class Problem:
 class Race(NamedTuple):
     """Every method's marks for each seed, its settings, and what differs from what was published."""
 
-    marks: dict[str, list[Marks]]
+    marks: dict[str, list[Scores]]
     settings: dict[str, Setting]
     note: str
 
@@ -153,19 +153,27 @@ def claims(
     """A line for every method of two published tables, and one for every comparison."""
     place = " and ".join(tables)
     for number, (name, theirs) in enumerate(published.items()):
-        ours = Marks(*np.mean(race.marks[name], axis=0))
+        ours = Scores(*np.mean(race.marks[name], axis=0))
         words = ", ".join(f"{key} {value:.3g}" for key, value in race.settings[name].items())
         note = f"{words}; {race.note}" if number == 0 else words
         line = f"{data}: {name}, accuracy / bottom decile / of new clients"
         yield Claim(
-            id, line, shown(theirs), "reported", shown(ours), True, hard=False, note=note, place=place
+            id,
+            line,
+            format_marks(theirs),
+            "reported",
+            format_marks(ours),
+            True,
+            hard=False,
+            note=note,
+            place=place,
         )
     for one in comparisons:
-        yield compared(id, data, race.marks, published, one, tables[one.part == "unseen"])
+        yield compare_claim(id, data, race.marks, published, one, tables[one.part == "unseen"])
 
 
-def compared(
-    id: str, data: str, marks: dict[str, list[Marks]], published: Table, one: Comparison, place: str
+def compare_claim(
+    id: str, data: str, marks: dict[str, list[Scores]], published: Table, one: Comparison, place: str
 ) -> Claim:
     """How far a method leads another, beside how far it did in the published table."""
     values = [lead(*pair, one.part) for pair in zip(marks[one.ours], marks[one.other], strict=True)]
@@ -178,7 +186,7 @@ def compared(
     return average(id, words, values, one.least, published=theirs, place=place, **rest)
 
 
-def lead(ours: Marks, other: Marks, part: str) -> float:
+def lead(ours: Scores, other: Scores, part: str) -> float:
     """The difference of one mark.
 
     >>> lead(Marks(80.0, 60.0), Marks(75.0, 63.0), "decile")
@@ -187,7 +195,7 @@ def lead(ours: Marks, other: Marks, part: str) -> float:
     return float(getattr(ours, part) - getattr(other, part))
 
 
-def shown(marks: Marks) -> str:
+def format_marks(marks: Scores) -> str:
     """Marks for people; what there is none of is a dash.
 
     >>> shown(Marks(80.04, 60.0))
@@ -215,7 +223,9 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
     return [{"rate": FACTORS.get(name, 1.0) * one} for one in rates]
 
 
-def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES) -> dict[str, Setting]:
+def choose_settings(
+    lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES
+) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
     state: State | None = None
@@ -230,17 +240,18 @@ def chosen(lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RAT
     return settings
 
 
-def marked(lesson: Problem, settings: dict[str, Setting]) -> Table:
+def mark_methods(lesson: Problem, settings: dict[str, Setting]) -> Table:
     """Every method's marks with its settings; FedAvg comes first."""
     runs: dict[str, Run] = {}
     for name, setting in settings.items():
         runs[name] = lesson.learn(name, runs["fedavg"].state if name in SETTLED else None, **setting)
     return {
-        name: Marks(*score(run), welcomed(lesson, name, run, settings[name])) for name, run in runs.items()
+        name: Scores(*score(run), newcomer_accuracy(lesson, name, run, settings[name]))
+        for name, run in runs.items()
     }
 
 
-def welcomed(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
+def newcomer_accuracy(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
     """The accuracy of newcomers, whose steps are as long as the first ones were, not as the last ones; who
     trains alone has nothing for them."""
     start = lesson.learn(name, run.state, **setting)
@@ -249,7 +260,7 @@ def welcomed(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
 
 def race(lessons: Sequence[Problem], settings: dict[str, Setting], note: str) -> Race:
     """All methods on all seeds."""
-    found = [marked(lesson, settings) for lesson in lessons]
+    found = [mark_methods(lesson, settings) for lesson in lessons]
     return Race({name: [one[name] for one in found] for name in settings}, settings, note)
 
 
@@ -264,7 +275,7 @@ def apart(federation: Federation, task: Task, rounds: int, seed: int) -> Problem
 @cache
 def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
     """CIFAR-10 as fixed convolutional features, with one hidden layer that is trained."""
-    tuning, learning = encoded_pictures()
+    tuning, learning = encode_images()
     methods = tuple(PICTURES[partition])
 
     def lesson(source: Source, seed: int, validation: float = 0.0) -> Problem:
@@ -272,7 +283,7 @@ def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
         model = mlp(64, input_shape=dealt.input_shape, outputs=10)
         return apart(dealt, Task.classification(model, 10), rounds, seed)
 
-    settings = chosen(lesson(tuning, TUNING_SEED, 0.2), methods)
+    settings = choose_settings(lesson(tuning, TUNING_SEED, 0.2), methods)
     note = (
         f"{clients} clients, {len(learning.y)} images, fixed features of random patches under 64 hidden "
         f"units, {rounds} rounds; published: 80 or 200 clients, 60000 images, MobileNet-v2, 200 rounds"
@@ -291,7 +302,7 @@ def roles_raced(clients: int = 40, rounds: int = 30, length: int = 10) -> Race:
         symbols = federation.classes or 1
         return apart(federation, Task.classification(reader(symbols, length), symbols), rounds, seed)
 
-    settings = chosen(lesson(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
+    settings = choose_settings(lesson(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
     note = (
         f"{clients} roles with at most 1000 windows of {length} characters, an embedding under 128 hidden "
         f"units, {rounds} rounds; published: 778 roles, stacked LSTM, 80 or 300 rounds"
@@ -320,9 +331,9 @@ def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) ->
 
 
 @cache
-def encoded_pictures() -> tuple[Source, Source]:
+def encode_images() -> tuple[Source, Source]:
     """CIFAR-10 for tuning and for learning, as features whose filters come from images of neither."""
-    source = named_rows("cifar10")
+    source = load_rows("cifar10")
     x, y = source.pooled()
     ends = np.cumsum([PUBLIC, TUNED_ON, LEARNED_ON])
     public, *parts = np.split(generator(0, "public pictures").permutation(len(y))[: ends[-1]], ends[:-1])

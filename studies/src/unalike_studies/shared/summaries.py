@@ -1,4 +1,4 @@
-"""How is a training summed up in a few numbers?  (Scores of clients, and means over seeds.)"""
+"""Summaries of a training: scores of clients, and means over seeds."""
 
 from __future__ import annotations
 

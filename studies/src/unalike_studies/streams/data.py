@@ -1,4 +1,4 @@
-"""Which numbers were published on data streams?  (Constants, importances and accuracies of five data sets.)
+"""Published numbers on data streams: constants, importances and accuracies of five data sets.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Five data sets at three
 historical shares of rows, f = N_hist / N; for FEMNIST and Shakespeare it is the share of clients. Every cell

@@ -1,4 +1,4 @@
-"""On which streams are importances compared?  (Problems with historical and fresh clients.)
+"""Streams of the study: problems with historical and fresh clients.
 
 Historical clients come first and have all of their rows from the start. Fresh ones hold the rows of a round
 alone (memory `replace`), so that each of their rows is used once. Every problem is a function of its seed.
@@ -24,7 +24,7 @@ from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s
 
-from ..fixtures import named_rows
+from ..fixtures import load_rows
 
 DIMENSIONS, ROWS, APART, TESTED = 20, 200, 0.1, 200
 """Logistic regression: inputs, rows of all clients, and how far the clients' teachers are apart."""
@@ -163,7 +163,7 @@ def characters() -> Source:
 @cache
 def digits_of_mnist() -> Source:
     """MNIST, where its file is there."""
-    return named_rows("mnist")
+    return load_rows("mnist")
 
 
 # Algorithm 1 by hand ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Do slower methods find the same importances?  (Majorisation and projected gradients for data streams.)
+"""Slower solvers for importances of data streams: majorization and projected gradients.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), recommend projected gradients for
 their bounds psi and phi (:mod:`.optimal_importance`). The steps here replace each root by the parabola that

@@ -1,4 +1,4 @@
-"""How much should data that stay count against data that pass?  (Study of data streams.)
+"""Study of data streams: how much should historical data count against fresh data?
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Best importances, constants and
 bounds are exact; the rest is training. Places are those of Marfoq's doctoral thesis (2023), section 4.3 and

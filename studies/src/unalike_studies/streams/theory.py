@@ -1,4 +1,4 @@
-"""Are the published importances of historical and fresh data right?  (Claims without any training.)
+"""Claims on importances of historical and fresh data that need no training.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023): historical clients should count
 
@@ -72,10 +72,10 @@ def solver_claims(count: int) -> Iterator[Claim]:
     """The closed form, the root and general solvers find the same importances."""
     apart, worse, slower = [], [], []
     for seed in range(count):
-        shares, fresh, ratio = drawn_clients(seed, equal=True)
+        shares, fresh, ratio = draw_clients(seed, equal=True)
         closed = best_historical_share(shares[~fresh].sum(), ratio * math.sqrt(fresh.sum()))
         apart.append(abs(float(historical_share(optimal_importance(shares, fresh, ratio), fresh) - closed)))
-        shares, fresh, ratio = drawn_clients(seed, equal=False)
+        shares, fresh, ratio = draw_clients(seed, equal=False)
         least = float(psi(optimal_importance(shares, fresh, ratio), shares, fresh, ratio))
         worse.append(least - least_by_slsqp(shares, fresh, ratio))
         slower.append(abs(least - float(psi(fixed_point(shares, fresh, ratio), shares, fresh, ratio))))
@@ -87,7 +87,7 @@ def solver_claims(count: int) -> Iterator[Claim]:
     )
 
 
-def drawn_clients(seed: int, equal: bool) -> tuple[Float64s, Bools, float]:
+def draw_clients(seed: int, equal: bool) -> tuple[Float64s, Bools, float]:
     """Shares of rows, who is fresh, and c2/c1, mostly where both groups should count."""
     rng = np.random.default_rng(seed)
     kept, passing = rng.integers(1, 8), rng.integers(1, 12)
@@ -120,12 +120,12 @@ def importance_claims() -> Iterator[Claim]:
     """p* of both CIFAR data sets, from the printed c2/c1."""
     for name in ("CIFAR-10", "CIFAR-100"):
         for fraction, cell, table in zip(FRACTIONS, CELLS[name], TABLES, strict=True):
-            found = solved(fraction, 25, cell.ratio)
+            found = solve_importance(fraction, 25, cell.ratio)
             claim = f"{name}: what historical clients should count, f = {fraction:g}, c2/c1 = {cell.ratio:g}"
             yield matches("DS-2", claim, found, cell.historical, PRINTED, place=table)
 
 
-def solved(fraction: float, fresh: int, ratio: float) -> float:
+def solve_importance(fraction: float, fresh: int, ratio: float) -> float:
     """p* of as many historical as fresh clients, all of a group of equal size."""
     is_fresh = np.arange(2 * fresh) >= fresh
     shares = np.where(is_fresh, (1 - fraction) / fresh, fraction / fresh)
@@ -139,7 +139,7 @@ def femnist_claims() -> Iterator[Claim]:
         ratio = setting.constants.ratio(fresh)
         claim = f"FEMNIST: c2/c1 from its constants, f = {fraction:g}"
         yield matches("DS-3", claim, ratio, cell.ratio, 5e-4, place=table)
-        found = solved(fraction, fresh, ratio)
+        found = solve_importance(fraction, fresh, ratio)
         yield matches(
             "DS-3",
             f"FEMNIST: what historical clients should count, f = {fraction:g}",
@@ -161,7 +161,7 @@ def threshold_claims() -> Iterator[Claim]:
     yield matches(
         "DS-4", "the same from the closed form", float(tie_fraction(kappa)), 0.25, 1e-9, derivation=how
     )
-    below, above = solved(0.5624, 25, 0.15), solved(0.5626, 25, 0.15)
+    below, above = solve_importance(0.5624, 25, 0.15), solve_importance(0.5626, 25, 0.15)
     at_edge = Claim(
         "DS-4",
         "historical data alone are best from f = 0.5625 on",
@@ -173,7 +173,7 @@ def threshold_claims() -> Iterator[Claim]:
     )
     yield at_edge
     for fraction, expected in zip(FRACTIONS, EFFECTIVE, strict=True):
-        found = float(effective_fraction(solved(fraction, 25, 0.15), fraction))
+        found = float(effective_fraction(solve_importance(fraction, 25, 0.15), fraction))
         claim = f"N_eff / N of the best importances, f = {fraction:g}"
         yield matches("DS-4", claim, found, expected, 5e-4, derivation="1 - f (1 - f) / kappa^2")
 

@@ -1,4 +1,4 @@
-"""What are historical and fresh data worth in training?  (Claims on data streams that need training.)
+"""Claims on data streams that need training.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). Problems and limits
 are those of the specification, rates are fixed or chosen on a seed that is not judged, and the last model is
@@ -18,7 +18,7 @@ from unalike.data.sources.files import local
 from unalike.data.sources.shakespeare import FILE as SHAKESPEARE
 from unalike.data.streams import MemoryStream
 
-from ..shared.real_data_races import encoded_pictures
+from ..shared.real_data_races import encode_images
 from ..shared.summaries import printed_difference
 from ..study import Claim, at_most, average
 from .data import CELLS, CIFAR_GAPS, FRACTIONS, SETTINGS, TABLES, Cell
@@ -56,7 +56,9 @@ def training_claims(quick: bool) -> Iterator[Claim]:
         yield from real_claims()
 
 
-def judged(make: Make, weights: str, rates: Sequence[float], seeds: Sequence[int]) -> list[float]:
+def evaluate_accuracies(
+    make: Make, weights: str, rates: Sequence[float], seeds: Sequence[int]
+) -> list[float]:
     """Accuracy on every seed, with the rate that is best on the tuning seed if there are several."""
     rate = rates[0]
     if len(rates) > 1:
@@ -70,7 +72,7 @@ def apart(one: Sequence[float], other: Sequence[float]) -> list[float]:
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
-def listed(marks: dict[str, list[float]]) -> str:
+def format_accuracies(marks: dict[str, list[float]]) -> str:
     """The mean accuracy of every strategy, for notes."""
     return "; ".join(f"{name} {np.mean(values):.1f}" for name, values in marks.items())
 
@@ -113,8 +115,8 @@ def synthetic_claims(quick: bool) -> Iterator[Claim]:
             continue
         make = cache(lambda seed, fraction=fraction: logistic(fraction, seed))
         names = ("fresh", "historical", "uniform", ours)
-        marks = {name: judged(make, name, rates, seeds) for name in names}
-        note, words = listed(marks), f"synthetic, f = {fraction:g}:"
+        marks = {name: evaluate_accuracies(make, name, rates, seeds) for name in names}
+        note, words = format_accuracies(marks), f"synthetic, f = {fraction:g}:"
         if fraction < 0.5:
             claim = f"{words} uniform above historical, points"
             values = apart(marks["uniform"], marks["historical"])
@@ -142,10 +144,10 @@ def interior_claims(quick: bool) -> Iterator[Claim]:
     seeds = range(1 if quick else 3)
     make = cache(lambda seed: gaussians(seed, rounds=100, steps=20))
     names = ("uniform", "fixed:0.5", "historical") if quick else ("fresh", "uniform", *GRID, "historical")
-    marks = {name: judged(make, name, (0.1,), seeds) for name in names}
+    marks = {name: evaluate_accuracies(make, name, (0.1,), seeds) for name in names}
     inside = {name: values for name, values in marks.items() if name.startswith("fixed")}
     best = max(inside, key=lambda name: float(np.mean(inside[name])))
-    note = f"rate 0.1, f = 0.17, limits from another prototype (1.5 and 6.1); {listed(marks)}"
+    note = f"rate 0.1, f = 0.17, limits from another prototype (1.5 and 6.1); {format_accuracies(marks)}"
     for other, least, key in (("uniform", 1.0, "uniform"), ("historical", 3.0, "only_historical")):
         yield average(
             "DS-9",
@@ -165,8 +167,8 @@ def tuned_claims(
     """The same with a learning rate for every strategy: less is gained."""
     make = cache(lambda seed: gaussians(seed, rounds=150, steps=5))
     names = ("uniform", *GRID, "historical")
-    marks = {name: judged(make, name, rates, seeds) for name in names}
-    fixed = {name: judged(make, name, (0.1,), seeds) for name in names}
+    marks = {name: evaluate_accuracies(make, name, rates, seeds) for name in names}
+    fixed = {name: evaluate_accuracies(make, name, (0.1,), seeds) for name in names}
     best, steady = (max(GRID, key=lambda name: float(np.mean(found[name]))) for found in (marks, fixed))
     gain = float(np.mean(apart(marks[best], marks["uniform"])))
     before = float(np.mean(apart(fixed[steady], fixed["uniform"])))
@@ -178,7 +180,7 @@ def tuned_claims(
         f"{gain:.2f}, {before:.2f}",
         gain <= before,
         hard=False,
-        note=f"tuned on another seed: {listed(marks)}; rate 0.1: {listed(fixed)}",
+        note=f"tuned on another seed: {format_accuracies(marks)}; rate 0.1: {format_accuracies(fixed)}",
     )
 
 
@@ -186,7 +188,7 @@ def memory_size_claims(quick: bool) -> Iterator[Claim]:
     """Weights by what is in memory, where historical clients hold a hundred times as much."""
     seeds = range(1 if quick else 3)
     make = cache(lambda seed: gaussians(seed, rounds=50, steps=5, old=(50,) * 20, batch=10))
-    marks = {name: judged(make, name, (0.1,), seeds) for name in ("memory-size", "historical")}
+    marks = {name: evaluate_accuracies(make, name, (0.1,), seeds) for name in ("memory-size", "historical")}
     yield at_most(
         "DS-12",
         "Gaussian classes: memory-size and historical differ by, points, 10 rows a round beside 1000",
@@ -195,7 +197,7 @@ def memory_size_claims(quick: bool) -> Iterator[Claim]:
         published="indistinguishable",
         place="section 4.3.4.5",
         hard=not quick,
-        note=listed(marks),
+        note=format_accuracies(marks),
     )
 
 
@@ -215,7 +217,7 @@ def real_claims(samples: int = 5_000, rounds: int = 100) -> Iterator[Claim]:
     if local("cifar10.npz") is not None:
         yield from picture_claims(
             "CIFAR-10",
-            cache(lambda key: pictures(encoded_pictures()[1], key[0], key[1], samples, rounds)),
+            cache(lambda key: pictures(encode_images()[1], key[0], key[1], samples, rounds)),
             f"{samples} images as fixed features, 64 hidden units, {rounds} rounds, rate 0.1; published: CNN",
         )
 
@@ -225,7 +227,7 @@ def role_claims(seeds: Sequence[int] = (1, 2)) -> Iterator[Claim]:
     for fraction, cell, table in zip(FRACTIONS, CELLS["Shakespeare"], TABLES, strict=True):
         make = cache(lambda seed, fraction=fraction: roles(fraction, seed))
         names = ("fresh", "uniform", *GRID, "historical")
-        marks = {name: judged(make, name, (ROLE_RATE,), seeds) for name in names}
+        marks = {name: evaluate_accuracies(make, name, (ROLE_RATE,), seeds) for name in names}
         for other, theirs in (("uniform", cell.uniform), ("fresh", cell.fresh)):
             yield average(
                 "DS-11",
@@ -235,8 +237,8 @@ def role_claims(seeds: Sequence[int] = (1, 2)) -> Iterator[Claim]:
                 published=printed_difference(cell.only_historical, theirs),
                 place=table,
                 hard=False,
-                note=f"{listed(marks)}; 100 roles of 160 rows, so that those who stay have few, and a linear "
-                "model; published: 916 roles of 3,750 rows and an RNN",
+                note=f"{format_accuracies(marks)}; 100 roles of 160 rows, so that those who stay have few, "
+                "and a linear model; published: 916 roles of 3,750 rows and an RNN",
             )
 
 
@@ -249,13 +251,13 @@ def picture_claims(
         ours = f"optimal:{cell.ratio}"
         names = ("fresh", "uniform", *GRID, "historical", ours)
         of_seed = lambda seed, fraction=fraction: make((fraction, seed))  # noqa: E731
-        marks = {name: judged(of_seed, name, (PICTURE_RATE,), seeds) for name in names}
+        marks = {name: evaluate_accuracies(of_seed, name, (PICTURE_RATE,), seeds) for name in names}
         best = max(float(np.mean(values)) for values in marks.values())
         for name, gaps in behind.items():
             gaps.append(best - float(np.mean(marks[name])))
         claim = f"{words}, f = {fraction:g}"
         yield _ours_ahead(
-            claim, marks, ours, cell, place=f"{table}, CIFAR-10", note=f"{listed(marks)}; {note}"
+            claim, marks, ours, cell, place=f"{table}, CIFAR-10", note=f"{format_accuracies(marks)}; {note}"
         )
     claim = f"{words}: historical behind the best falls with f"
     yield _gaps(claim, behind["historical"], CIFAR_GAPS["only_historical"], 0)

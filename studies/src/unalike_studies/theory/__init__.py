@@ -1,1 +1,1 @@
-"""What the papers prove, as functions that only studies need: oracles, exact dynamics, bounds."""
+"""Theory that only studies need: oracles, exact dynamics, bounds."""

@@ -1,4 +1,4 @@
-"""When should memory be preferred to the global model?  (Generalization bound of kNN-Per.)
+"""Generalization bound of kNN-Per: when is memory better than the global model?
 
 Marfoq, Neglia, Kameni, Vidal, "Personalized Federated Learning through Local Memorization" (2022), bound the
 expected loss of a client that mixes the nearest neighbor (k = 1, share lambda) with the global model,

@@ -1,4 +1,4 @@
-"""Which maps are there, and who sits on them?  (Published maps, cycle times, and quadratic losses.)"""
+"""Maps, published cycle times, and quadratic losses of the study of topologies."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def network(place: str, access: float, workload: str) -> Connectivity:
 
 
 @lru_cache(maxsize=128)
-def designed(name: str, place: str, access: float, workload: str) -> Design:
+def make_design(name: str, place: str, access: float, workload: str) -> Design:
     """A design on a network; matchings are the same whatever the links carry."""
     if name.startswith("matcha") and workload != "sub-inaturalist":
-        return designed(name, place, 1e10, "sub-inaturalist")
+        return make_design(name, place, 1e10, "sub-inaturalist")
     return design(name, network(place, access, workload))
 
 
@@ -50,7 +50,7 @@ def cycle(
     name: str, place: str, access: float = 1e10, workload: str = "sub-inaturalist", rounds: int = 1000
 ) -> float:
     """The cycle time of a design on a map."""
-    made, where = designed(name, place, access, workload), network(place, access, workload)
+    made, where = make_design(name, place, access, workload), network(place, access, workload)
     return made.cycle_time(where, rounds) if isinstance(made, Matcha) else made.cycle_time(where)
 
 

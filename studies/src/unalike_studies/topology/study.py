@@ -1,4 +1,4 @@
-"""Which overlay lets silos learn soonest?  (Study of topologies.)
+"""Study of topologies: on which overlay do silos learn soonest?
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020).
 Cycle times are exact, so the published tables are compared cell by cell: Gaia and AWS North America from

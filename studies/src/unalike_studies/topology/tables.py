@@ -1,4 +1,4 @@
-"""Do the published cycle times come out again?
+"""Tables of published cycle times, recomputed.
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020),
 and the tables with more local steps in Marfoq's doctoral thesis (2023). Gaia and AWS North America are built
@@ -16,7 +16,7 @@ from unalike.topology.overlay import design
 from unalike.topology.underlays.connectivity import connect
 
 from ..study import Claim, at_most, matches
-from .data import cycle, designed, network, published_maps
+from .data import cycle, make_design, network, published_maps
 
 FAST = {
     "gaia": (391, 228, 228, 138, 138, 118),
@@ -120,7 +120,7 @@ def local_step_claims(maps: dict[str, str], quick: bool) -> Iterator[Claim]:
     for silos, given in maps.items():
         where, gaps = network(given, 1e10, "sub-inaturalist"), []
         for name in ("star:first", "mst", "delta-mbst", "ring", "complete"):
-            made = designed(name, given, 1e10, "sub-inaturalist")
+            made = make_design(name, given, 1e10, "sub-inaturalist")
             more = made.cycle_time(where.with_local_steps(7))
             gaps.append(abs(more - made.cycle_time(where) - 6 * where.compute[0]))
         yield at_most("T6", f"{silos}: |tau(7) - tau(1) - 6 T_c|", [max(gaps)], 1e-9)
@@ -247,7 +247,7 @@ def many_steps_claims(maps: dict[str, str]) -> Iterator[Claim]:
     """T12: local steps make overlays alike."""
     given = maps.get("exodus", maps["gaia"])
     where = network(given, 1e9, "inaturalist")
-    star, ring = (designed(name, given, 1e9, "inaturalist") for name in ("star:first", "ring:plain"))
+    star, ring = (make_design(name, given, 1e9, "inaturalist") for name in ("star:first", "ring:plain"))
     ratios = []
     for steps in (1, 5, 10, 50, 100, 10_000):
         busy = where.with_local_steps(steps)

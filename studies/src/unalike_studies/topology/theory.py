@@ -1,4 +1,4 @@
-"""Is the theory of cycle times right?  (Claims without any map.)
+"""Claims on cycle times that need no map.
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020):
 worked examples, agreement of four ways to compute a cycle time, what is proved of designers, against brute
@@ -124,7 +124,7 @@ def tree_claims(quick: bool) -> Iterator[Claim]:
     rng = np.random.default_rng(2)
     for seed in range(10 if quick else 30):
         network = connect(f"mesh:{size},8000", "sub-inaturalist", access=np.inf, seed=seed)
-        network = _uneven(network, rng)
+        network = _uneven_speeds(network, rng)
         found = design("mst", network)
         assert isinstance(found, Overlay)
         mine = found.cycle_time(network)
@@ -141,7 +141,7 @@ def tree_claims(quick: bool) -> Iterator[Claim]:
     yield at_most("T13", "networks on which one more edge helps", [helped], 0)
 
 
-def _uneven(network: Connectivity, rng: np.random.Generator) -> Connectivity:
+def _uneven_speeds(network: Connectivity, rng: np.random.Generator) -> Connectivity:
     """Silos that compute at different speeds."""
     return Connectivity(
         network.names,

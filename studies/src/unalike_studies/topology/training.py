@@ -1,4 +1,4 @@
-"""Do sparse overlays need more rounds, and are they sooner at the goal all the same?  (Training runs.)
+"""Training on sparse overlays: more rounds, but less time?
 
 Marfoq, Xu, Neglia and Vidal, "Throughput-Optimal Topology Design for Cross-Silo Federated Learning" (2020).
 Softmax regression on twenty Gaussian classes stands in for their image models; the clock is that of the

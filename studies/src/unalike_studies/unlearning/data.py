@@ -1,4 +1,4 @@
-"""On which clients is unlearning studied?  (A hundred clients of one digit each.)
+"""Clients of the study of unlearning: a hundred, with one digit each.
 
 The small one has fifteen images per client, of MNIST pooled to 14x14 pixels where it is there, and of
 scikit-learn's 8x8 digits where it is not; the published one has a hundred images of 28x28 pixels per client.
@@ -11,7 +11,7 @@ import numpy as np
 from unalike.algorithms import FedAvg, LocalWork, Optimizer
 from unalike.data import Federation, load
 from unalike.data.sources.files import local
-from unalike.experiments.unlearning_schemes import Lesson
+from unalike.experiments.unlearning_schemes import UnlearningProblem
 from unalike.models import Task, linear
 from unalike.typing import Array
 
@@ -26,7 +26,7 @@ def has_mnist() -> bool:
     return local("mnist.npz") is not None
 
 
-def small(seed: int) -> Lesson:
+def small(seed: int) -> UnlearningProblem:
     """Fifteen images per client; ten of them a round take ten full-batch steps, until 90 percent. The 8x8
     digits are easier: until 96 percent they take about as many rounds."""
     name, target = ("mnist", 0.9) if has_mnist() else ("digits", 0.96)
@@ -36,7 +36,7 @@ def small(seed: int) -> Lesson:
     return _lesson(x, y, 15, 0.02, f"train_accuracy:{target},50", 1500, seed)
 
 
-def published(seed: int, momentum: float = 0.0) -> Lesson:
+def published(seed: int, momentum: float = 0.0) -> UnlearningProblem:
     """The published setting: a hundred images per client, until 93 percent."""
     x, y = _rows("mnist")
     return _lesson(x, y, 100, 0.01, "train_accuracy:0.93,50", 10_000, seed, momentum)
@@ -57,7 +57,7 @@ def _lesson(
     rounds: int,
     seed: int,
     momentum: float = 0.0,
-) -> Lesson:
+) -> UnlearningProblem:
     """Client i has images of class i mod 10; the images are the same for every seed."""
     each = CLIENTS // CLASSES * images
     rows = np.stack(
@@ -72,4 +72,4 @@ def _lesson(
         work=LocalWork(steps=10, batch_size=0), optimizer=Optimizer("sgd", rate, options=options)
     )
     task = Task.classification(model, CLASSES)
-    return Lesson(federation, task, algorithm, 10, stop_at, rounds, seed)
+    return UnlearningProblem(federation, task, algorithm, 10, stop_at, rounds, seed)

@@ -1,4 +1,4 @@
-"""On which problems can the bound on a client's influence be checked exactly?  (Convex, full batches.)"""
+"""Problems on which the sensitivity bound can be checked exactly: convex, full batches."""
 
 from __future__ import annotations
 

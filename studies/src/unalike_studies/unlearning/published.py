@@ -1,4 +1,4 @@
-"""Does the published column for MNIST come out again, unscaled?  (A long study.)
+"""A long study: the published column for MNIST, unscaled.
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024): a hundred clients of a hundred images, one digit each, ten of them a round, ten full-batch steps of

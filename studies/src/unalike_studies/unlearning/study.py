@@ -1,4 +1,4 @@
-"""Can a client be forgotten at half the cost of training again?  (Study of provable unlearning.)
+"""Study of provable unlearning: can a client be forgotten at half the cost of retraining?
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024). Sensitivities, calibrations and restart nodes are exact; costs and residual accuracies are trainings.

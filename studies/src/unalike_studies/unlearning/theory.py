@@ -1,4 +1,4 @@
-"""Do the bound, the noise and the restart nodes of SIFU do what is said of them?  (Claims without training.)
+"""Claims on the bound, the noise and the restart nodes of SIFU; no training.
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024); its calibration is that of Dwork and Roth (2014), which is no theorem at the published epsilon 10.

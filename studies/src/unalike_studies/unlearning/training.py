@@ -1,4 +1,4 @@
-"""What does forgetting cost, and what does it leave?  (Claims that need training, on one digit per client.)
+"""Claims on unlearning that need training, with one digit per client.
 
 Fraboni, Van Waerebeke, Scaman, Vidal, Kameni and Lorenzi, "SIFU: Sequential Informed Federated Unlearning"
 (2024): three requests, each for all clients of one digit. Rounds are those of the retraining, and residual
@@ -16,8 +16,8 @@ import numpy as np
 from unalike.experiments.unlearning_schemes import (
     Branch,
     Forgetting,
-    Lesson,
     Scheme,
+    UnlearningProblem,
     forget_in_sequence,
     train_branch,
 )
@@ -37,7 +37,7 @@ UNDERCOUNTS = "with the reference ledger, which undercounts a drawn client by (M
 class Trials:
     """Trainings of all seeds, each done once."""
 
-    def __init__(self, lessons: Sequence[Lesson]) -> None:
+    def __init__(self, lessons: Sequence[UnlearningProblem]) -> None:
         self.lessons = list(lessons)
         self.first: list[Branch] = [train_branch(one, one.start(), updates=True) for one in self.lessons]
         self._known: dict[tuple[str, float, str], list[list[Forgetting]]] = {}
@@ -72,12 +72,12 @@ def training_claims(quick: bool) -> Iterator[Claim]:
         honest_claims,
     )
     for claim in claims:
-        yield from (one if hard else _softened(one) for one in claim(trials))
-    yield from (one if hard else _softened(one) for one in private_claims(trials, quick))
+        yield from (one if hard else _soften(one) for one in claim(trials))
+    yield from (one if hard else _soften(one) for one in private_claims(trials, quick))
     yield traffic_claim(trials.lessons[0])
 
 
-def _softened(claim: Claim) -> Claim:
+def _soften(claim: Claim) -> Claim:
     """A claim whose limit was measured on MNIST over several seeds."""
     words = "one seed" if has_mnist() else "8x8 digits, the limit is MNIST's"
     return replace(claim, hard=False, note="; ".join(filter(None, (claim.note, words))))
@@ -183,7 +183,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
         "residual accuracy of DP against fine-tuning, points",
         [gap],
         15.0,
-        note=_composed(best, first[best]),
+        note=_compose_noise(best, first[best]),
     )
     ratio = sum(p.rounds for p in private) / sum(t.rounds for t in tuned)
     yield at_most("U7", "rounds of DP over fine-tuning's", [ratio], 1.3)
@@ -195,7 +195,7 @@ def _private(clip: float) -> CentralPrivacy:
     return central_dp(clip, deviation / (1 / 10), DELTA, clients=100)
 
 
-def _composed(clip: float, branch: Branch) -> str:
+def _compose_noise(clip: float, branch: Branch) -> str:
     """What all rounds of the training with noise really spend, by zero-concentrated accounting."""
     noise = _private(clip).noise
     times = float(np.count_nonzero(branch.weights, axis=0).max())
@@ -233,7 +233,7 @@ def honest_claims(trials: Trials) -> Iterator[Claim]:
     )
 
 
-def traffic_claim(lesson: Lesson) -> Claim:
+def traffic_claim(lesson: UnlearningProblem) -> Claim:
     """U9: the ledger asks nothing of clients."""
     from unalike.aggregation.base import WeightedSum
 

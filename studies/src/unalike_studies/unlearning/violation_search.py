@@ -1,4 +1,4 @@
-"""Does a client ever move the model further than its sensitivity says?  (Violation search.)
+"""Violation search: does a client ever move the model further than its sensitivity says?
 
 Random problems, drawn so as to be difficult (few clients, long or many local steps, curvatures that differ by
 orders of magnitude, clients that pull in different directions), are trained with and without each client; the
@@ -226,11 +226,11 @@ def _work(
     x = start
     for k in range(schedule.steps):
         slope = problem.gradient(c, int(schedule.batches[n, k]), x) + schedule.proximal * (x - start)
-        x = x - schedule.rate * _shortened(slope, combination.clip)
-    return start + _shortened(x - start, combination.norm_bound)
+        x = x - schedule.rate * _shorten(slope, combination.clip)
+    return start + _shorten(x - start, combination.norm_bound)
 
 
-def _shortened(vector: Float64s, norm: float | None) -> Float64s:
+def _shorten(vector: Float64s, norm: float | None) -> Float64s:
     length = float(np.linalg.norm(vector))
     return vector if norm is None or length <= norm else vector * (norm / length)
 

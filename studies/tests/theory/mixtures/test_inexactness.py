@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unalike.algorithms.shared.solvers import GradientDescent, Newton, Solved
+from unalike.algorithms.shared.solvers import GradientDescent, Newton, Solution
 from unalike.models import Task, linear
 from unalike.theory.mixtures.surrogate_check import whole_client
 from unalike_studies.theory.mixtures.inexactness import (
@@ -31,7 +31,7 @@ def client():
 
 
 def answer(start, end, first=1.0, last=0.5):
-    return Solved(None, *map(jnp.asarray, (start, end, first, last)), jnp.asarray(False))
+    return Solution(None, *map(jnp.asarray, (start, end, first, last)), jnp.asarray(False))
 
 
 def test_alpha_is_the_part_of_the_gain_that_is_left():

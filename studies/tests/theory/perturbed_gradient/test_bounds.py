@@ -15,7 +15,7 @@ from unalike.theory.perturbed_gradient.conditions import (
 )
 from unalike.theory.perturbed_gradient.drift import drift_bound
 from unalike.theory.perturbed_gradient.problem import Perturbed, Problem, Proximal
-from unalike_studies.theory.perturbed_gradient.quadratics import measured_problem, random_quadratics, run
+from unalike_studies.theory.perturbed_gradient.quadratics import measure_problem, random_quadratics, run
 
 METHODS = [Proximal(), Proximal(0.5), Perturbed(0.9), Perturbed(0.5), Perturbed(0.2)]
 FULL = Problem(
@@ -34,9 +34,9 @@ FULL = Problem(
 def test_the_bounds_hold_on_random_quadratics(method, seed):
     clients = random_quadratics(8, 5, seed)
     start = np.ones(5)
-    step = theorem_step(method, measured_problem(clients, start), 5)
+    step = theorem_step(method, measure_problem(clients, start), 5)
     path = run(method, clients, step, 5, 40, start)
-    problem = measured_problem(clients, start, path.largest_squared_gradient)
+    problem = measure_problem(clients, start, path.largest_squared_gradient)
     for t, gap in enumerate(path.gaps):
         assert gap <= strongly_convex.published_fixed_bound(method, problem, 5, t)
         assert gap <= strongly_convex.fixed_step_bound(method, problem, step, 5, t, tightened=True)
@@ -45,9 +45,9 @@ def test_the_bounds_hold_on_random_quadratics(method, seed):
 @pytest.mark.parametrize("method", METHODS)
 def test_diminishing_steps_keep_their_bound_on_random_quadratics(method):
     clients, start = random_quadratics(8, 5, 3), np.ones(5)
-    v, tau = diminishing_schedule(method, measured_problem(clients, start), 5)
+    v, tau = diminishing_schedule(method, measure_problem(clients, start), 5)
     path = run(method, clients, lambda t: v / (tau + t), 5, 40, start)
-    problem = measured_problem(clients, start, path.largest_squared_gradient)
+    problem = measure_problem(clients, start, path.largest_squared_gradient)
     bounds = [strongly_convex.diminishing_bound(method, problem, v, tau, 5, t) for t in range(41)]
     assert (path.gaps <= bounds).all()
 

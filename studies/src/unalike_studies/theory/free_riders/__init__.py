@@ -1,1 +1,1 @@
-"""Training with free-riders, simulated in one dimension beside its closed forms."""
+"""Free-riders simulated in one dimension, beside the closed forms."""

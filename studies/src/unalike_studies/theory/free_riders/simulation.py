@@ -1,4 +1,4 @@
-"""What happens to one coordinate, round by round?  (Both recursions, with stored noise.)
+"""Simulation of one coordinate with free-riders: both recursions, with stored noise.
 
 Fraboni, Vidal and Lorenzi, "Free-rider Attacks on Model Aggregation in Federated Learning" (2021):
 

@@ -1,1 +1,1 @@
-"""Theory of federated EM: an oracle on pooled data, inexact solvers, regret in changing worlds."""
+"""Theory of federated EM: an oracle on pooled data, inexact solvers, regret in changing environments."""

@@ -1,4 +1,4 @@
-"""What would expectation and maximization find with all data in one place and exact arithmetic?
+"""EM oracle: expectation and maximization on pooled data, with exact arithmetic.
 
 The reference for FedEM (Marfoq, Neglia, Bellet, Kameni, Vidal, Federated Multi-Task Learning under a Mixture
 of Distributions, 2021), in double precision and with an exact M-step:

@@ -1,4 +1,4 @@
-"""How good must a local solver be, and how good is it?  (Inexact local solvers.)
+"""Inexact local solvers: how good must they be, and how good are they?
 
 A solver is alpha-inexact if it leaves at most that part of what could be gained,
 
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unalike.algorithms.shared.client_data import ClientData
-from unalike.algorithms.shared.solvers import Newton, Solved, Solver
+from unalike.algorithms.shared.solvers import Newton, Solution, Solver
 from unalike.models import Task
 from unalike.typing import Params, PyTree
 
@@ -57,7 +57,7 @@ class Audit:
         return self.alpha < largest_alpha(self.kappa, beta)
 
 
-def audit(solved: Solved, minimum: float, kappa: float) -> Audit:
+def audit(solved: Solution, minimum: float, kappa: float) -> Audit:
     """Judge a solver's answer by the least value that its problem has."""
     room = float(solved.objective_start) - minimum
     left = float(solved.objective_end) - minimum

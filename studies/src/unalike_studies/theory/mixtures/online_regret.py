@@ -1,4 +1,4 @@
-"""How much worse than the best fixed mixture is what a client plays?  (Regret, and its bound.)
+"""Regret of a client against the best fixed mixture, and its bound.
 
 A client commits to theta_t before step t, and is judged against the best that it could have played always:
 

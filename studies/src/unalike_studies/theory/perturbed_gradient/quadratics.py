@@ -1,4 +1,4 @@
-"""What do FedProx and perturbed gradients really do on quadratics?  (Exact dynamics beside the bounds.)
+"""Exact dynamics of FedProx and perturbed gradients on quadratics, beside the bounds.
 
 Clients have f_i(w) = (w - c_i)' H_i (w - c_i) / 2, so that L, mu, Gamma and the optimum are known, and
 nothing is random. All pairs of clients are equally similar.
@@ -56,7 +56,7 @@ def random_quadratics(clients: int, dimension: int, seed: int) -> Quadratics:
     )
 
 
-def measured_problem(clients: Quadratics, start: Float64s, squared_gradient: float = 0.0) -> Problem:
+def measure_problem(clients: Quadratics, start: Float64s, squared_gradient: float = 0.0) -> Problem:
     """Their constants; G^2 is what a path has shown."""
     values = np.linalg.eigvalsh(clients.curvatures)
     least = clients.loss(clients.optimum)

@@ -1,4 +1,4 @@
-"""What do two groups of clients do that pull apart?  (The one-dimensional problem of the lower bounds.)
+"""Two groups of clients that pull apart: the one-dimensional problem of the lower bounds.
 
 Half of the clients have f(w) = H w^2 / 2 + G w, half h w^2 / 2 - G w, so that w* = 0 and the mean model moves
 affinely, w' = a w + b. Buttaci, Does Perturbation Aid Convergence? (MSc thesis, Politecnico di Torino):

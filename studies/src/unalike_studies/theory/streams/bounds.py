@@ -1,4 +1,4 @@
-"""How wrong can a model be that was learned from a stream?  (Bounds on generalization and optimization.)
+"""Generalization and optimization bounds of learning from a data stream.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). For losses in [0, B], convex and
 L-smooth in parameters from a set of diameter D, a model of pseudo-dimension d_P, and rows that arrive

@@ -1,4 +1,4 @@
-"""What if clients come and go, each with data of its own?  (Intermittent clients as data streams.)
+"""Intermittent clients as data streams, with different data per client.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), take clients who are always there
 for historical ones, and those who are there for a few rounds for fresh ones: a place in the round is taken by

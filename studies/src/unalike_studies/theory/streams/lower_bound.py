@@ -1,4 +1,4 @@
-"""Can more rounds make up for rows that were forgotten?  (The smallest stream on which they cannot.)
+"""A lower bound: the smallest stream on which more rounds cannot make up for forgotten rows.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023). One client holds one row at a
 time, a first one in the first part of the rounds (which has the weight q in the average) and then another,

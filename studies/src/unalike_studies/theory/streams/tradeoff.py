@@ -1,4 +1,4 @@
-"""What do fresh and historical data cost, in one formula each?  (Closed forms of the bound psi.)
+"""Closed forms of the bound psi: the cost of fresh and historical data.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), draw them as curves. With fresh
 clients of equal size, f the historical share of rows and kappa = c2/c1 sqrt(F), in units of c1 / sqrt(F),

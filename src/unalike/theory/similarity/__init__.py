@@ -1,0 +1,1 @@
+"""Theory of client similarity: what changes of clients do to their similarity graph."""
