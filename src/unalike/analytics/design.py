@@ -73,11 +73,6 @@ class Design:
         return np.asarray(x), np.asarray(y)
 
 
-def design_of(data: Design | Federation) -> Design:
-    """What an estimator is given, as a design; a federation gets an intercept and all of its features."""
-    return data if isinstance(data, Design) else Design.of(data)
-
-
 def flat_features(x: Array) -> Float64s:
     """Rows of any shape as 64-bit vectors."""
     return np.asarray(x, np.float64).reshape(len(x), math.prod(x.shape[1:]))
