@@ -42,6 +42,9 @@ class SettingInfo:
     served: Served = "server"
     decides_rows: bool = False
     """Whether it decides which rows clients have."""
+    unlearning: bool = True
+    """Whether a round is still the weighted mean of models that started from the same one, as unlearning
+    requires."""
 
 
 def setting(
@@ -53,6 +56,7 @@ def setting(
     several: bool = False,
     served: Served = "server",
     decides_rows: bool = False,
+    unlearning: bool = True,
     **bounds: Any,
 ) -> Any:
     """A field of a :class:`Settings` class.
@@ -65,9 +69,10 @@ def setting(
         several: whether it holds several names.
         served: what becomes of it when real clients train.
         decides_rows: whether it decides which rows clients have.
+        unlearning: whether clients can be forgotten when it is set.
         bounds: limits, as Pydantic's `Field` takes them.
     """
-    about = SettingInfo(group, kind, several, served, decides_rows)
+    about = SettingInfo(group, kind, several, served, decides_rows, unlearning)
     return Field(default, description=description, json_schema_extra={_KEY: cast(Any, about)}, **bounds)
 
 

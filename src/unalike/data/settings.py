@@ -160,6 +160,7 @@ class StreamSettings(Settings):
         "How rows arrive during training (data streams), such as constant:20 (`unalike list arrivals`); all"
         " are there from the start when not given.",
         group="Stream",
+        unlearning=False,
         kind="arrivals",
         served="refused",
     )

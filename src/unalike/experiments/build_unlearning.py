@@ -7,13 +7,7 @@ from ..errors import ConfigError
 from ..training import unlearning_history
 from ..training.plan import Unlearning
 from ..training.unlearning_history import LedgerTerms
-from .config import Experiment
-
-UNSUPPORTED = (
-    *("stream", "network", "availability", "participation", "sampling", "hardware", "bandwidth"),
-    *("dropout", "timeout", "until", "behavior", "dishonest"),
-)
-"""Settings under which a round is more than the weighted mean of models that started from the same one."""
+from .config import Experiment, settings_of
 
 
 def unlearning_of(experiment: Experiment) -> Unlearning | None:
@@ -32,7 +26,7 @@ def check_unlearning(experiment: Experiment, algorithm: Algorithm) -> None:
         return
     everyone = experiment.per_round is None
     unlearning_history.check_unlearning(unlearning, algorithm, experiment.l2, everyone)
-    for name in UNSUPPORTED:
+    for name in settings_of(unlearning=False):
         if getattr(experiment, name) not in (None, "full", 0):
             raise ConfigError(
                 f"{name} = {getattr(experiment, name)!r} is not possible with unlearning; leave out one of "

@@ -29,12 +29,14 @@ class ParticipationSettings(Settings):
         None,
         "Client sampling scheme, such as clustered-size (`unalike list samplers`).",
         group="Participation",
+        unlearning=False,
         kind="samplers",
     )
     availability: str | None = setting(
         None,
         "Availability model of the clients, such as markov:0.5,0.9 (`unalike list availabilities`).",
         group="Participation",
+        unlearning=False,
         kind="availabilities",
         served="simulation",
     )
@@ -42,6 +44,7 @@ class ParticipationSettings(Settings):
         None,
         "Weighting strategy under intermittent availability, such as ca-fed (`unalike list participation`).",
         group="Participation",
+        unlearning=False,
         kind="participation",
         served="simulation",
     )

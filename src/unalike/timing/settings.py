@@ -21,6 +21,7 @@ class TimingSettings(Settings):
         "Time that clients take for local work, such as spread:80, or spread:80,shuffled for a random order"
         " (`unalike list hardware`).",
         group="Timing",
+        unlearning=False,
         kind="hardware",
         served="simulation",
     )
@@ -28,6 +29,7 @@ class TimingSettings(Settings):
         None,
         "Megabits per second down and up, and latency in seconds, such as 100,20,0.05.",
         group="Timing",
+        unlearning=False,
         served="simulation",
     )
     timing_weights: Literal["corrected", "identical", "online"] | None = setting(
@@ -45,6 +47,7 @@ class TimingSettings(Settings):
         0.0,
         "Probability that a client's work is lost.",
         group="Timing",
+        unlearning=False,
         served="simulation",
         ge=0,
         lt=1,
@@ -53,6 +56,7 @@ class TimingSettings(Settings):
         None,
         "Local work that takes longer than this is given up.",
         group="Timing",
+        unlearning=False,
         served="simulation",
         gt=0,
     )
@@ -60,6 +64,7 @@ class TimingSettings(Settings):
         None,
         "Stop at this time of the simulated clock.",
         group="Timing",
+        unlearning=False,
         served="simulation",
         gt=0,
         le=MANY,

@@ -13,6 +13,7 @@ class NetworkSettings(Settings):
         "Overlay on which silos exchange models without a server (decentralized training; `unalike list "
         "networks`).",
         group="Network",
+        unlearning=False,
         kind="networks",
         served="refused",
         decides_rows=True,

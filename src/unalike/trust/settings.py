@@ -31,6 +31,7 @@ class TrustSettings(Settings):
         "Simulated attack or free-riding, such as free-rider:decay (`unalike list behaviors`), to test "
         "robustness; all clients are honest when not given.",
         group="Trust",
+        unlearning=False,
         kind="behaviors",
         served="refused",
     )
@@ -38,6 +39,7 @@ class TrustSettings(Settings):
         None,
         "Dishonest clients: a number (the last clients), a fraction such as 0.2, or names; 1 when not given.",
         group="Trust",
+        unlearning=False,
         served="refused",
     )
     unlearning: str | None = setting(
