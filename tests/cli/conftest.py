@@ -54,8 +54,8 @@ def unalike(monkeypatch, tmp_path, capsys):
         try:
             main()
             code = 0
-        except SystemExit as exit:
-            code = exit.code or 0
+        except SystemExit as end:
+            code = end.code or 0
         return Answer(code, *capsys.readouterr())
 
     return type_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unalike.cli import help
+from unalike.cli import help as cli_help
 from unalike.cli.options import FIELDS
 
 COMMANDS = [
@@ -38,12 +38,12 @@ def test_arguments_are_explained(unalike, words, explanation):
 def test_options_are_in_groups(unalike):
     shown = unalike("run", "--help").out
     heads = [line[:-1] for line in shown.splitlines() if line[:1].isalpha() and line.endswith(":")]
-    assert heads == ["Arguments", *(title for title in help.GROUPS if title != help.REST)]
+    assert heads == ["Arguments", *(title for title in cli_help.GROUPS if title != cli_help.REST)]
     assert "--algorithm" in shown.partition("Method:")[2].partition("Participation:")[0]
 
 
 def test_every_group_is_of_settings_that_exist():
-    grouped = [name for title, names in help.GROUPS.items() if title != "Output" for name in names]
+    grouped = [name for title, names in cli_help.GROUPS.items() if title != "Output" for name in names]
     assert set(grouped) <= {*FIELDS, "target"}  # a short stop_at of `unalike run`
     assert len(grouped) == len(set(grouped))
 

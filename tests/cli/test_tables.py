@@ -1,5 +1,7 @@
 """Does a table stay readable in a narrow window?"""
 
+import io
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -8,7 +10,7 @@ from unalike.cli.tables import fit_table, measure_column, room, widths
 
 
 def printed(rows, width, **options):
-    console = Console(width=width, record=True, force_terminal=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
     console.print(fit_table(rows, width, **options))
     return console.export_text()
 

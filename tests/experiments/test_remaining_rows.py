@@ -22,7 +22,7 @@ def write_sites(folder, chur_age=70.0, chur_word="typical", chur_label="yes"):
     folder.mkdir(parents=True)
     for k, site in enumerate(SITES):
         rng, mine = np.random.default_rng(k), site == "chur"
-        with open(folder / f"{site}.csv", "w", newline="") as file:
+        with (folder / f"{site}.csv").open("w", newline="") as file:
             table = csv.writer(file)
             table.writerow(["age", "pain", "ill"])
             for _ in range(12):

@@ -1,6 +1,5 @@
 """Does a seal survive a crash at any moment, and nothing else?  (The write-ahead log of digests.)"""
 
-import os
 from contextlib import suppress
 
 import numpy as np
@@ -166,4 +165,4 @@ def test_sealing_again_is_a_new_run_under_the_same_key(folder):
     seal_again(folder)
     after = verify(folder)
     assert (before.key, before.run != after.run, after.is_own) == (after.key, True, True)
-    assert os.stat(folder / SEAL).st_mode & 0o077 == 0
+    assert (folder / SEAL).stat().st_mode & 0o077 == 0

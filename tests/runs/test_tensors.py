@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
     with pytest.raises(RunError, match=r"disk full.*model\.safetensors"):
         save_tensors(path, {"w": np.zeros(3)})
     assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["model.safetensors"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
 
 
 def test_an_unwritable_folder_is_an_error(tmp_path):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,7 +94,7 @@ def tree_of(folder: Path) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
-            found[str(path)] = os.readlink(path).encode()
+            found[str(path)] = str(path.readlink()).encode()
         else:
             found[str(path)] = path.read_bytes() if path.is_file() else None
     return found

@@ -65,10 +65,15 @@ def _is_number(word: str) -> bool:
     return True
 
 
+def _is_folder(name: str) -> bool:
+    """Whether a name is that of a folder; the empty one is not that of the current folder."""
+    return bool(name) and Path(name).is_dir()
+
+
 def check_no_folder(stream: str) -> None:
     """Raise if simulated rows should arrive in a folder: only a node of a deployment has one that grows."""
     name = Spec.parse(stream).name
-    if name != "folder" and os.sep not in name and (":" in stream or not os.path.isdir(name)):
+    if name != "folder" and os.sep not in name and (":" in stream or not _is_folder(name)):
         return
     if name not in explain("arrivals"):
         raise ConfigError(
@@ -87,15 +92,15 @@ def check_data(name: str) -> None:
     """Raise if this is neither a data set, a folder, a table nor a query."""
     if name.startswith(SQL):
         return
-    if Path(name).suffix.lower() in TABLES and not os.path.isdir(name):
-        if not os.path.isfile(name):
+    if Path(name).suffix.lower() in TABLES and not _is_folder(name):
+        if not Path(name).is_file():
             raise DataError(f"there is no file {name!r}.")
         return
     path = name.removeprefix("folder:")
     if os.sep in name or path != name or name == "folder":
-        if not os.path.isdir(path):
+        if not _is_folder(path):
             raise DataError(
                 f"there is no folder {path!r}; give a saved federation or a folder of client files."
             )
-    elif not os.path.isdir(name):
+    elif not _is_folder(name):
         check_name("data", name)

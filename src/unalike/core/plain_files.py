@@ -65,7 +65,7 @@ def check_unfolded(unfolded: int, held: int) -> None:
 def free_memory() -> int:
     """Bytes of memory that can still be had; 16 GiB where the system does not tell."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
+        with Path("/proc/meminfo").open(encoding="ascii") as file:
             lines = dict(line.split(":", 1) for line in file)
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):

@@ -32,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(FILE)
         sync(temporary)
         note_file(path, temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
         sync(path.parent)
     except (OSError, SafetensorError) as error:
         raise _write_error(path, error) from error

@@ -9,7 +9,6 @@ started. `seal.jsonl` says what each file is; a folder with a changed file is no
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -158,7 +157,7 @@ def _make(folder: Path) -> None:
     except OSError as error:
         raise RunError(f"cannot make run folder {folder} ({error.strerror}).") from None
     with suppress(OSError):  # the folder of somebody else, who lets us write there
-        os.chmod(folder, 0o700)
+        folder.chmod(0o700)
 
 
 def _refuse_received(folder: Path, read_only: bool) -> None:

@@ -71,13 +71,13 @@ def _reason(folder: Path, error: OSError) -> str:
 
 
 def _holder(path: str) -> str:
-    with open(path, "rb", buffering=0) as file:
+    with Path(path).open("rb", buffering=0) as file:
         file.seek(_START)
         return file.read(32).decode(errors="replace").strip() or "unknown"
 
 
 def _write_holder(path: str, words: str) -> None:
-    with open(path, "rb+", buffering=0) as file:
+    with Path(path).open("rb+", buffering=0) as file:
         file.seek(_START)
         file.write(words.encode())
         file.truncate()

@@ -136,8 +136,8 @@ class DisposableFiles:
         if self.run.state == INTERRUPTED:
             (self.run.folder / "lock").unlink(missing_ok=True)
         for place, _, _ in os.walk(self.run.folder, topdown=False):
-            if not os.listdir(place):
-                os.rmdir(place)
+            if not any(Path(place).iterdir()):
+                Path(place).rmdir()
 
 
 def find_waste(run: RunFacts) -> DisposableFiles | None:

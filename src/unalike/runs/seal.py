@@ -74,7 +74,7 @@ def create_seal(folder: Path) -> Seal:
         file.write(_line(head, "", key))
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, folder / SEAL)
+    temporary.replace(folder / SEAL)
     return Seal(run, key_name(key), True, {})
 
 

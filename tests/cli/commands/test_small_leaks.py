@@ -69,7 +69,7 @@ def test_a_user_who_keeps_names_is_told_where_they_go(unalike, patients):
 def test_cells_that_a_spreadsheet_would_run_are_escaped(unalike, patients):
     unalike("run", *patients, *TINY, "--out", "run")
     unalike("predict", "run", "patients.csv", "--probabilities", "--out", "p.csv")
-    with open("p.csv", newline="") as file:
+    with Path("p.csv").open(newline="") as file:
         head, *rows = list(csv.reader(file))
     assert {row[0] for row in rows} <= {f"'{EVIL}", "well"}
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in head)
@@ -97,7 +97,7 @@ def test_a_run_of_which_all_uploads_were_rejected_is_no_row_like_others(unalike)
     for file in ("comparison.md", "comparison.tex", "report.html"):
         assert "nothing was trained" in Path("c", file).read_text(), file
         assert "not trained" in Path("c", file).read_text(), file
-    with open("c/comparison.csv", newline="") as file:
+    with Path("c/comparison.csv").open(newline="") as file:
         table = {row["method"]: row for row in csv.DictReader(file)}
     assert (table[name]["untrained"], table[name]["test_accuracy"]) == ("2", "")
 

@@ -2,6 +2,7 @@
 
 import random
 import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ GIGABYTE = 1 << 30
 @pytest.fixture
 def little_memory():
     """Another three gigabytes of addresses at most: who asks for more gets a MemoryError at once."""
-    with open("/proc/self/statm") as file:
+    with Path("/proc/self/statm").open() as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + 3 * GIGABYTE, before[1]))

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,14 +119,14 @@ class Deployment:
 
 def processes(*words):
     """The numbers of the processes of this machine whose command line holds all of the words."""
-    for entry in os.listdir("/proc"):
+    for entry in Path("/proc").iterdir():
         try:
-            with open(f"/proc/{entry}/cmdline", "rb") as file:
+            with (entry / "cmdline").open("rb") as file:
                 command = file.read().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if entry.isdecimal() and all(word in command for word in words):
-            yield int(entry)
+        if entry.name.isdecimal() and all(word in command for word in words):
+            yield int(entry.name)
 
 
 def until(condition, patience=40.0):

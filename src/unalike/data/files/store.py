@@ -8,7 +8,6 @@ that has one is whole.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -156,11 +155,11 @@ def _write_array(path: Path, array: Array) -> None:
     with beside.open("wb") as file:
         np.save(file, array, allow_pickle=False)
     beside.chmod(FILE)
-    os.replace(beside, path)
+    beside.replace(path)
 
 
 def _replace(path: Path, content: bytes) -> None:
     beside = path.with_suffix(".part")
     beside.write_bytes(content)
     beside.chmod(FILE)
-    os.replace(beside, path)
+    beside.replace(path)

@@ -7,9 +7,9 @@ files' names, and every machine reads its own rows from the file system that it 
 from __future__ import annotations
 
 import mmap
-import os
 import platform
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class OnDisk(NamedTuple):
     def open(self) -> Array:
         """The array, mapped from this machine's file of that name."""
         size = self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
-        if not os.path.isfile(self.path) or os.path.getsize(self.path) < size:
+        if not (file := Path(self.path)).is_file() or file.stat().st_size < size:
             raise DataError(
                 f"{platform.node()} cannot read {self.path!r} (it is missing or too short there); put the "
                 "federation on a file system that all machines share, or load it with mmap=False."
@@ -66,7 +66,7 @@ def on_disk(array: Array) -> OnDisk | None:
     same = (whole.ctypes.data, whole.shape, whole.strides, whole.dtype)
     if (array.ctypes.data, array.shape, array.strides, array.dtype) != same or not array.flags.c_contiguous:
         return None
-    return OnDisk(os.path.abspath(str(whole.filename)), int(whole.offset), array.shape, array.dtype)
+    return OnDisk(str(Path(str(whole.filename)).absolute()), int(whole.offset), array.shape, array.dtype)
 
 
 def pack(setting: Setting, clients: ClientIds) -> ShardRows:
