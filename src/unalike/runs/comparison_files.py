@@ -77,7 +77,7 @@ def as_latex(answer: Comparison, notes: Sequence[str] = ()) -> str:
     for row, shown in zip(answer.rows, cells, strict=True):
         if row["method"] == answer.leader:
             shown[1] = rf"\textbf{{{shown[1]}}}"
-    table = latex_table([escape_latex(word) for word in head], cells)
+    table = latex_table(head, cells)
     return "".join(f"% {note}\n" for note in notes) + table
 
 

@@ -67,7 +67,7 @@ def to_latex(result: BenchmarkResult) -> str:
     means = {name: mean_defined(_over_seeds(result, name, "mean")) for name in result.strategies}
     best = max((value for value in means.values() if not math.isnan(value)), default=math.nan)
     rows = [_latex_row(result, name, means[name] == best) for name in result.strategies]
-    return latex_table([escape_latex(word) for word in head], rows)
+    return latex_table(head, rows)
 
 
 def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
