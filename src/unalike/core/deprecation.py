@@ -48,7 +48,7 @@ def rename_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since: 
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     renamed_keys({"gaps": "drop", "seed": 1}, {"gaps": "missing"}, since="0.2")
+    ...     rename_keys({"gaps": "drop", "seed": 1}, {"gaps": "missing"}, since="0.2")
     {'missing': 'drop', 'seed': 1}
     """
     for old in values.keys() & new_names.keys():

@@ -53,7 +53,8 @@ def forward_members(base: type, to: str, except_for: Collection[str] = ()) -> Ca
 def _forward(name: str, member: Any, to: str) -> Any:
     """A method or a property that asks the wrapped object."""
     if not callable(member):
-        return property(lambda self: getattr(getattr(self, to), name), doc=member.__doc__)
+        said = member.__doc__ if isinstance(member, property) else None  # a value has the docstring of its type
+        return property(lambda self: getattr(getattr(self, to), name), doc=said)
 
     @wraps(member)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

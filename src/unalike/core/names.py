@@ -85,7 +85,7 @@ def first_sentence(docstring: str | None) -> str:
 def format_value(value: object) -> str:
     """A plain value as a person types it.
 
-    >>> typed_value(True), typed_value(0.5)
+    >>> format_value(True), format_value(0.5)
     ('true', '0.5')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)

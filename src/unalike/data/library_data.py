@@ -80,7 +80,7 @@ def is_index(name: str) -> bool:
 def is_boolean(values: Sequence[Any]) -> bool:
     """Whether all that is known of a column is true or false.
 
-    >>> are_truths([True, None]), are_truths([1, None]), are_truths([None])
+    >>> is_boolean([True, None]), is_boolean([1, None]), is_boolean([None])
     (True, False, False)
     """
     known = [value for value in values if not is_missing(value)]

@@ -94,7 +94,7 @@ def how_to_prepare(given: Mapping[str, Any]) -> PreparationOptions:
     """What a person says of preparation, checked.
 
     >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
-    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
+    PreparationOptions(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
     """
     for name in given:
         if name not in PreparationOptions._fields:

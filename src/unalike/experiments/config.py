@@ -153,7 +153,7 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
 def _rename_value(value: Any) -> Any:
     """A value whose name was called otherwise, with its new name.
 
-    >>> _renamed("centered-clipping:1"), _renamed(3)
+    >>> _rename_value("centered-clipping:1"), _rename_value(3)
     ('centered-clipping:1', 3)
     """
     if not isinstance(value, str):

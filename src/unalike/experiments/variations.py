@@ -80,7 +80,7 @@ def parse_variations(
 ) -> dict[str, list[str]]:
     """The values of every setting, in the order in which they were given; `options` are those of methods.
 
-    >>> varied(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
+    >>> parse_variations(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
     {'timing': ['async', 'fedbuff:5', 'fedfix:0.5'], 'aggregator': ['nnm:2,median']}
     """
     found: dict[str, list[str]] = {}

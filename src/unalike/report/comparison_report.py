@@ -14,7 +14,7 @@ from ..runs.comparison_files import interval_words
 from .comparison_plots import Runs, comparison_clients, comparison_curves, comparison_in_time
 from .fairness_plots import frontier_plot
 from .html import write_report
-from .plots import save
+from .plots import fix_layout, save
 from .text_format import title, value
 
 _FRONTIER = "The mean over clients against its spread: up and to the left is better and fairer."
@@ -69,6 +69,7 @@ def comparison_page(
     if len(points) > 1 and "Frontier" not in more:
         figures["Frontier"] = frontier_plot(points, comparison.higher is not False)
     figures |= more
+    fix_layout(figures.values())
     for name, drawn in figures.items():
         for ending in ("png", "pdf"):
             save(drawn, Path(path).parent / "plots" / f"{name.lower()}.{ending}")

@@ -19,7 +19,7 @@ from ..typing import Array
 from .html import figures_on, write_report
 from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
-from .plots import client_distribution, curves, last, save, traffic
+from .plots import client_distribution, curves, fix_layout, last, save, traffic
 from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
 from .text_format import (
@@ -97,6 +97,7 @@ def report_run(
             f"{path} is kept: a new page would lack the figures {', '.join(lost)}, because "
             f"{missing.rstrip('.')}. To write it all the same, delete the page first."
         )
+    fix_layout(figures.values())
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()

@@ -37,7 +37,7 @@ def title(name: str) -> str:
 def requested_metrics(config: Mapping[str, Any]) -> list[str]:
     """The metrics that a configuration asks for, in order.
 
-    >>> asked_metrics({"metrics": "f1,auc:500"}), asked_metrics({})
+    >>> requested_metrics({"metrics": "f1,auc:500"}), requested_metrics({})
     (['f1', 'auc'], [])
     """
     return [Spec.parse(words).name for words in separate(str(config.get("metrics") or ""))]

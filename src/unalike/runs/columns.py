@@ -56,7 +56,7 @@ def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: Int64s)
 def align(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
     """Values at sorted `keys`, NaN where there is none.
 
-    >>> aligned([(2, 0.5)], np.array([1, 2]))
+    >>> align([(2, 0.5)], np.array([1, 2]))
     array([nan, 0.5])
     """
     column = np.full(len(keys), np.nan)

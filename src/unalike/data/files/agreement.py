@@ -43,7 +43,7 @@ def code_words(client: str, words: Sequence[str]) -> StringLabels:
     """One client's labels, each word kept once; an empty or very long one is refused with its row.
 
     >>> code_words("basel", ["ill ", "well", "ill"])
-    Words(names=('ill', 'well'), codes=array([0, 1, 0]))
+    StringLabels(names=('ill', 'well'), codes=array([0, 1, 0]))
     """
     written: dict[str, int] = {}
     names: dict[str, int] = {}
@@ -157,7 +157,7 @@ def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
 def number_words(words: StringLabels, wanted: Sequence[str]) -> Int64s:
     """Labels as their places in the `wanted` names.
 
-    >>> number_words(Words(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
+    >>> number_words(StringLabels(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
     array([1, 1, 0])
     """
     places = {name: place for place, name in enumerate(wanted)}

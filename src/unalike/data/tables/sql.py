@@ -69,7 +69,7 @@ def _database(words: str) -> tuple[str | None, str]:
 def find_table_files(query: str) -> list[str]:
     """The files of tables that a query names in quotes.
 
-    >>> named_tables("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
+    >>> find_table_files("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
     []
     """
     quoted = [found[1:-1].replace(found[0] * 2, found[0]) for found in re.findall(_QUOTED, query)]

@@ -44,7 +44,7 @@ def starting(library: str) -> Iterator[None]:
 def finite_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     """The metrics that are numbers; trackers take neither NaN nor infinity kindly.
 
-    >>> known_numbers({"loss": 0.5, "accuracy": math.nan})
+    >>> finite_metrics({"loss": 0.5, "accuracy": math.nan})
     {'loss': 0.5}
     """
     return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
