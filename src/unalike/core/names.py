@@ -12,8 +12,9 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..typing import Document, Fields
 from .studies import PACKAGE, STUDIES, study_names
 
 FILE = Path(__file__).with_name("names.json")
@@ -62,7 +63,7 @@ def _studies() -> dict[str, NameEntry]:
     return _read(study_names())
 
 
-def _read(names: Mapping[str, Any]) -> dict[str, NameEntry]:
+def _read(names: Fields) -> dict[str, NameEntry]:
     return {name: _entry(**entry) for name, entry in names.items()}
 
 
@@ -72,8 +73,8 @@ def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> 
 
 
 @cache
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+def _table() -> Document:
+    table: Document = json.loads(FILE.read_text(encoding="utf-8"))
     return table
 
 

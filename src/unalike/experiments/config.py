@@ -29,6 +29,7 @@ from ..timing.settings import TimingSettings
 from ..topology.settings import NetworkSettings
 from ..training.settings import RunSettings
 from ..trust.settings import TrustSettings
+from ..typing import Config, Document
 from .outside_paths import check_file
 
 DEFAULT_ROUNDS = 50
@@ -95,7 +96,7 @@ def settings_of(**asked: Any) -> tuple[str, ...]:
 
 
 def read_experiment(
-    path: str | Path | None, overrides: Mapping[str, Any] | None = None, trust_file: bool = False
+    path: str | Path | None, overrides: Config | None = None, trust_file: bool = False
 ) -> Experiment:
     """The experiment that a TOML file describes, with some values replaced.
 
@@ -135,7 +136,7 @@ RENAMED_VALUES = {
 """What settings named before arguments were called otherwise."""
 
 
-def make_experiment(values: Mapping[str, Any]) -> Experiment:
+def make_experiment(values: Config) -> Experiment:
     """An experiment from values, with errors that a person understands; old names are read with a warning."""
     values = {name: _rename_value(value) for name, value in rename_keys(values, RENAMED, since="0.2").items()}
     for name in values:
@@ -165,7 +166,7 @@ def _rename_value(value: Any) -> Any:
     return ":".join([RENAMED_VALUES[name], *arguments])
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Document:
     try:
         check_plain_file(path)
         return tomllib.loads(path.read_text(encoding="utf-8"))

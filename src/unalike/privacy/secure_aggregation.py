@@ -33,7 +33,7 @@ from ..algorithms import Algorithm
 from ..core.spec import Spec
 from ..errors import ConfigError
 from ..participation import Participation
-from ..typing import Array, Float64s, Int64s
+from ..typing import Array, Document, Float64s, Int64s
 from .central import check_private
 
 FEWEST = 3
@@ -166,7 +166,7 @@ class _Result(Strategy):
 
     def aggregate_fit(
         self, server_round: int, results: list[tuple[Any, FitRes]], failures: Any
-    ) -> tuple[None, dict[str, Any]]:
+    ) -> tuple[None, Document]:
         """Keep the mean, which stands in every result."""
         (vector,) = parameters_to_ndarrays(results[0][1].parameters)
         self.mean = SecureMean(np.asarray(vector), frozenset(proxy.node_id for proxy, _ in results))
@@ -179,9 +179,7 @@ class _Result(Strategy):
         """Nobody: our loop evaluates."""
         return []
 
-    def aggregate_evaluate(
-        self, server_round: int, results: Any, failures: Any
-    ) -> tuple[None, dict[str, Any]]:
+    def aggregate_evaluate(self, server_round: int, results: Any, failures: Any) -> tuple[None, Document]:
         """Not evaluated here: the loop does that."""
         return None, {}
 

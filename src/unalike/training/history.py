@@ -7,8 +7,8 @@ training can be rewound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ..algorithms import Messages
 from ..engine import Block, Outcome
 from ..errors import UnalikeError
-from ..typing import Int64s, Message, State
+from ..typing import Fields, Int64s, Message, State
 
 
 class BroadcastBlock(NamedTuple):
@@ -148,7 +148,7 @@ class History:
         """Messages of versions before the current one, for a checkpoint."""
         return {str(version): message for version, message in self.kept.items() if version < current}
 
-    def restore(self, older: Mapping[str, Any]) -> None:
+    def restore(self, older: Fields) -> None:
         """The inverse of :meth:`older`; what else was there is forgotten."""
         self._messages = {int(version): message for version, message in older.items()}
 

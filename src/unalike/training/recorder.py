@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..engine import Block, Engine, Outcome, Report
 from ..participation import Cohort, Participation
 from ..runs import Record
 from ..timing import Step
-from ..typing import Array, ClientIds, State
+from ..typing import Array, ClientIds, Event, State
 from .best_model import BestModel
 from .cadence import Cadence
 from .checkpoint import Checkpointer
@@ -34,7 +34,7 @@ class PendingStep(NamedTuple):
     step: Step
     report: Report
     columns: dict[str, float]
-    events: list[dict[str, Any]]
+    events: list[Event]
     seconds: float
     of_clients: Mapping[str, Array] = {}
     """What the aggregator says of single clients."""
@@ -44,7 +44,7 @@ class StepObservations(NamedTuple):
     """What the aggregator and the stream say of a step."""
 
     columns: dict[str, float]
-    events: list[dict[str, Any]]
+    events: list[Event]
     of_clients: Mapping[str, Array]
 
 

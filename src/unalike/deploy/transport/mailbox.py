@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...errors import RunError
 from ...training.interrupts import StoppedWaitingError
-from ...typing import Array
+from ...typing import Array, Event, Fields
 from ..client_config import PROTOCOL
 from .messages import WireMessage
 
@@ -84,12 +84,12 @@ class Mailbox:
         self.pause: Callable[[float], None] = time.sleep
         """How to wait; raises when somebody asks to stop."""
         self._sent: dict[str, SentRequest] = {}
-        self._events: list[dict[str, Any]] = []
+        self._events: list[Event] = []
 
     def send(
         self,
         kind: str,
-        requests: Mapping[int, Mapping[str, Any]],
+        requests: Mapping[int, Fields],
         arrays: Mapping[str, Array],
         group: str,
         patience: float,
@@ -127,7 +127,7 @@ class Mailbox:
     def ask(
         self,
         kind: str,
-        requests: Mapping[int, Mapping[str, Any]],
+        requests: Mapping[int, Fields],
         arrays: Mapping[str, Array],
         group: str,
         patience: float,
@@ -163,7 +163,7 @@ class Mailbox:
         told = {name: plain_text(value) if isinstance(value, str) else value for name, value in more.items()}
         self._events.append({"kind": kind, "client": client, "name": self.names[client], **told})
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """What happened since last asked."""
         happened, self._events = self._events, []
         return happened
