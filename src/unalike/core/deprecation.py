@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from ..typing import Document, Fields
+if TYPE_CHECKING:
+    from ..typing import Document, Fields
+
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,10 +12,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..typing import Document, Fields
 from .studies import PACKAGE, STUDIES, study_names
+
+if TYPE_CHECKING:
+    from ..typing import Document, Fields
 
 FILE = Path(__file__).with_name("names.json")
 FILLED_IN = ("clients", "rows", "first_clusters", "initial_loss", "similarity")

@@ -13,9 +13,12 @@ import json
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
-from ..typing import Document
+
+if TYPE_CHECKING:
+    from ..typing import Document
 
 GROUP = "unalike.studies"
 PACKAGE = "unalike_studies"

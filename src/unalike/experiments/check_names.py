@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.catalog import check_data, check_name, check_no_folder, separate
-from ..typing import Config
 from .config import ABOUT
+
+if TYPE_CHECKING:
+    from ..typing import Config
 
 
 def check_settings(settings: Config) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import ValidationError, model_validator
 
@@ -29,8 +29,10 @@ from ..timing.settings import TimingSettings
 from ..topology.settings import NetworkSettings
 from ..training.settings import RunSettings
 from ..trust.settings import TrustSettings
-from ..typing import Config, Document
 from .outside_paths import check_file
+
+if TYPE_CHECKING:
+    from ..typing import Config, Document
 
 DEFAULT_ROUNDS = 50
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from ..core.catalog import SQL, explain, separate
 from ..core.spec import Spec
 from ..errors import ConfigError, RunError
-from ..typing import Config
 
 if TYPE_CHECKING:
     from ..runs import RunFolder
+    from ..typing import Config
 
 PATHS = (
     *("data", "prepare", "importance", "groups", "stream", "stream_weights", "availability", "hardware"),
