@@ -108,7 +108,7 @@ def secure_mean(
     }
     context = LegacyContext(Context(0, 0, {}, RecordDict(records), {}), strategy=result)  # type: ignore[arg-type]
     with _quiet():
-        SecureWorkflow(requests, clipping, patience)(cast(Grid, grid), context)
+        _SecureWorkflow(requests, clipping, patience)(cast(Grid, grid), context)
     return result.mean if result.mean is None or is_plausible(result.mean.vector) else None
 
 
@@ -117,7 +117,7 @@ def is_plausible(vector: Float64s) -> bool:
     return bool(np.isfinite(vector).all() and abs(vector[0] - 1) < WITNESS)
 
 
-class SecureWorkflow(SecAggPlusWorkflow):
+class _SecureWorkflow(SecAggPlusWorkflow):
     """Flower's workflow, with requests of ours instead of its own instructions."""
 
     def __init__(self, requests: Mapping[int, RecordDict], clipping: float, patience: float) -> None:
@@ -160,7 +160,7 @@ class _Result(Strategy):
     def configure_fit(
         self, server_round: int, parameters: Any, client_manager: Any
     ) -> list[tuple[Any, FitIns]]:
-        """All of them; their requests are put in by :class:`SecureWorkflow`."""
+        """All of them; their requests are put in by :class:`_SecureWorkflow`."""
         nothing = FitIns(Parameters([], "numpy.ndarray"), {})
         return [(SimpleNamespace(node_id=node), nothing) for node in self.nodes]
 

@@ -19,7 +19,7 @@ from ..errors import UnalikeError
 from ..typing import Fields, Int64s, Message, State
 
 
-class BroadcastBlock(NamedTuple):
+class _BroadcastBlock(NamedTuple):
     """What several versions in a row broadcast (leading axis); it may still be being computed."""
 
     first: int
@@ -39,7 +39,7 @@ class History:
         self._messages: dict[int, Message] = {}
         self._states: dict[int, State] = {}
         self._unwanted: set[int] = set()
-        self._block: BroadcastBlock | None = None
+        self._block: _BroadcastBlock | None = None
         self._state: State | None = None
         """Of the newest version, as long as nobody has asked what it broadcasts: to find out may mean to wait
         for it, and between rounds that are handed over together nobody asks."""
@@ -100,7 +100,7 @@ class History:
         """Versions `first`, `first + 1`, ... broadcast these; they are looked at when they are needed, so
         that they can be computed meanwhile."""
         self._settle()
-        self._block = BroadcastBlock(first, count, messages)
+        self._block = _BroadcastBlock(first, count, messages)
         self.newest = first + count - 1
 
     def forget(self, versions: Iterable[int]) -> None:

@@ -57,14 +57,14 @@ def statistics_facts(told: Fields, columns: Sequence[str]) -> dict[str, ColumnFa
         raise DataError(f"these are not statistics of columns ({error}).") from None
 
 
-class MissingCategoriesError(Exception):
+class _MissingCategoriesError(Exception):
     """A column of words of which none was told."""
 
 
 def _parse_facts(column: str, told: Fields) -> ColumnFacts:
     try:
         return _facts(told)
-    except MissingCategoriesError:
+    except _MissingCategoriesError:
         raise DataError(
             f"the statistics tell no word of column {column!r}, because each is in too few rows; leave it "
             f"out with --drop {column}."
@@ -78,7 +78,7 @@ def _facts(told: Fields) -> ColumnFacts:
         return ColumnFacts("numbers", known + gaps, gaps, mean, std**2 * max(known - 1, 0))
     words = {str(word): int(count) for word, count in told.get("words", {}).items()}
     if not words and told["kind"] == "words":
-        raise MissingCategoriesError
+        raise _MissingCategoriesError
     days = {days_of(word): count for word, count in words.items()}
     known = sum(words.values())
     if words and None not in days:

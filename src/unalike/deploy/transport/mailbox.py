@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """Whether the node itself said no."""
 
 
-class SentRequest(NamedTuple):
+class _SentRequest(NamedTuple):
     """An request on its way."""
 
     client: int
@@ -83,7 +83,7 @@ class Mailbox:
         self.post, self.names, self.limit = post, list(names), limit
         self.pause: Callable[[float], None] = time.sleep
         """How to wait; raises when somebody asks to stop."""
-        self._sent: dict[str, SentRequest] = {}
+        self._sent: dict[str, _SentRequest] = {}
         self._events: list[Event] = []
 
     def send(
@@ -105,7 +105,7 @@ class Mailbox:
         ]
         ids = self.post.send_many(wire_messages, group, patience) if wire_messages else []
         deadline = time.monotonic() + patience
-        self._sent |= {one: SentRequest(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
+        self._sent |= {one: _SentRequest(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
         for client in away:
             self.note("client away", client, errand=kind)
         return away
