@@ -11,13 +11,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.control_characters import has_hidden_letters
 from ...errors import DataError
-from ...typing import Array, Int64s
+from ...typing import Array, Int64s, Keywords
 from ..federation import Federation, Split
 from ..missing_values import is_missing_word, say_missing_words
 from ..splitting import PARTS
@@ -168,7 +168,7 @@ def translate(
     federation: Federation, label_names: Sequence[str] | None, columns: Sequence[str] | None
 ) -> Federation:
     """The same rows with labels numbered and columns ordered as agreed; None leaves them as they are."""
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         part: _translate(federation, getattr(federation, part), label_names, columns) for part in PARTS
     }
     if label_names is not None:

@@ -19,7 +19,7 @@ from ...errors import ConfigError
 from ...typing import Array, Int64s
 
 
-class CountedArrivals(Arrivals):
+class _CountedArrivals(Arrivals):
     """How many rows of one client had come by which round."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class BoundedMemory:
     """
 
     def __init__(self, like: Split, rule: MemoryRule, seed: int) -> None:
-        self.rule, self._arrivals = rule, CountedArrivals()
+        self.rule, self._arrivals = rule, _CountedArrivals()
         rule.begin(seed)
         self.x, self.y, self._places = like.x[:0], like.y[:0], np.zeros(0, np.int64)
         self._came = 0
