@@ -53,7 +53,7 @@ def forward_members(base: type, to: str, except_for: Collection[str] = ()) -> Ca
 def _forward(name: str, member: object, to: str) -> object:
     """A method or a property that asks the wrapped object."""
     if not callable(member):
-        said = member.__doc__ if isinstance(member, property) else None  # a value has the docstring of its type
+        said = member.__doc__ if isinstance(member, property) else None  # a value's is that of its type
         return property(lambda self: getattr(getattr(self, to), name), doc=said)
 
     @wraps(member)

@@ -74,10 +74,10 @@ def traffic(metrics: Metrics) -> Figure:
 
 def fix_layout(figures: Iterable[Figure]) -> None:
     """Lay out figures once for all files that show them: a layout takes as long as a drawing."""
-    for figure in figures:
-        figure.draw_without_rendering()
+    for drawn in figures:
+        drawn.draw_without_rendering()
         with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
-            figure.set_layout_engine(None)  # "none" would leave an engine that Matplotlib asks every time
+            drawn.set_layout_engine(None)  # "none" would leave an engine that Matplotlib asks every time
 
 
 def save(figure: Figure, path: str | Path) -> Path:

@@ -40,7 +40,8 @@ class _CountedArrivals(Arrivals):
 class BoundedMemory:
     """One client's memory: rows are taken, and forgotten as the rule says.
 
-    >>> held = BoundedMemory(Split(np.zeros((1, 1)), np.zeros(1), np.array([0, 1])), make_memory("fifo:2"), seed=0)
+    >>> empty = Split(np.zeros((1, 1)), np.zeros(1), np.array([0, 1]))
+    >>> held = BoundedMemory(empty, make_memory("fifo:2"), seed=0)
     >>> held.take(0, np.arange(3.0)[:, None], np.arange(3))
     >>> held.forget(0)
     >>> held.y.tolist(), held.padded().sizes
