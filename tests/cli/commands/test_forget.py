@@ -60,7 +60,7 @@ def test_mistakes_are_answered_in_one_sentence(folder, unalike, options, reason)
     assert (folder / MODEL).exists()
 
 
-def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
+def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike):
     assert unalike("forget", folder, "--client", "1", "--quality", "--json").code == 0
     words = ("run", "--clients", "3", "--model", "linear", "--rounds", "1", "--out", folder, "--json")
     assert "already holds a run" in unalike(*words).out
@@ -68,6 +68,7 @@ def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
     assert not list(folder.glob("unlearning/**/*.safetensors"))
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_run_that_has_forgotten_shows_the_others_only(folder, unalike):
     """Its page, its list and its best model are of the retraining."""
     assert unalike("forget", folder, "--client", "1", "--sigma", "0.0001", "--json").code == 0
