@@ -26,7 +26,8 @@ from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFI
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.supercore.task_identity import TaskIdentity
 
-from unalike.aggregation.base import NormBound, WeightedSum
+from unalike.aggregation.base import WeightedSum
+from unalike.aggregation.norm_bound import NormBound
 from unalike.deploy.secure_aggregation.engine import SecureEngine
 from unalike.deploy.secure_aggregation.grid import SentMessage, fault
 from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
