@@ -28,6 +28,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from unalike.aggregation.base import WeightedSum
 from unalike.aggregation.norm_bound import NormBound
+from unalike.aggregation.robust import Median
 from unalike.deploy.secure_aggregation.engine import SecureEngine
 from unalike.deploy.secure_aggregation.grid import SentMessage, fault
 from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
@@ -36,7 +37,6 @@ from unalike.privacy.accounting import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
 from unalike.trust.monitor import Monitor, MonitorState
-from unalike.trust.robust import Median
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
 

@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...aggregation.base import aggregator_registry
 from ...errors import ConfigError
+from ..base import aggregator_registry
 from .base import RobustRule, Votes
 from .median import sort_present
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from unalike.aggregation.base import Uploads, aggregator_registry
+from unalike.aggregation.robust.base import Votes, as_rows
+from unalike.aggregation.robust.bucketing import fill_buckets
+from unalike.aggregation.robust.sorting import sort_columns
 from unalike.errors import ConfigError
-from unalike.trust.robust.base import Votes, as_rows
-from unalike.trust.robust.bucketing import fill_buckets
-from unalike.trust.robust.sorting import sort_columns
 
 from . import oracles
 

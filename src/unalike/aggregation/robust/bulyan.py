@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...aggregation.base import aggregator_registry
+from ..base import aggregator_registry
 from .base import RobustRule, Votes, check_whole
 from .krum import krum_scores, squared_distances
 from .median import masked_median

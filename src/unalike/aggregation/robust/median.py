@@ -16,7 +16,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...aggregation.base import aggregator_registry
+from ..base import aggregator_registry
 from .base import RobustRule, Votes, check_whole
 from .sorting import sort_columns
 

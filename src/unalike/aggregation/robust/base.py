@@ -22,14 +22,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...aggregation.base import Aggregator, Combined, Uploads, aggregator_registry
-from ...aggregation.needs import AggregatorNeeds
 from ...algorithms import Algorithm, Reply
 from ...core.spec import Argument
 from ...errors import ConfigError
 from ...participation import Participation
 from ...timing import Step
 from ...typing import Event, Message, PyTree, Report
+from ..base import Aggregator, Combined, Uploads, aggregator_registry
+from ..needs import AggregatorNeeds
 
 
 class Votes(NamedTuple):

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import jax
 
-from ...aggregation.base import aggregator_registry
+from ..base import aggregator_registry
 from .base import RobustRule, Votes
 
 

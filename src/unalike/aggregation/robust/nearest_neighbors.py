@@ -17,9 +17,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...aggregation.base import aggregator_registry
-from ...aggregation.needs import AggregatorNeeds
 from ...core.spec import Argument
+from ..base import aggregator_registry
+from ..needs import AggregatorNeeds
 from .base import RobustRule, Votes, check_whole, rule_of
 from .krum import squared_distances
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from ...aggregation.base import aggregator_registry
 from ...errors import ConfigError
+from ..base import aggregator_registry
 from .base import RobustRule, Votes, check_whole
 from .geometric_median import distances_to
 

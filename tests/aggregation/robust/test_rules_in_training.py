@@ -17,8 +17,8 @@ from unalike.experiments.config import read_experiment
 from unalike.participation import Uniform
 from unalike.timing import FedBuff
 
-from ...aggregation.test_base import TIMES, WORK, trained
 from ...engine import toys
+from ..test_base import TIMES, WORK, trained
 
 NAMES = ("median", "trimmed-mean:0.2", "multi-krum:1,2", "geometric-median:8", "bucketing:2,nnm:1,median")
 MANY = toys.federation([6] * 9, [4] * 9)
