@@ -8,7 +8,7 @@ import pytest
 import unalike
 from unalike import ConfigError
 from unalike.algorithms import FedEM, LocalWork, Optimizer
-from unalike.algorithms.dfedem import DFedEM
+from unalike.algorithms.d_fedem import DFedEM
 from unalike.core import pytrees
 from unalike.engine import Setting, engine_registry
 from unalike.topology import disagreement, graph_of, mixing_of

@@ -8,7 +8,7 @@ import pytest
 
 import unalike
 from unalike.algorithms import FedAvg, LocalWork
-from unalike.algorithms.knnper import KNNPer
+from unalike.algorithms.knn_per import KNNPer
 from unalike.core.pytrees import largest_difference
 from unalike.data import Federation, Split
 from unalike.engine import Setting, engine_registry

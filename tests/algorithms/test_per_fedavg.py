@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unalike.algorithms import FedAvg
-from unalike.algorithms.perfedavg import VARIANTS, PerFedAvg
+from unalike.algorithms.per_fedavg import VARIANTS, PerFedAvg
 from unalike.errors import ConfigError
 
 from . import naive
