@@ -15,7 +15,9 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from ...errors import ConfigError
 from ...typing import Float64s, Int64s
+from ..graphs import Graph
 
 
 def kruskal(weights: Float64s) -> Int64s:
@@ -36,6 +38,17 @@ def kruskal(weights: Float64s) -> Int64s:
     ).tocoo()
     order = np.argsort(tree.data)
     return np.stack([tree.row[order], tree.col[order]], axis=1).astype(np.int64)
+
+
+def minimum_spanning_tree(weights: Float64s) -> Int64s:
+    """Edges of the lightest spanning tree (Kruskal), of a graph that has one."""
+    edges = kruskal(weights)
+    if len(edges) < len(weights) - 1:
+        raise ConfigError(
+            "no tree joins all silos, because too many pairs can talk in one direction only; a directed "
+            "overlay may exist: try 'search'."
+        )
+    return edges
 
 
 def prim(weights: Float64s, limit: int | None = None, root: int = 0) -> Int64s:
@@ -95,6 +108,13 @@ class _Growing:
         if len(hosts) and len(lost):
             offers = self.weights[np.ix_(hosts, lost)]
             self.cost[lost], self.host[lost] = offers.min(axis=0), hosts[offers.argmin(axis=0)]
+
+
+def to_undirected(edges: Int64s, size: int) -> Graph:
+    """Arcs in both directions of every edge."""
+    arcs = np.zeros((size, size), bool)
+    arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True
+    return arcs
 
 
 def tree_neighbors(edges: Int64s, size: int) -> list[list[int]]:
