@@ -6,10 +6,16 @@ from scipy.stats import norm
 
 from unalike.errors import ConfigError
 from unalike.privacy.audit.attack_sets import balance
-from unalike.privacy.audit.attacks import ATTACKS, Evidence, Verdict, run_attacks, strongest
 from unalike.privacy.audit.distribution_shift import domain_control
 from unalike.privacy.audit.leakage import measure_leakage
 from unalike.privacy.audit.likelihood_ratio import lira, lira_offline, rmia
+from unalike.privacy.audit.membership_inference import (
+    ATTACKS,
+    Evidence,
+    Verdict,
+    run_attacks,
+    strongest,
+)
 from unalike.privacy.audit.report_card import ReportCard, summarize
 from unalike.privacy.audit.signals import class_signals, value_signals
 from unalike.privacy.audit.statistics import clopper_pearson
