@@ -6,7 +6,8 @@ import statsmodels.api as sm
 from sklearn.linear_model import Ridge
 
 from unalike.analytics.design import Design
-from unalike.analytics.linear.regression import LinearRegression, LogisticRegression
+from unalike.analytics.linear.linear_regression import LinearRegression
+from unalike.analytics.linear.logistic_regression import LogisticRegression
 from unalike.data import Federation, Split
 from unalike.errors import ConfigError, DataError, UnalikeError
 
@@ -51,17 +52,6 @@ def test_least_squares_is_that_of_the_pooled_rows_with_its_errors_and_tests(clie
     assert ours.run.rounds <= 3
 
 
-def test_logistic_regression_is_that_of_the_pooled_rows():
-    x, y, owners = made(binary=True)
-    ours = LogisticRegression().fit(design(x, y, owners))
-    theirs = sm.Logit(y, sm.add_constant(x)).fit(disp=0, tol=1e-14)
-    close(ours.params, theirs.params)
-    close(ours.bse, theirs.bse)
-    close(ours.pvalues, theirs.pvalues)
-    close([ours.llf, ours.llnull], [theirs.llf, theirs.llnull])
-    close(ours.predict_proba(sm.add_constant(x))[:, 1], theirs.predict())
-
-
 def test_ridge_is_that_of_the_pooled_rows_and_leaves_the_intercept_alone():
     x, y, owners = made()
     ours = LinearRegression(ridge=3.0).fit(design(x, y, owners))
@@ -87,14 +77,6 @@ def test_engines_and_ways_of_dealing_do_not_matter():
     fits.append(LinearRegression().fit(design(x, y, np.sort(np.arange(len(y)) % 40))))
     for other in fits[1:]:
         close(other.params, fits[0].params, 1e-10)
-
-
-def test_a_fit_in_a_folder_resumes_to_the_same_numbers(tmp_path):
-    x, y, owners = made(binary=True)
-    rows = design(x, y, owners)
-    whole = LogisticRegression().fit(rows, out=tmp_path / "run")
-    again = LogisticRegression().fit(rows, out=tmp_path / "run", resume=True)
-    np.testing.assert_array_equal(whole.params, again.params)
 
 
 def test_summaries_say_what_statisticians_look_for():
