@@ -22,22 +22,25 @@ from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F40
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`
 from .commands import advise_timing as _advise_timing  # noqa: F401 - adds itself to `advise`
 from .commands.advise import advise
-from .commands.analyse import analyse, statistics
+from .commands.analyse import analyse
 from .commands.audit import audit
 from .commands.benchmark import benchmark
 from .commands.certs import certs
 from .commands.compare import compare
 from .commands.export import export
 from .commands.forget import forget
+from .commands.inspect import inspect_data
 from .commands.join import DATA, join
-from .commands.list_and_inspect import inspect_data, list_names
+from .commands.list import list_names
 from .commands.network import network
 from .commands.predict import predict_rows
 from .commands.report import report
 from .commands.reproduce import reproduce
-from .commands.run import resume, run
+from .commands.resume import resume
+from .commands.run import run
 from .commands.runs import runs
 from .commands.serve import AT_THE_NODES, serve
+from .commands.statistics import statistics
 from .commands.tune import tune_methods
 from .help import Program, UsageError, build_program
 from .interrupted import after_interruption

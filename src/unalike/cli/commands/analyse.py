@@ -1,79 +1,24 @@
-"""`unalike statistics` and `unalike analyse`: descriptive statistics and models of clients' tables."""
+"""`unalike analyse`: statistical models of clients' tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 from ...errors import ConfigError
-from ...typing import Document
 from ..options import parse_settings
 from ..screen import LiveRounds, print_aligned, print_json
-
-if TYPE_CHECKING:
-    from ...data.tables import Tables
-
-_DATA = "Tables: a name (`unalike list tables`), a folder with one .csv or .parquet per client, or one file."
-_CLIENT_COLUMN = "Column that says whose a row is, for one file with all clients."
-
-
-def statistics(
-    data: str = typer.Argument(..., help=_DATA),
-    client_column: str | None = typer.Option(None, help=_CLIENT_COLUMN),
-    columns: str | None = typer.Option(None, help="Only these columns, separated by commas."),
-    cross: str | None = typer.Option(None, help="Two columns of words to count together, such as sex,ill."),
-    histogram: str | None = typer.Option(None, help="Count the numbers of one column in bins."),
-    correlations: bool = typer.Option(False, "--correlations", help="Correlations and principal components."),
-    minimum_cell_count: int = typer.Option(
-        1, min=1, help="Answer as nodes would that disclose no cell of fewer rows (`join --table`)."
-    ),
-    latex: bool = typer.Option(False, "--latex", help="Print the tables as LaTeX."),
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
-) -> None:
-    """Count, average and tabulate columns over all clients; rows stay where they are.
-
-    Means, variances, correlations and components are exactly those of all rows together. Between
-    organizations: `unalike serve --statistics` and `unalike join --table`.
-
-    Example: unalike statistics heart_disease --minimum-cell-count 5
-    """
-    from ...analytics.statistics import LocalNodes, count_in_bins, cross_table, describe
-
-    nodes = LocalNodes(_tables(data, client_column), minimum_cell_count)
-    chosen = None if columns is None else _words(columns)
-    found: list[Any]
-    if cross is not None:
-        pair = _words(cross)
-        if len(pair) != 2:
-            raise ConfigError("--cross takes two columns, such as sex,ill.")
-        found = [cross_table(nodes, *pair)]
-    elif histogram is not None:
-        found = [count_in_bins(nodes, histogram)]
-    else:
-        described = describe(nodes, chosen)
-        if json:
-            print_json(described.as_dict())
-            return
-        found = [described]
-        if correlations:
-            from ...analytics.statistics.relations import relate
-
-            found.append(relate(nodes, described.agreed.numbers()))
-    if json:
-        print_json([_plain(one) for one in found])
-        return
-    for one in found:
-        print_aligned(one.summary().as_latex() if latex else one.summary().as_text())
+from .table_options import CLIENT_COLUMN, DATA, load_clients
 
 
 def analyse(
     formula: str = typer.Argument(
         ..., help="Such as 'rul ~ cycle + (1 | client)', or 'logistic: ill ~ age'."
     ),
-    data: str = typer.Option(..., help=_DATA),
-    client_column: str | None = typer.Option(None, help=_CLIENT_COLUMN),
+    data: str = typer.Option(..., help=DATA),
+    client_column: str | None = typer.Option(None, help=CLIENT_COLUMN),
     model: str | None = typer.Option(
         None, help="The analysis (`unalike list analyses`).", show_default="mixed with bars, or linear"
     ),
@@ -96,7 +41,7 @@ def analyse(
     from ...analytics.analyses import choose_analysis, fit_analysis
 
     name, words = choose_analysis(formula, model)
-    tables = _tables(data, client_column)
+    tables = load_clients(data, client_column)
     given = parse_settings(settings)
     with LiveRounds(quiet or json, "analyzing") as observer:
         fitted: Any = fit_analysis(
@@ -118,23 +63,3 @@ def analyse(
     print_aligned(summary.as_latex() if latex else summary.as_text())
     if page is not None:
         print_aligned(f"\nPage with figures: {page}")
-
-
-def _tables(data: str, client_column: str | None) -> Tables:
-    from ...data.tables import load_tables
-
-    return load_tables(data, client_column)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _plain(found: Any) -> Document:
-    """The tables of a summary, for JSON."""
-    summary = found.summary()
-    tables = {
-        table.title: [dict(zip(table.header, row, strict=True)) for row in table.rows]
-        for table in summary.tables
-    }
-    return {"title": summary.title, **dict(summary.facts), "tables": tables, "notes": list(summary.notes)}
