@@ -1,5 +1,5 @@
 """The command line: `unalike run`, `resume`, `predict`, `export`, `forget`, `audit`, `compare`, `tune`,
-`benchmark`, `runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`,
+`benchmark`, `runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyze`, `reproduce`,
 `certs`, `serve`, `join`."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F40
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`
 from .commands import advise_timing as _advise_timing  # noqa: F401 - adds itself to `advise`
 from .commands.advise import advise
-from .commands.analyse import analyse
+from .commands.analyze import analyze
 from .commands.audit import audit
 from .commands.benchmark import benchmark
 from .commands.certs import certs
@@ -93,7 +93,8 @@ app.add_typer(advise, name="advise", help="Say what suits these clients, and why
 app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")
 app.command("inspect")(inspect_data)
 app.command("statistics")(statistics)
-app.command("analyse")(analyse)
+app.command("analyze")(analyze)
+app.command("analyse", hidden=True)(analyze)  # the British spelling, which earlier versions had
 app.command("reproduce")(reproduce)
 app.command("certs")(certs)
 app.command("serve")(with_experiment(serve, without=AT_THE_NODES))

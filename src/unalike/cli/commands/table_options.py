@@ -1,4 +1,4 @@
-"""Options by which `unalike statistics` and `unalike analyse` name clients' tables."""
+"""Options by which `unalike statistics` and `unalike analyze` name clients' tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unalike analyse`: statistical models of clients' tables."""
+"""`unalike analyze`: statistical models of clients' tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..screen import LiveRounds, print_aligned, print_json
 from .table_options import CLIENT_COLUMN, DATA, load_clients
 
 
-def analyse(
+def analyze(
     formula: str = typer.Argument(
         ..., help="Such as 'rul ~ cycle + (1 | client)', or 'logistic: ill ~ age'."
     ),
@@ -34,7 +34,7 @@ def analyse(
 ) -> None:
     """Fit a statistical model to all clients' rows, which stay where they are.
 
-    Example: unalike analyse "sensor11 ~ scale(cycle) + (1 | client)" --data cmapss
+    Example: unalike analyze "sensor11 ~ scale(cycle) + (1 | client)" --data cmapss
     """
     if resume and out is None:
         raise ConfigError("--resume goes on with the folder that --out names; name it.")

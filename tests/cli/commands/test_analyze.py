@@ -1,4 +1,4 @@
-"""Does `unalike analyse` answer as expected, and refuse in one sentence?"""
+"""Does `unalike analyze` answer as expected, and refuse in one sentence?"""
 
 import pytest
 
@@ -7,7 +7,7 @@ pytest.importorskip("formulaic")
 
 def test_an_analysis_prints_a_summary_and_leaves_a_folder_that_goes_on(sites, unalike, tmp_path):
     where = tmp_path / "run"
-    words = ("analyse", "y ~ age + sex + (1 | client)", "--data", sites, "--out", where, "--quiet")
+    words = ("analyze", "y ~ age + sex + (1 | client)", "--data", sites, "--out", where, "--quiet")
     text = unalike(*words).out
     assert "Mixed model" in text
     assert "sex[T.m]" in text
@@ -16,16 +16,26 @@ def test_an_analysis_prints_a_summary_and_leaves_a_folder_that_goes_on(sites, un
     assert unalike(*words, "--resume").out == text
 
 
+def test_the_british_spelling_does_the_same_and_is_not_shown(sites, unalike):
+    words = ("y ~ age", "--data", sites, "--json")
+    american, british = (unalike(name, *words) for name in ("analyze", "analyse"))
+    assert british.code == 0
+    assert british.json.keys() == american.json.keys()
+    assert british.json["params"] == american.json["params"]
+    assert "analyse" not in unalike("--help").out
+    assert "analyse" not in unalike("analyzes").sentence
+
+
 def test_analyses_by_name_as_json_and_latex(sites, unalike):
-    found = unalike("analyse", "logistic: high ~ age", "--data", sites, "--json").json
+    found = unalike("analyze", "logistic: high ~ age", "--data", sites, "--json").json
     assert found["terms"] == ["Intercept", "age"]
     assert found["params"][1] > 0
-    words = ("analyse", "y ~ age", "--data", sites, "--set", "ridge=2", "--latex", "--quiet")
+    words = ("analyze", "y ~ age", "--data", sites, "--set", "ridge=2", "--latex", "--quiet")
     assert "tabular" in unalike(*words).out
 
 
 def test_a_process_averages_logarithms_or_hyper_parameters_themselves(sites, unalike):
-    words = ("analyse", "gp: y ~ age", "--data", sites, "--set", "rounds=3", "--json")
+    words = ("analyze", "gp: y ~ age", "--data", sites, "--set", "rounds=3", "--json")
     logs, natural = (unalike(*words, *more).json for more in ((), ("--set", "parametrization=natural")))
     assert logs != natural
     refused = unalike(*words, "--set", "scaling=theory", "--set", "parametrization=log")
@@ -44,6 +54,6 @@ def test_a_process_averages_logarithms_or_hyper_parameters_themselves(sites, una
     ],
 )
 def test_mistakes_are_one_sentence(sites, unalike, words, said_):
-    answer = unalike("analyse", *words, "--data", sites)
+    answer = unalike("analyze", *words, "--data", sites)
     assert answer.code == 2
     assert said_ in answer.sentence
