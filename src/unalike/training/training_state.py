@@ -1,4 +1,4 @@
-"""Progress of a training: server state, client memories and model versions."""
+"""The state of a training: server state, client memories and model versions."""
 
 from __future__ import annotations
 

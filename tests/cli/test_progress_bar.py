@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from unalike.cli.live import LiveRounds, fitting
+from unalike.cli.progress_bar import LiveRounds, fitting
 
 METRICS = {"train_loss": 0.764, "test_loss": 0.664, "test_accuracy": 0.777}
 
