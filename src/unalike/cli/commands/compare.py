@@ -183,7 +183,7 @@ def show_comparison(answer: Comparison, notes: Sequence[str] = ()) -> None:
 def conclude(trials: Trials, asked: ComparisonFile, metric: str, out: Path, source: str, json: bool) -> None:
     """Write tables and report, and print the table."""
     from ...report import report_comparison
-    from ...runs.comparison_files import as_dict, write_comparison
+    from ...runs.comparison_tables import as_dict, write_comparison
 
     answer = trials.answer(metric, asked.baseline, asked.rule)
     notes = [*trials.notes(asked.rule), *answer.untrained()]

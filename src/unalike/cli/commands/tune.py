@@ -164,7 +164,7 @@ def conclude(
 ) -> None:
     """Write tables and report, and print what was found."""
     from ...report import report_tuning
-    from ...runs.comparison_files import write_comparison
+    from ...runs.comparison_tables import write_comparison
 
     notes = [*finals.notes(), *answer.untrained()]
     report = report_tuning(

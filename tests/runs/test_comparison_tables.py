@@ -8,7 +8,7 @@ import pytest
 
 from unalike.core.json_text import json_ready
 from unalike.runs import compare
-from unalike.runs.comparison_files import write_comparison
+from unalike.runs.comparison_tables import write_comparison
 
 
 @pytest.fixture
