@@ -27,7 +27,7 @@ def analyze(
     level: float = typer.Option(0.95, help="Level of intervals."),
     engine: str = typer.Option("local", help="Where it runs (`unalike list engines`)."),
     out: Path | None = typer.Option(None, help="Run folder, with summary, figures and a page."),
-    resume: bool = typer.Option(False, "--resume", help="Go on with an interrupted analysis in --out."),
+    resume: bool = typer.Option(False, "--resume", help="Resume an interrupted analysis in --out."),
     latex: bool = typer.Option(False, "--latex", help="Print the tables as LaTeX."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),

@@ -54,7 +54,7 @@ def inspect_data(
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Show how many rows and which labels clients have, and draw it.
+    """Show and plot how many rows and which labels clients have.
 
     With --similarity, PICTURE-similarity.png and .html show which clients are alike.
 

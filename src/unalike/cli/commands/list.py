@@ -21,7 +21,7 @@ def list_names(
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Show what can be named: data sets, partitions, models, algorithms and more, each with one line."""
+    """List data sets, partitions, models, algorithms and all other names, each with one line."""
     if kind not in (None, OPTIMIZERS, *KINDS):
         raise unknown("list", str(kind), (*KINDS, OPTIMIZERS))
     if kind == STUDIES:

@@ -22,7 +22,7 @@ def resume(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Go on with an interrupted run; the result is the same as if it had never stopped."""
+    """Resume an interrupted run; the result is the same as if it had never stopped."""
     check_run(folder)
     from ...runs import RunFolder
 

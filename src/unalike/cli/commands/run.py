@@ -34,7 +34,7 @@ def run(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Train a federation and write a run folder with metrics, model and report.
+    """Train a federated model and write a run folder with metrics, model and report.
 
     Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
     10 --rounds 50

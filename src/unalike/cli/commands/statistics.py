@@ -25,7 +25,7 @@ def statistics(
     latex: bool = typer.Option(False, "--latex", help="Print the tables as LaTeX."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Count, average and tabulate columns over all clients; rows stay where they are.
+    """Compute descriptive statistics of columns over all clients; rows stay where they are.
 
     Means, variances, correlations and components are exactly those of all rows together. Between
     organizations: `unalike serve --statistics` and `unalike join --table`.
