@@ -12,7 +12,7 @@ CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if 
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-# What a user needs who goes on with the commands of README.md: extra `all` has tune, analyse, serve, --engine ray,
+# What a user needs who goes on with the commands of README.md: extra `all` has tune, analyze, serve, --engine ray,
 # exports and drift detectors. The demo itself would need no extra.
 $(BIN)/.plain: pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -27,8 +27,8 @@ from measuring import medians
 import unalike
 from unalike import FedAvg, LocalWork, Task
 from unalike.aggregation.base import Aggregator, WeightedSum, aggregator_registry
+from unalike.aggregation.robust import RobustRule, Votes
 from unalike.trust.monitor import Monitor, MonitorState
-from unalike.trust.robust import RobustRule, Votes
 from unalike.trust.unlearning.measured_uploads import MeasuredUploads
 
 RULES = (

@@ -1,7 +1,7 @@
 """What do four sites say together?  (A first look, a regression, a mixed model; rows stay where they are.)
 
 Run it with `python examples/analytics.py`. The same on the command line: `unalike statistics`, `unalike
-analyse`; between organizations: `unalike serve --analysis` and `unalike join --table`.
+analyze`; between organizations: `unalike serve --analysis` and `unalike join --table`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ ASKED = [
 ]
 NEEDED_BY = {
     r"unalike tune\b": "tune",
-    r"unalike analyse\b": "analytics",
+    r"unalike analyze\b": "analytics",
     r"unalike (serve|join|certs)\b": "flower",
     r"--engine ray\b": "ray",
     r"--format onnx\b": "onnx",

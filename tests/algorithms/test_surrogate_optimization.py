@@ -9,7 +9,7 @@ import pytest
 
 from unalike import ConfigError
 from unalike.algorithms import FedAvg, FedEM, LocalWork, Optimizer
-from unalike.algorithms.dfedem import DFedEM
+from unalike.algorithms.d_fedem import DFedEM
 from unalike.algorithms.shared.surrogates import Averaging, MixtureBound, Quadratic
 from unalike.algorithms.surrogate_optimization import DecentralizedSurrogate, SurrogateOptimizer
 from unalike.core import pytrees

@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("formulaic")
 
-from unalike.analytics.linear.regression import LinearRegression, LogisticRegression
+from unalike.analytics.linear.linear_regression import LinearRegression
+from unalike.analytics.linear.logistic_regression import LogisticRegression
 from unalike.analytics.survival.cox_model import CoxModel
 from unalike.errors import DataError, UnalikeError
 

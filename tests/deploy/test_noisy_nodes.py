@@ -8,7 +8,7 @@ pytest.importorskip("formulaic")
 
 from unalike.analytics.disclosure import noisy_answers
 from unalike.analytics.disclosure.noisy_answers import NoisePolicy
-from unalike.analytics.linear.regression import LinearRegression
+from unalike.analytics.linear.linear_regression import LinearRegression
 from unalike.deploy.analysis import RemoteNodes, agree_with_nodes, analyse_nodes
 from unalike.deploy.client.noisy_table_node import NoisyTableWorker
 from unalike.deploy.secure_sums.server import SecureNodes

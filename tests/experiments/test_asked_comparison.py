@@ -7,7 +7,7 @@ import pytest
 from unalike import ConfigError, RunError
 from unalike.experiments.comparison_file import ASKED, ComparisonFile, begun, read_asked, write_asked
 from unalike.experiments.config import Experiment
-from unalike.runs.comparison_files import ANSWER
+from unalike.runs.comparison_tables import ANSWER
 from unalike.runs.sealed_files import seal_again
 
 ONE = ComparisonFile(

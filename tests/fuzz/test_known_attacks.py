@@ -77,7 +77,7 @@ def test_formulas(held, formula):
     Path("t").mkdir()
     rows = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(30))
     Path("t/s.csv").write_text("a,b,label\n" + rows)
-    held("analyse", formula, "--data", "t", "--json")
+    held("analyze", formula, "--data", "t", "--json")
     assert not Path("owned").exists()
 
 

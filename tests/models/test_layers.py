@@ -5,7 +5,7 @@ import pytest
 
 from unalike.core.pytrees import by_path
 from unalike.models import model_registry
-from unalike.models.torch_names import rename_tensors
+from unalike.models.pytorch_state_dict import rename_tensors
 
 
 @pytest.mark.parametrize("name", model_registry)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unalike.privacy.audit.attack_sets import balance
-from unalike.privacy.audit.attacks import Verdict
 from unalike.privacy.audit.leakage import measure_leakage
+from unalike.privacy.audit.membership_inference import Verdict
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
 from unalike.report.audit_plots import leakage_by_client, roc_plot

@@ -79,7 +79,7 @@ class Fuzzer:
             rows = [f"{i % 7 * 0.3:.1f},{(i * 5) % 11},{'fm'[i % 3 == 0]},{site},{i % 2}" for i in range(40)]
             Path("tables", f"{site}.csv").write_text("x,z,sex,site,y\n" + "\n".join(rows) + "\n")
         answer = type_in(
-            ["analyse", f"{given['analysis']}: {given['formula']}", "--data", "tables", "--json"]
+            ["analyze", f"{given['analysis']}: {given['formula']}", "--data", "tables", "--json"]
         )
         if Path("owned").exists():
             raise CaseError("code was executed")

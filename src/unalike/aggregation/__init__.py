@@ -1,1 +1,1 @@
-"""Aggregation: the weighted sum of uploads, observed updates and checks."""
+"""Aggregation: the weighted sum of uploads, norm bounds, robust rules, observed updates and checks."""

@@ -3,7 +3,7 @@ from .afl import AFL
 from .apfl import APFL
 from .base import Aggregate, Algorithm, LocalWork, Reply, algorithm_registry
 from .clustered_fl import ClusteredFL
-from .dfedem import DFedEM
+from .d_fedem import DFedEM
 from .ditto import Ditto
 from .dp_sgd import DPSGD
 from .dpasgd import DPASGD
@@ -24,12 +24,12 @@ from .gifair import Gifair
 from .gifair_per import GifairPer
 from .gifair_plus import GifairPlus
 from .ifca import IFCA
-from .knnper import KNNPer
+from .knn_per import KNNPer
 from .l2sgd import L2SGD
 from .local import Local
 from .mocha import Mocha
 from .needs import Needs
-from .perfedavg import PerFedAvg
+from .per_fedavg import PerFedAvg
 from .perturbed_gradient import AnchoredGradient, PermutedGradient, PerturbedGradient
 from .pfedme import PFedMe, PFedMeSimple
 from .push_sum import PushSum

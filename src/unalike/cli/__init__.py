@@ -1,5 +1,5 @@
 """The command line: `unalike run`, `resume`, `predict`, `export`, `forget`, `audit`, `compare`, `tune`,
-`benchmark`, `runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyse`, `reproduce`,
+`benchmark`, `runs`, `report`, `list`, `inspect`, `advise`, `network`, `statistics`, `analyze`, `reproduce`,
 `certs`, `serve`, `join`."""
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ from .commands import advise_heterogeneity as _advise_heterogeneity  # noqa: F40
 from .commands import advise_stream as _advise_stream  # noqa: F401 - adds itself to `advise`
 from .commands import advise_timing as _advise_timing  # noqa: F401 - adds itself to `advise`
 from .commands.advise import advise
-from .commands.analyse import analyse, statistics
+from .commands.analyze import analyze
 from .commands.audit import audit
 from .commands.benchmark import benchmark
 from .commands.certs import certs
 from .commands.compare import compare
 from .commands.export import export
 from .commands.forget import forget
+from .commands.inspect import inspect_data
 from .commands.join import DATA, join
-from .commands.list_and_inspect import inspect_data, list_names
+from .commands.list import list_names
 from .commands.network import network
 from .commands.predict import predict_rows
 from .commands.report import report
 from .commands.reproduce import reproduce
-from .commands.run import resume, run
+from .commands.resume import resume
+from .commands.run import run
 from .commands.runs import runs
 from .commands.serve import AT_THE_NODES, serve
+from .commands.statistics import statistics
 from .commands.tune import tune_methods
 from .help import Program, UsageError, build_program
 from .interrupted import after_interruption
@@ -86,11 +89,12 @@ app.command("benchmark")(benchmark)
 app.add_typer(runs, name="runs", help="List, compare and clean up past runs.")
 app.command("report")(report)
 app.command("list")(list_names)
-app.add_typer(advise, name="advise", help="Say what suits these clients, and why.")
+app.add_typer(advise, name="advise", help="Recommend settings for these clients, and explain why.")
 app.add_typer(network, name="network", help="Design, compare and draw overlays between silos.")
 app.command("inspect")(inspect_data)
 app.command("statistics")(statistics)
-app.command("analyse")(analyse)
+app.command("analyze")(analyze)
+app.command("analyse", hidden=True)(analyze)  # the British spelling, which earlier versions had
 app.command("reproduce")(reproduce)
 app.command("certs")(certs)
 app.command("serve")(with_experiment(serve, without=AT_THE_NODES))

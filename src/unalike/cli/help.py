@@ -55,7 +55,8 @@ class Group(TyperGroup):
         try:
             return super().resolve_command(ctx, args)
         except UsageError:
-            raise unknown("command", args[0], self.commands) from None
+            shown = [name for name, command in self.commands.items() if not command.hidden]
+            raise unknown("command", args[0], shown) from None
 
 
 class ListingGroup(Group):

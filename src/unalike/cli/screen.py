@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ..core.json_text import json_ready
 from ..typing import Array, Document, Fields
-from . import live
+from . import progress_bar
 from .tables import as_text, show
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ console = Console()
 stderr = Console(stderr=True)
 
 
-class LiveRounds(live.LiveRounds):
+class LiveRounds(progress_bar.LiveRounds):
     """The progress bar of a run or of several, beside what is printed."""
 
     def __init__(self, quiet: bool, title: str = "training") -> None:

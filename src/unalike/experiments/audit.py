@@ -20,9 +20,9 @@ from ..data import Federation, Split
 from ..errors import ConfigError, DataError
 from ..models import Task
 from ..privacy.audit.attack_sets import AttackSet, balance
-from ..privacy.audit.attacks import Evidence, Verdict, check_references, run_attacks
 from ..privacy.audit.distribution_shift import domain_control
 from ..privacy.audit.leakage import Leakage, measure_leakage
+from ..privacy.audit.membership_inference import Evidence, Verdict, check_references, run_attacks
 from ..privacy.audit.report_card import ReportCard
 from ..privacy.audit.signals import Signals
 from ..privacy.audit.statistics import Rate, clopper_pearson

@@ -23,8 +23,8 @@ from ..core.spec import number_or_word
 from ..data import Federation, Split
 from ..data.reference_rows import split_reference
 from ..errors import ConfigError, unknown
-from ..privacy.audit.attacks import check_references
 from ..privacy.audit.curves import Curve
+from ..privacy.audit.membership_inference import check_references
 from ..runs import RunFolder
 from ..training.run import Run
 from ..typing import Document

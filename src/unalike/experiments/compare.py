@@ -21,7 +21,7 @@ from ..models.metrics import deciding_metric
 from ..runs import Comparison, higher_is_better, summarize_clients
 from ..runs import compare as compare_results
 from ..runs.comparison import UNTRAINED
-from ..runs.comparison_files import interval_words
+from ..runs.comparison_tables import interval_words
 from ..runs.selection import ENDED_BY_TEST_ROWS
 from ..training.final_numbers import nothing_trained
 from ..training.observers import Observer

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..core.private_files import make_private_folder
 from ..core.run_files import CONFIG, SEAL
 from ..errors import ConfigError, RunError
-from ..runs.comparison_files import ANSWER
+from ..runs.comparison_tables import ANSWER
 from ..runs.configuration import plain, read_config, write_config
 from ..runs.sealed_files import seal_again, verify
 from ..training.stopping import StopRule

@@ -5,9 +5,9 @@ from .datastore import Datastore, fingerprint, rows_kept
 from .embedding import Embedded, embed, embed_split
 from .interpolation_weight import GRID, middle_of_best
 from .kernels import kernel_registry, weights
+from .knn_per import Explanation, Personal, memorize
 from .knn_voting import interpolate, mean_target, votes
 from .neighbors import Neighbors, search, search_others
-from .personal import Explanation, Personal, memorize
 from .protonn import ProtoNN, fit_protonn
 from .replacement_policies import policy_registry
 from .voting_rule import Rule

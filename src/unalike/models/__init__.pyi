@@ -10,9 +10,9 @@ from .model import Model
 from .module_state import Stateful
 from .nnx_modules import from_nnx
 from .normalized import cnn_norm, mlp_norm
+from .pytorch_state_dict import load_torch_weights, to_torch_state_dict
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Task
-from .torch_names import load_torch_weights, to_torch_state_dict
 
 __all__ = [
     "Batch",

@@ -21,8 +21,8 @@ from ..typing import Array, Params
 from .layers import Layer
 from .normalized import EPSILON
 from .onnx_recurrent import GATES, write_embedding, write_last_step, write_recurrent
+from .pytorch_state_dict import to_torch_state_dict
 from .task import Task
-from .torch_names import to_torch_state_dict
 
 if TYPE_CHECKING:
     from onnx import NodeProto

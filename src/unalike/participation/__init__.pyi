@@ -4,11 +4,14 @@ from .beliefs import Beliefs, Estimated, Known
 from .intermittent import Intermittent
 from .remaining import Remaining
 from .samplers.base import Sampler, SizedSampler, check_draw, sampler_registry
-from .samplers.clustered import ClusteredBySize, Target
+from .samplers.binomial import Binomial
+from .samplers.clustered import Target
 from .samplers.clustered_data import ClusteredByData
 from .samplers.clustered_similarity import ClusteredBySimilarity
+from .samplers.clustered_size import ClusteredBySize
 from .samplers.multinomial import Multinomial
-from .samplers.poisson_bernoulli import Binomial, Optimal, Poisson
+from .samplers.optimal import Optimal
+from .samplers.poisson import Poisson
 from .samplers.power_of_choice import PowerOfChoice
 from .samplers.statistics import WeightStatistics
 from .samplers.uniform import Full, OriginalFedAvg, Renormalized, Uniform, UniformWithReplacement

@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from ..aggregation.base import Aggregator, Received, aggregator_registry, check_changes, clip_change
+from ..aggregation.base import Aggregator, Received, aggregator_registry, check_changes
 from ..aggregation.needs import AggregatorNeeds
+from ..aggregation.norm_bound import clip_change
 from ..aggregation.tally import Tally
 from ..algorithms import Algorithm, Reply
 from ..algorithms.shared.private_gradient import add_noise

@@ -17,8 +17,9 @@ from typing import ClassVar
 import jax
 import numpy as np
 
-from ..aggregation.base import Aggregator, check_changes, clip_change
+from ..aggregation.base import Aggregator, check_changes
 from ..aggregation.needs import AggregatorNeeds
+from ..aggregation.norm_bound import clip_change
 from ..aggregation.wrapper import AggregatorWrapper
 from ..algorithms import ClientData, Reply
 from ..algorithms.base import UploadNoise

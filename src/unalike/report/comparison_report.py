@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ..experiments.targets import has_clock
 from ..runs.comparison import NOT_TRAINED, UNTRAINED, Comparison
-from ..runs.comparison_files import interval_words
+from ..runs.comparison_tables import interval_words
 from ..typing import Config, Fields
 from .comparison_plots import Runs, comparison_clients, comparison_curves, comparison_in_time
 from .fairness_plots import frontier_plot

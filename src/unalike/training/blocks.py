@@ -15,8 +15,8 @@ from ..participation import Participation
 from ..timing import Step, Timing
 from .cadence import Cadence
 from .interrupts import Interrupts, StoppedWaitingError
-from .progress import Progress
 from .steps import Cohorts, Steps
+from .training_state import Progress
 
 
 def choose_limits(

@@ -15,8 +15,8 @@ from ..participation import Participation
 from ..runs import RunFolder, restore
 from ..timing import Step
 from ..typing import Array, Message, State
-from .progress import Progress
 from .steps import Steps
+from .training_state import Progress
 
 
 class LoadedCheckpoint(NamedTuple):

@@ -18,7 +18,7 @@ from ..engine.local.rows import whole
 from ..errors import unknown
 from ..timing import Step
 from ..typing import ClientIds, Float64s, Int64s
-from .progress import Progress
+from .training_state import Progress
 
 QUESTIONS = ("asked_loss", "asked_update_norm")
 """The groups of clients that were asked, by question."""

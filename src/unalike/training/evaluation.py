@@ -14,8 +14,8 @@ from .drift_detection import DriftDetection
 from .forgetting import forgetting_columns
 from .median_columns import decisive_columns, median_columns
 from .prequential import NOT_PREDICTED, prequential_columns
-from .progress import Progress
 from .round_report import RoundReport, evaluation_columns, label_columns
+from .training_state import Progress
 
 
 class Evaluation:

@@ -25,9 +25,9 @@ from .loop import train_rounds
 from .observers import Observers, TrainingInfo
 from .plan import TrainingPlan
 from .prepare import Prepared, plan_fingerprint, prepare_plan
-from .progress import Progress
 from .recorder import Describe, Recorder
 from .run import Run
+from .training_state import Progress
 
 Out: TypeAlias = str | Path | RunFolder | None
 """Where a run is written; nowhere when None."""

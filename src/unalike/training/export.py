@@ -17,7 +17,7 @@ from ..core.pytrees import by_path
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..models.onnx_graph import write_onnx
-from ..models.torch_names import to_torch_state_dict
+from ..models.pytorch_state_dict import to_torch_state_dict
 from ..runs.atomic import replacing
 from ..typing import Params
 from .run import Run

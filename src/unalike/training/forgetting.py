@@ -21,8 +21,8 @@ from ..engine import Engine
 from ..models.metrics import deciding_metric, higher_is_better
 from ..runs import Record
 from ..typing import ClientIds
-from .progress import Progress
 from .round_report import label_columns
+from .training_state import Progress
 
 COLUMN = "forgetting"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..engine import Engine
 from .blocks import Blocks
-from .progress import Progress
 from .recorder import Recorder
+from .training_state import Progress
 
 
 def train_rounds(blocks: Blocks, engine: Engine, now: Progress, recorder: Recorder) -> None:

@@ -29,10 +29,10 @@ from .fingerprint import Fingerprint, settings_fingerprint
 from .history import History
 from .noise_account import account_noise
 from .plan import TrainingPlan
-from .progress import Progress
 from .steps import Cohorts, Steps
 from .stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
+from .training_state import Progress
 
 
 @dataclass

@@ -19,10 +19,10 @@ from .checkpoint import Checkpointer
 from .evaluation import Evaluation
 from .median_columns import decisive_columns
 from .observers import Observer
-from .progress import Progress
 from .round_keeper import RoundKeeper
 from .round_report import RoundReport, round_report
 from .stopping import Stopping
+from .training_state import Progress
 
 MOST_LISTED = 10_000
 """Larger groups of clients are counted in the record, not listed."""

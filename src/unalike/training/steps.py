@@ -13,7 +13,7 @@ from ..participation import Cohort, Participation, RoundContext, check_cohort
 from ..timing import Step, Timing
 from ..typing import ClientIds
 from .client_queries import ClientQueries
-from .progress import Progress
+from .training_state import Progress
 
 
 class Cohorts:

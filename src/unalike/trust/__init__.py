@@ -1,1 +1,1 @@
-"""Trust: dishonest clients, robust aggregation, free-rider detection and unlearning."""
+"""Trust: dishonest clients, free-rider detection and unlearning."""

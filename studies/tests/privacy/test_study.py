@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from unalike.privacy.audit.attack_sets import AttackSet
-from unalike.privacy.audit.attacks import Verdict
 from unalike.privacy.audit.curves import Curve
 from unalike.privacy.audit.leakage import measure_leakage
+from unalike.privacy.audit.membership_inference import Verdict
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
 from unalike_studies.privacy import audits, defenses, theory, training

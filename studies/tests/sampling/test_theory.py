@@ -14,7 +14,7 @@ from unalike.participation import (
     Uniform,
     WeightStatistics,
 )
-from unalike.participation.samplers import clustered as clustered_module
+from unalike.participation.samplers import clustered_size as clustered_size_module
 from unalike_studies.sampling import theory
 
 IMPORTANCE = theory.SIZES / theory.SIZES.sum()
@@ -215,6 +215,6 @@ def test_a_simulation_that_ends_elsewhere_than_the_formula_says_is_caught(monkey
 
 
 def test_ties_broken_by_number_are_caught(monkeypatch):
-    monkeypatch.setattr(clustered_module, "bits", lambda seed, purpose, numbers: numbers)
+    monkeypatch.setattr(clustered_size_module, "bits", lambda seed, purpose, numbers: numbers)
     (caught,) = broken(theory.pitfall_claims())
     assert caught.measured == pytest.approx(10.0)

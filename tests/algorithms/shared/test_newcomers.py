@@ -14,7 +14,7 @@ from unalike.algorithms.fedbn import FedBN
 from unalike.algorithms.fedper import FedPer
 from unalike.algorithms.fedrep import FedRep
 from unalike.algorithms.l2sgd import L2SGD
-from unalike.algorithms.perfedavg import PerFedAvg
+from unalike.algorithms.per_fedavg import PerFedAvg
 from unalike.algorithms.pfedme import PFedMe, PFedMeSimple
 from unalike.core import pytrees
 from unalike.testing import everything

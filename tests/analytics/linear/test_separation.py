@@ -10,7 +10,8 @@ pytest.importorskip("formulaic")
 from unalike.analytics.analyses import choose_analysis, fit_analysis
 from unalike.analytics.hierarchical.hm1 import HM1
 from unalike.analytics.hierarchical.hm2 import HM2
-from unalike.analytics.linear.regression import LinearRegression, LogisticRegression
+from unalike.analytics.linear.linear_regression import LinearRegression
+from unalike.analytics.linear.logistic_regression import LogisticRegression
 from unalike.analytics.survival.cox_model import CoxModel
 from unalike.errors import ConfigError
 

@@ -26,7 +26,9 @@ from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFI
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.supercore.task_identity import TaskIdentity
 
-from unalike.aggregation.base import NormBound, WeightedSum
+from unalike.aggregation.base import WeightedSum
+from unalike.aggregation.norm_bound import NormBound
+from unalike.aggregation.robust import Median
 from unalike.deploy.secure_aggregation.engine import SecureEngine
 from unalike.deploy.secure_aggregation.grid import SentMessage, fault
 from unalike.deploy.secure_aggregation.node import secure_app, upload_vector
@@ -35,7 +37,6 @@ from unalike.privacy.accounting import Ledger
 from unalike.privacy.central import CentralPrivacy
 from unalike.privacy.secure_aggregation import HEAVIEST, check_secure, levels, reach, whole_weights
 from unalike.trust.monitor import Monitor, MonitorState
-from unalike.trust.robust import Median
 
 SETUP, SHARES, MASKED, UNMASK = Stage.all()
 

@@ -25,7 +25,7 @@ from unalike.participation import (
     UniformWithReplacement,
     WeightStatistics,
 )
-from unalike.participation.samplers.poisson_bernoulli import optimal_probabilities
+from unalike.participation.samplers.optimal import optimal_probabilities
 from unalike.participation.samplers.statistics import distinct_variance
 
 FEW = np.array([0.1, 0.3, 0.05, 0.2, 0.35])

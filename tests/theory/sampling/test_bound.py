@@ -7,7 +7,7 @@ import pytest
 
 from unalike.errors import ConfigError
 from unalike.participation import Binomial, Full, Multinomial, OriginalFedAvg, Uniform, WeightStatistics
-from unalike.participation.samplers.clustered import ClusteredBySize
+from unalike.participation.samplers.clustered_size import ClusteredBySize
 from unalike.theory.sampling.bound import (
     Problem,
     convergence_bound,

@@ -16,7 +16,7 @@ from unalike.participation import (
     Uniform,
     WeightStatistics,
 )
-from unalike.participation.samplers.clustered import ClusteredBySize
+from unalike.participation.samplers.clustered_size import ClusteredBySize
 from unalike.theory.sampling.comparison import (
     compare_schemes,
     misplaced_weight,

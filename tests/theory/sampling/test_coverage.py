@@ -18,7 +18,8 @@ from unalike.participation import (
     Uniform,
     UniformWithReplacement,
 )
-from unalike.participation.samplers.clustered import ClusteredBySize, Target
+from unalike.participation.samplers.clustered import Target
+from unalike.participation.samplers.clustered_size import ClusteredBySize
 from unalike.theory.sampling.coverage import chance_distinct, chance_empty, chance_missed, classes_seen
 
 IMPORTANCE = np.array([0.3, 0.25, 0.2, 0.15, 0.1, 0.0])

@@ -20,7 +20,7 @@ from unalike.participation import (
     UniformWithReplacement,
     WeightStatistics,
 )
-from unalike.participation.samplers.clustered import ClusteredBySize
+from unalike.participation.samplers.clustered_size import ClusteredBySize
 from unalike.theory.sampling.quadratic import (
     contraction,
     critical_step,

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import norm
 
 from unalike import ConfigError, FedAvg, LocalWork
-from unalike.aggregation.base import NormBound, Uploads
+from unalike.aggregation.base import Uploads
+from unalike.aggregation.norm_bound import NormBound
 from unalike.core.pytrees import largest_difference
 from unalike.privacy.central import central_dp
 from unalike.trust.behaviors import Situation, behavior_registry

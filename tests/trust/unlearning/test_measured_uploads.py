@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import unalike
-from unalike.aggregation.base import NormBound
+from unalike.aggregation.norm_bound import NormBound
 from unalike.algorithms import FedAdam, Optimizer, Scaffold
 from unalike.errors import ConfigError
 from unalike.privacy.central import central_dp

@@ -66,7 +66,7 @@ def sampling(
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Compare sampling schemes by their exact statistics, and say which to use.
+    """Compare sampling schemes by their exact statistics, and recommend one.
 
     Example: unalike advise sampling --partition lognormal:1 --clients 50 --per-round 5
     """

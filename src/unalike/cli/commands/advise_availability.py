@@ -52,7 +52,7 @@ def availability(
     seed: int = typer.Option(0, min=0, help="Same seed, same partition, clients and training."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Bound what each strategy costs where clients come and go, with constants measured on these clients.
+    """Bound the error of each strategy with intermittent clients, from constants measured on these clients.
 
     Example: unalike advise availability --clients 20 --partition dirichlet:0.3 --availability groups
     """

@@ -42,7 +42,7 @@ def constants(
     seed: int = typer.Option(0, min=0, help="Same seed, same partition and training."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Measure the constants that bounds of training depend on, and say what they bound.
+    """Estimate the constants of convergence bounds (smoothness, noise, heterogeneity), and what they bound.
 
     Example: unalike advise constants --clients 20 --model linear --l2 0.001
     """

@@ -46,7 +46,7 @@ def free_riders(
     seed: int = typer.Option(0, min=0, help="Same seed, same partition."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Say how free-riders that join these clients would slow training, and what would give them away.
+    """Predict how free-riders among these clients would slow training, and what would reveal them.
 
     Example: unalike advise free-riders --clients 5 --numbers 1,5,45 --steps 5
     """

@@ -64,7 +64,7 @@ def heterogeneity(
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Say how unlike clients are by features, labels, gradients and losses, and where these disagree.
+    """Measure heterogeneity of clients by features, labels, gradients and losses, and where these disagree.
 
     Example: unalike advise heterogeneity --partition imbalance:10,0 --clients 20
     """

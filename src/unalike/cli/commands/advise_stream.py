@@ -51,7 +51,7 @@ def stream(
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Compare what historical and fresh clients could count, and say which importances to use.
+    """Compare weights of historical and fresh clients, and recommend importances.
 
     Example: unalike advise stream --clients 50 --historical 10 --ratio 0.15
     """

@@ -77,7 +77,7 @@ def timing(
     seed: int = typer.Option(0, min=0, help="Same seed, same random times."),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Compare when the server could aggregate, with clients of these speeds, and say which gets there first.
+    """Compare aggregation timings for clients of these speeds, and say which reaches the target first.
 
     Example: unalike advise timing --hardware spread:80 --clients 50
     With data, what losses are like is measured: unalike advise timing --data digits --clients 20 --model

@@ -64,7 +64,7 @@ def audit(
     json: bool = typer.Option(False, "--json", help="Print the report card as JSON."),
     trust_file: bool = TRUST,
 ) -> None:
-    """Attack a finished run as a stranger would: utility, leakage of training rows and of reference rows.
+    """Audit a finished run by membership inference: utility, leakage of training rows and of reference rows.
 
     Measured, not guaranteed: other attacks may do better. The run folder is not changed.
 

@@ -40,7 +40,7 @@ def benchmark(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the tidy table as JSON."),
 ) -> None:
-    """Compare strategies on centers that really differ, each tuned with the same budget.
+    """Compare strategies on centers with natural differences (cross-silo), each tuned with the same budget.
 
     Rounds follow from the budget of pooled training. The folder gets results.csv (a line for every strategy,
     center and seed), results.tex, transfer.csv (models that centers trained alone, at other centers) and a

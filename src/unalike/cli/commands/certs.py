@@ -21,7 +21,7 @@ def certs(
     server: bool = typer.Option(True, help="Make the server's certificate; not on a node's own machine."),
     replace: bool = typer.Option(False, "--replace", help="Replace what is there."),
 ) -> None:
-    """Make the certificates and keys of a deployment.
+    """Create the certificates and keys of a deployment.
 
     To try it out on one machine: unalike certs --nodes ann,bob. Between organizations the server makes its
     own (unalike certs --hosts fl.example.org), every node makes its key where it will be used (unalike certs

@@ -72,7 +72,7 @@ def compare(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
 ) -> None:
-    """Train several algorithms on the same clients and say which is better, with intervals and paired tests.
+    """Compare algorithms on the same clients, with confidence intervals and paired tests.
 
     With local among them, also how many clients do worse than they would alone. An option for one of them has
     its name in front: --set ditto.lam=1 --set fedem.learning_rate=0.3. With groups of clients, also what the
@@ -183,7 +183,7 @@ def show_comparison(answer: Comparison, notes: Sequence[str] = ()) -> None:
 def conclude(trials: Trials, asked: ComparisonFile, metric: str, out: Path, source: str, json: bool) -> None:
     """Write tables and report, and print the table."""
     from ...report import report_comparison
-    from ...runs.comparison_files import as_dict, write_comparison
+    from ...runs.comparison_tables import as_dict, write_comparison
 
     answer = trials.answer(metric, asked.baseline, asked.rule)
     notes = [*trials.notes(asked.rule), *answer.untrained()]

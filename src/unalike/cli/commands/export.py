@@ -25,7 +25,7 @@ def export(
     out: Path | None = typer.Option(None, help="File to write.", show_default="RUN.FORMAT beside the run"),
     json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
 ) -> None:
-    """Export a trained model: weights that PyTorch loads, or a graph that any ONNX runtime computes.
+    """Export a trained model: weights for PyTorch, or a graph for any ONNX runtime.
 
     Example: unalike export runs/digits-fedavg-seed0 --format onnx --out digits.onnx
     """

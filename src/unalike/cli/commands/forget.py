@@ -38,11 +38,11 @@ def forget(
         False, "--quality", help="Measure on the client's own rows what is left of it."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would happen, and change nothing."),
-    resume: bool = typer.Option(False, "--resume", help="Go on with a request that was interrupted."),
+    resume: bool = typer.Option(False, "--resume", help="Resume a request that was interrupted."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Forget clients: start again from a model that holds little of them, add noise, retrain without them.
+    """Unlearn clients: restart from a model that holds little of them, add noise, and retrain without them.
 
     Example: unalike forget runs/digits-fedavg-seed0 --client 3 --epsilon 1 --delta 0.01 --sigma 0.05
     """

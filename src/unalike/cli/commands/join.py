@@ -108,7 +108,7 @@ def join(
         help="Only to test a server: an attack, such as free-rider:decay (`unalike list behaviors`).",
     ),
 ) -> None:
-    """Take part in a training with your own data, until Ctrl-C.
+    """Join a training as a client with your own data, until Ctrl-C.
 
     Example: unalike join --server fl.example.org:9092 --certificate ca.pem --key ann.key --data my-rows,
     where my-rows is a folder with one file (.npz, .csv or .parquet). To try it out with data that come along:

@@ -59,7 +59,7 @@ def design_overlay(
     seed: int = SEED,
     json: bool = JSON,
 ) -> None:
-    """Design an overlay and say how far from optimal it can be.
+    """Design an overlay and bound its distance from the optimum.
 
     Example: unalike network design --underlay gaia --access 1 --workload inaturalist
     """
@@ -109,7 +109,7 @@ def compare_overlays(
     seed: int = SEED,
     json: bool = JSON,
 ) -> None:
-    """Cycle time, throughput, messages and mixing of several designs, and when each would reach a target.
+    """Compare cycle time, throughput, messages and mixing of designs, and when each would reach a target.
 
     The prediction trains a small model on every overlay and counts rounds; seconds are those of the network.
 
@@ -154,7 +154,7 @@ def show_overlay(
     seed: int = SEED,
     json: bool = JSON,
 ) -> None:
-    """Draw map, overlay and the circuit that sets the pace.
+    """Plot the map, the overlay and its critical circuit.
 
     Example: unalike network show --underlay gaia --design mst
     """

@@ -24,7 +24,7 @@ def report(
     folder: Path = typer.Argument(..., help="The folder of a run or of a comparison."),
     json: bool = typer.Option(False, "--json", help="Print where the report is as JSON."),
 ) -> None:
-    """Write report.html again, with its figures, and for a comparison its tables; nothing is trained.
+    """Regenerate report.html with its figures, and for a comparison its tables; nothing is trained.
 
     Example: unalike report runs/comparison
     """

@@ -41,8 +41,7 @@ def reproduce(
     ),
     json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
 ) -> None:
-    """Check published claims: for each, the published, the expected and the measured value, and whether it
-    holds.
+    """Reproduce published claims: for each, the published, expected and measured value, and whether it holds.
 
     What would take too long is scaled down, and says so; --full runs it as it was published. --all runs
     every study and writes claims.json, claims.md and a page for each. Both resume after Ctrl-C with the same

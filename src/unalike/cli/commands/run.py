@@ -1,4 +1,4 @@
-"""`unalike run` and `unalike resume`: train, and resume after an interruption."""
+"""`unalike run`: train a federation, and write a run folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import typer
 from rich.markup import escape
 
 from ...core.catalog import SQL
-from ...core.run_files import UNLEARNING, check_free, check_run
-from ...errors import RunError
+from ...core.run_files import check_free
 from ...experiments.config import Experiment, make_experiment
 from ..interrupted import can_go_on
 from ..messages import say_data
@@ -35,7 +34,7 @@ def run(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Train a federation and write a run folder with metrics, model and report.
+    """Train a federated model and write a run folder with metrics, model and report.
 
     Example: unalike run --data digits --partition dirichlet:0.3 --clients 50 --algorithm fedavg --per-round
     10 --rounds 50
@@ -55,45 +54,6 @@ def run(
         finished = run_experiment(
             experiment, folder, federation=federation, overwrite=overwrite, observer=progress
         )
-    conclude(finished, json)
-
-
-def resume(
-    folder: Path = typer.Argument(..., help="The run folder."),
-    rounds: int | None = typer.Option(
-        None, min=0, help="Train up to this many rounds instead.", show_default="as configured"
-    ),
-    quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
-    json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
-) -> None:
-    """Go on with an interrupted run; the result is the same as if it had never stopped."""
-    check_run(folder)
-    from ...runs import RunFolder
-
-    opened = RunFolder.open(folder)
-    if opened.config.get("made_by"):
-        raise RunError(
-            f"{folder} was made in Python; there, go on with unalike.train(..., out=folder, resume=True)."
-        )
-    if (folder / UNLEARNING / "requests.json").exists():
-        raise RunError(
-            f"clients of {folder} were forgotten; training on would bring them back. A request that was "
-            f"interrupted goes on with `unalike forget {folder} --resume`."
-        )
-    if opened.finished and not opened.checkpoints.rounds():
-        raise RunError(f"{folder} is finished, and its checkpoints were deleted: nothing can go on from it.")
-    experiment = make_experiment(opened.config)
-    if experiment.engine == "flower":
-        raise RunError(
-            f"{folder} was trained with real clients; go on with `unalike serve --resume {folder}`."
-        )
-    if rounds is not None:
-        experiment = make_experiment({**experiment.model_dump(), "rounds": rounds})
-    from ...experiments.run import run_experiment
-
-    can_go_on("unalike resume", folder)
-    with LiveRounds(quiet or json) as progress:
-        finished = run_experiment(experiment, opened, resume=True, observer=progress)
     conclude(finished, json)
 
 

@@ -29,7 +29,7 @@ def start() -> None:
 
 @runs.command("list")
 def list_runs(folder: Path = FOLDER, json: bool = JSON) -> None:
-    """List the runs in a folder with what came of them.
+    """List the runs in a folder with their results.
 
     Example: unalike runs, or unalike runs somewhere/else
     """
@@ -48,7 +48,7 @@ def list_runs(folder: Path = FOLDER, json: bool = JSON) -> None:
 def compare_runs(
     folders: list[Path] = typer.Argument(..., help="Two runs, or more."), json: bool = JSON
 ) -> None:
-    """Show in which settings runs differ, and what each ended with.
+    """Compare runs: the settings in which they differ, and their final results.
 
     Example: unalike runs compare runs/digits-fedavg-seed0 runs/digits-fedavg-seed0-2
     """

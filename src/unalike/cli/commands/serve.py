@@ -65,12 +65,12 @@ def serve(
     out: Path | None = typer.Option(
         None, help="Run folder to make.", show_default="runs/nodes-ALGORITHM-SEED"
     ),
-    resume: Path | None = typer.Option(None, help="Go on with this run folder instead."),
+    resume: Path | None = typer.Option(None, help="Resume this run folder instead."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace a run that is already in the folder."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Train with real clients who keep their data, through Flower.
+    """Start a server that trains with real clients, which keep their data (through Flower).
 
     Example: unalike serve --algorithm fedavg --rounds 10, and in other terminals unalike join. `clients` is
     how many nodes to wait for; by default everyone who is allowed. With --analysis or --statistics, nodes

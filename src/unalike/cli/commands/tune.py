@@ -62,7 +62,7 @@ def tune_methods(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
     json: bool = typer.Option(False, "--json", help="Print the answer as JSON."),
 ) -> None:
-    """Give every method the same number of trials on validation rows, then compare the best on test rows.
+    """Tune every method with equally many trials on validation rows, then compare the best on test rows.
 
     The chosen settings of a method are written to OUT/METHOD.toml, ready for `unalike run`. After Ctrl-C, the
     same command goes on; with --out and a larger budget, only further trials are trained.
@@ -164,7 +164,7 @@ def conclude(
 ) -> None:
     """Write tables and report, and print what was found."""
     from ...report import report_tuning
-    from ...runs.comparison_files import write_comparison
+    from ...runs.comparison_tables import write_comparison
 
     notes = [*finals.notes(), *answer.untrained()]
     report = report_tuning(

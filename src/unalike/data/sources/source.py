@@ -6,6 +6,7 @@ test rows and two-level labels. `sources` holds the makers under the names that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from ...core.plain_files import free_memory, in_words
 from ...core.random import generator
 from ...core.registry import Registry
-from ...errors import ConfigError
+from ...errors import ConfigError, DataError
 from ...typing import Array, Int64s
 from ..federation import Federation
+
+Rows = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,30 @@ MOST_ROWS = 5_000_000
 """Generated rows without being asked for: more than a gigabyte of sixty numbers each."""
 
 source_registry: Registry[Source | Federation] = Registry("data set", "data")
+
+
+def by_user(users: Mapping[str, Rows], classes: int, description: str) -> Source:
+    """Rows whose owners are the users.
+
+    >>> source = by_user({"a": (np.zeros((2, 3)), np.array([0, 1]))}, 2, "two rows")
+    >>> source.owner_names, source.owners.tolist()
+    (('a',), [0, 0])
+    """
+    if not users:
+        raise DataError(f"{description}: nobody has any row.")
+    y = np.concatenate([rows[1] for rows in users.values()]).astype(np.int32)
+    if not y.size:
+        raise DataError(f"{description}: nobody has any row.")
+    if not (y.min() >= 0 and y.max() < classes):
+        raise DataError(f"{description}: labels must be whole numbers from 0 to {classes - 1}.")
+    return Source(
+        np.concatenate([rows[0] for rows in users.values()]),
+        y,
+        classes,
+        owners=np.repeat(np.arange(len(users)), [len(rows[1]) for rows in users.values()]),
+        owner_names=tuple(users),
+        description=description,
+    )
 
 
 def some_rows(total: int, samples: int | None, seed: int) -> Int64s:

@@ -4,8 +4,8 @@ from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream, StreamPart
 from .changes import Change, change_registry
 from .clocked_stream import ClockedStream
-from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
+from .drift_injection import Drift, drift_registry
 from .held_steps import HeldSteps, hold_steps
 from .memory import MemoryRule, memory_registry
 from .poisson_arrivals import Bursts, Poisson

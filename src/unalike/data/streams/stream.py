@@ -22,8 +22,8 @@ from ..federation import Federation, Split
 from .arrivals import Arrivals, arrival_registry
 from .base import Selection, Stream
 from .clocked_stream import check_period
-from .drift import Drift, drift_registry
 from .drift_detectors import detector_registry
+from .drift_injection import Drift, drift_registry
 from .memory import Candidates, MemoryRule, Span, make_memory
 from .reservoir import ranks
 from .rounds_in_memory import LifetimeCounter, RowRates, row_rates

@@ -7,8 +7,8 @@ present less often:
 
     Var[omega_i] = p_i (1 - p_i) / m - (sum_k r_ki^2 - m p_i^2) / m^2.
 
-Groups by size need nothing but the sizes: clients lie on a line, largest first, which is cut into m equal
-stretches. Groups by class need an oracle. `clustered_similarity.py` groups clients whose updates are alike.
+Groups by class need an oracle (:class:`Target`). `clustered_size.py` groups clients by their sizes,
+`clustered_data.py` and `clustered_similarity.py` clients whose data or updates are alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.random import bits
 from ...errors import ConfigError
 from ...typing import Array, ClientIds, Float64s
 from ..base import Cohort, RoundContext
@@ -64,27 +63,6 @@ class Clustered(SizedSampler):
 
     def statistics(self, importance: Float64s) -> WeightStatistics:
         return self._line(importance).statistics(importance)
-
-
-@sampler_registry.add("clustered-size")
-@dataclass(frozen=True, kw_only=True)
-class ClusteredBySize(Clustered):
-    """One from each of m groups of similar size; weights count/m, unbiased, summing to one.
-
-    >>> ClusteredBySize(per_round=2).matrix(np.array([0.2, 0.5, 0.3]))
-    array([[0. , 1. , 0. ],
-           [0.4, 0. , 0.6]])
-    """
-
-    def line(self, importance: Float64s) -> ClusterDistributions:
-        """Clients from the largest to the smallest, equal ones in random order.
-
-        In the order of their numbers, which are often sorted by class, groups would know the classes.
-        """
-        amounts = self.per_round * integer_sizes(importance, self.per_round, self.sizes)
-        order = np.lexsort((bits(self.seed, "size ties", np.arange(len(amounts))), -importance))
-        order = order[amounts[order] > 0]
-        return ClusterDistributions(order, amounts[order], self.per_round, len(importance))
 
 
 @sampler_registry.add("target")

@@ -92,3 +92,19 @@ def distinct_variance(absent: Float64s, absent_together: Float64s) -> float:
     joint = absent_together - np.outer(absent, absent)
     np.fill_diagonal(joint, absent * (1 - absent))
     return float(joint.sum())
+
+
+def coin_statistics(importance: Float64s, probabilities: Float64s) -> WeightStatistics:
+    """The moments of weights p_i / q_i times independent coins q_i."""
+    q = np.where(importance > 0, probabilities, 1.0)
+    variance = importance**2 * (1 - q) / q
+    inclusion = np.where(importance > 0, probabilities, 0.0)
+    return WeightStatistics(
+        importance,
+        importance,
+        variance,
+        inclusion,
+        float(variance.sum()),
+        alpha=0.0,
+        clients_variance=float((inclusion * (1 - inclusion)).sum()),
+    )

@@ -14,9 +14,9 @@ import numpy as np
 
 from ...typing import Array, Document, Float64s, Int64s
 from .attack_sets import AttackSet
-from .attacks import Verdict, strongest
 from .distribution_shift import ShiftControl
 from .epsilon import EpsilonBound, epsilon_lower_bound
+from .membership_inference import Verdict, strongest
 from .statistics import Rate, advantage, clopper_pearson, roc
 
 FALSE_ALARMS = (0.001, 0.01)

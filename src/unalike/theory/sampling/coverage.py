@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...participation.samplers.base import Sampler
+from ...participation.samplers.binomial import Binomial
 from ...participation.samplers.clustered import Clustered
 from ...participation.samplers.multinomial import Multinomial
-from ...participation.samplers.poisson_bernoulli import Binomial, Optimal, Poisson
+from ...participation.samplers.optimal import Optimal
+from ...participation.samplers.poisson import Poisson
 from ...participation.samplers.uniform import (
     Full,
     OriginalFedAvg,

@@ -2,73 +2,20 @@
 Cross-Silo Federated Learning, 2020).
 
 Where access links are fast, the minimum spanning tree of mean delays is the best of all undirected overlays.
-Where they are slow, silos of high degree are slow, and so the best is taken of
-
-    a path through the cube of the minimum spanning tree (degree 2), and
-    Prim's trees with degrees of at most delta = 2, 3, ..., up to that of the unlimited tree,
-
-which on Euclidean networks with slow uplinks is at most six times slower than the best undirected overlay.
+Where they are slow, silos of high degree are slow: see `delta_mbst.py`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...errors import ConfigError
-from ...typing import Float64s, Int64s
-from ..delays import both_ways, design_delays, single_delays
-from ..graphs import Graph
+from ..delays import both_ways, design_delays
 from ..overlay import Overlay, designer_registry
 from ..underlays.connectivity import Connectivity
-from .spanning import cube_path, kruskal, prim
+from .spanning_trees import minimum_spanning_tree, to_undirected
 
 
 @designer_registry.add("mst")
 def mst(*, connectivity: Connectivity) -> Overlay:
     """The minimum spanning tree of mean delays without access links, in both directions."""
-    return Overlay(to_undirected(_spanning(both_ways(design_delays(connectivity))), len(connectivity)), "mst")
-
-
-@designer_registry.add("delta-mbst")
-def delta_mbst(candidates: str = "all", *, connectivity: Connectivity) -> Overlay:
-    """The best of trees with limited degrees, for slow access links; `delta-mbst:prim` leaves the path
-    through the cube out."""
-    if candidates not in ("all", "prim"):
-        raise ConfigError(f"designer 'delta-mbst' tries 'all' trees or those of 'prim', not {candidates!r}.")
-    weights, size = both_ways(single_delays(connectivity)), len(connectivity)
-    trees = {"minimum spanning tree": _spanning(weights)}
-    if candidates == "all":
-        trees |= _path_of_cube(trees["minimum spanning tree"], connectivity)
-    widest = int(np.bincount(prim(weights).ravel()).max()) if size > 2 else 2
-    trees |= {f"degree at most {delta}": prim(weights, delta) for delta in range(2, widest + 1)}
-    spanning = [
-        Overlay(to_undirected(edges, size), "delta-mbst", words)
-        for words, edges in trees.items()
-        if len(edges) == size - 1
-    ]
-    return min(spanning, key=lambda tree: tree.cycle_time(connectivity))
-
-
-def to_undirected(edges: Int64s, size: int) -> Graph:
-    """Arcs in both directions of every edge."""
-    arcs = np.zeros((size, size), bool)
-    arcs[edges[:, 0], edges[:, 1]] = arcs[edges[:, 1], edges[:, 0]] = True
-    return arcs
-
-
-def _spanning(weights: Float64s) -> Int64s:
-    edges = kruskal(weights)
-    if len(edges) < len(weights) - 1:
-        raise ConfigError(
-            "no tree joins all silos, because too many pairs can talk in one direction only; a directed "
-            "overlay may exist: try 'search'."
-        )
-    return edges
-
-
-def _path_of_cube(tree: Int64s, connectivity: Connectivity) -> dict[str, Int64s]:
-    """The path through the cube, if all its steps can be taken."""
-    path = np.array(cube_path(tree, len(connectivity)))
-    edges = np.stack([path[:-1], path[1:]], axis=1)
-    possible = connectivity.possible & connectivity.possible.T
-    return {"path": edges} if possible[edges[:, 0], edges[:, 1]].all() else {}
+    return Overlay(
+        to_undirected(minimum_spanning_tree(both_ways(design_delays(connectivity))), len(connectivity)), "mst"
+    )

@@ -27,7 +27,8 @@ from ..graphs import Graph
 from ..overlay import Overlay, designer_registry
 from ..strong_connectivity import is_strong
 from ..underlays.connectivity import Connectivity
-from .mst import delta_mbst, mst
+from .delta_mbst import delta_mbst
+from .mst import mst
 from .ring import ring, ring_of
 from .tsp import tour_length
 

@@ -13,7 +13,7 @@ import lazy_loader as lazy
 import numpy as np
 
 from ...typing import Bools, Float64s, Int64s
-from .spanning import kruskal
+from .spanning_trees import kruskal
 
 nx = lazy.load("networkx")  # slow to import, and every run imports this module
 EXACT_MATCHING = 120

@@ -16,7 +16,7 @@ from scipy.special import expit
 from scipy.stats import matrix_normal
 
 from unalike.algorithms import FedAvg, FedEM, LocalWork, Optimizer
-from unalike.algorithms.dfedem import DFedEM
+from unalike.algorithms.d_fedem import DFedEM
 from unalike.algorithms.shared.solvers import GradientDescent, make_solver
 from unalike.algorithms.shared.surrogates import Averaging, MixtureBound, Quadratic, Surrogate
 from unalike.algorithms.surrogate_optimization import SurrogateOptimizer

@@ -17,7 +17,7 @@ import numpy as np
 
 from unalike.advice.mixtures import entropy, mixture_weights, recovery
 from unalike.algorithms import FedEM, LocalWork, Optimizer, algorithm_registry
-from unalike.algorithms.dfedem import DFedEM
+from unalike.algorithms.d_fedem import DFedEM
 from unalike.data import Federation
 from unalike.topology import disagreement
 from unalike.topology.gossip import Gossip

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from unalike.algorithms import FedAvg, FedEM, LocalWork, Optimizer
-from unalike.algorithms.knnper import KNNPer
+from unalike.algorithms.knn_per import KNNPer
 from unalike.data import load
 from unalike.data.sources.files import local
 from unalike.data.sources.shakespeare import FILE

@@ -21,8 +21,8 @@ from unalike.data.federation import Federation
 from unalike.errors import ConfigError
 from unalike.memorization.datastore import Datastore
 from unalike.memorization.embedding import Embedded, embed_split, measure
+from unalike.memorization.knn_per import Personal
 from unalike.memorization.knn_voting import interpolate
-from unalike.memorization.personal import Personal
 from unalike.memorization.replacement_policies import Policy, policy_registry
 from unalike.memorization.voting_rule import Rule
 from unalike.models import Task

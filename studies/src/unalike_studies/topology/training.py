@@ -14,7 +14,7 @@ import numpy as np
 
 from unalike.advice.topology_race import Finish, race
 from unalike.algorithms import LocalWork, Optimizer
-from unalike.algorithms.dfedem import DFedEM
+from unalike.algorithms.d_fedem import DFedEM
 from unalike.algorithms.dpasgd import DPASGD
 from unalike.algorithms.push_sum import PushSum
 from unalike.data import load
