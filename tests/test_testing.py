@@ -75,7 +75,7 @@ ON_EVERY_ENGINE = (
     *AS_USERS_COMPILE,
     "apfl",
     "fedrep",
-    "perfedavg",
+    "per-fedavg",
     "push-sum",
 )
 """One method for each way of working; the engine that does not compile is slow."""
