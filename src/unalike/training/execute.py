@@ -29,6 +29,7 @@ from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .progress import Progress
 from .recorder import Describe, Recorder
 from .run import Run
+from .stream_weights import note_stream_weights
 
 Out: TypeAlias = str | Path | RunFolder | None
 """Where a run is written; nowhere when None."""
@@ -99,6 +100,7 @@ def _train(ready: Prepared, folder: RunFolder | None, resume: bool) -> Run:
         train_rounds(blocks, engine, now, recorder)
         engine.check_trained()
         note_final_numbers(record, now.done)
+        note_stream_weights(record, setting, now.done, evaluation.clients)
         if folder:
             if best is not None:
                 best.save()
