@@ -103,7 +103,7 @@ def load(
     else:
         named = ("label", "client_column", "drop", "keep_columns")
         _check_no_columns(str(name), {word: columns[word] for word in named})
-        context = {"clients": clients, "seed": seed, "samples": samples}
+        context: dict[str, Any] = {"clients": clients, "seed": seed, "samples": samples}
         if _takes(str(name), "historical_share"):
             context |= {"historical_share": historical_share, "historical_clients": historical_clients}
             context["validation_fraction"], wanted = validation_fraction, {**wanted, **_ANSWERED}

@@ -185,8 +185,8 @@ class StreamSettings(Settings):
     )
     stream_weights: str | None = setting(
         None,
-        "Client weights in a stream, such as fixed:0.5 or optimal:0.15,equal (`unalike list stream-weights`); "
-        "the number of rows held when not given.",
+        "Client weights in a stream, such as fixed:0.5 or optimal:0.15,equal (`unalike list "
+        "stream-weights`); the number of rows held when not given.",
         group="Stream",
         kind="stream-weights",
         served="refused",

@@ -183,8 +183,8 @@ def historical_clients(experiment: Experiment) -> float | None:
     given = arrival_registry.make(experiment.stream).historical_clients
     if not given:
         raise ConfigError(
-            f"historical_share = {experiment.historical_share:g} needs historical clients; say how many there "
-            "are after the arrivals, such as stream = 'spread:100,0.5'."
+            f"historical_share = {experiment.historical_share:g} needs historical clients; say how many, "
+            "after the arrivals, such as stream = 'spread:100,0.5'."
         )
     if experiment.unseen:
         raise ConfigError(

@@ -47,8 +47,8 @@ _CAPTIONS = {
     "Data": "Which client has what.",
     "Stream": "Rows that arrived in each round and rows in memory, and how many equally weighted rows a "
     "round is worth.",
-    STREAM_WEIGHTS: "What each round and each client counted over the whole run, if all clients take part. Where "
-    "weights lie on shares of rows, all rows count the same.",
+    STREAM_WEIGHTS: "What each round and each client counted over the whole run, if all clients take part. "
+    "Where weights lie on shares of rows, all rows count the same.",
     "Prequential": "Rows that arrive, predicted before they are learned, beside the hold-out, which has the "
     "concept of the rows that arrived last. After a drift, earlier concepts are measured too.",
     "Monitor": "What uploads look like: whoever trains goes on from its last update, and its entries are not "

@@ -1,7 +1,7 @@
 """Weights of a stream on a run's page: q(t) of its rounds, p_m of its clients, N_eff of its rows.
 
-Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023); what is shown stands in the record
-(:mod:`unalike.training.stream_weights`).
+Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023); what is shown stands in the
+record (:mod:`unalike.training.stream_weights`).
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ def stream_weights(metrics: Columns, clients: Columns) -> Figure:
 def stream_weight_cards(metrics: Columns) -> dict[str, str | float]:
     """How many equally weighted rows a run is worth, where its record says so.
 
-    >>> stream_weight_cards({"run_effective_samples": np.array([50.0]), "run_effective_fraction": np.array([0.5])})
+    >>> of_run = {"run_effective_samples": np.array([50.0]), "run_effective_fraction": np.array([0.5])}
+    >>> stream_weight_cards(of_run)
     {'Effective rows': '50 (50.0 % of 100 that arrived)'}
     """
     if "run_effective_samples" not in metrics:
         return {}
     effective, fraction = (last(metrics[f"run_effective_{name}"]) for name in ("samples", "fraction"))
-    arrived = number_text(round(effective / fraction)) if fraction > 0 else "none"
-    return {"Effective rows": f"{number_text(round(effective, 1))} ({100 * fraction:.1f} % of {arrived} that arrived)"}
+    rows = number_text(round(effective / fraction)) if fraction > 0 else "none"
+    part = f"{100 * fraction:.1f} % of {rows} that arrived"
+    return {"Effective rows": f"{number_text(round(effective, 1))} ({part})"}

@@ -1,8 +1,8 @@
 """Weights of a stream in the record: q(t), p_m and N_eff of the run, and what optimal weights assume.
 
 Columns: `round_weight` is q(t), what each round counts in an average of models; at the end of a run,
-`run_effective_samples` is N_eff, `run_effective_fraction` N_eff / N, and of every client `stream_weight` is p_m
-and `stream_rows` N_m (:mod:`unalike.data.streams.run_weights`).
+`run_effective_samples` is N_eff, `run_effective_fraction` N_eff / N, and of every client `stream_weight` is
+p_m and `stream_rows` N_m (:mod:`unalike.data.streams.run_weights`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def assumption_events(stream: Stream | None) -> list[dict[str, Any]]:
     if use is None or use.is_single:
         return []
     warnings.warn(
-        "optimal stream weights are derived for fresh clients who receive as many rows in every round and use "
-        f"each in one round (a memory with capacity for one batch, such as replace); here {use.sentence}, so "
-        "that the bound counts more noise than there is. The weights are used all the same.",
+        "optimal stream weights are derived for fresh clients who receive as many rows in every round and "
+        "use each in one round (a memory with capacity for one batch, such as replace), but here "
+        f"{use.sentence}; they are used all the same.",
         stacklevel=3,
     )
     return [{"kind": OUTSIDE, "rounds_in_memory": use.longest, "rows_a_round": [use.fewest, use.most]}]

@@ -56,7 +56,7 @@ def test_a_picture_is_drawn_where_asked(ask, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--historical", "7"), "7 clients cannot be historical, for there are 6"),
+        (("--historical", "7"), "7 clients cannot be historical: there are 6"),
         (("--historical", "nowhere.txt"), "a number of clients, or a file of their numbers: nowhere.txt"),
         (("--historical", "half.txt"), "whole numbers of clients"),
         (("--historical", "far.txt", "--ratio", "1"), "historical client 9 is not one of 6 clients"),

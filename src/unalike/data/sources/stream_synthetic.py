@@ -3,7 +3,8 @@
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), section 4.3.4.1: every client has
 a teacher of its own near a common one, inputs are uniform, labels are drawn,
 
-    theta_0 ~ N(0, I),  theta_m ~ N(theta_0, spread^2 I),  x ~ U[-1, 1]^d,  y ~ Bernoulli(sigmoid(<x, theta_m>)).
+    theta_0 ~ N(0, I),     theta_m ~ N(theta_0, spread^2 I),
+    x ~ U[-1, 1]^d,        y ~ Bernoulli(sigmoid(<x, theta_m>)).
 
 Published are d = 20, N = 200 training rows and 11 clients, of which 10 are historical and share N_hist rows;
 the other one receives N - N_hist rows one by one (`--stream constant:1,10 --memory replace`). The spread is
@@ -79,8 +80,9 @@ def client_sizes(rows: int, clients: int, split: HistoricalSplit) -> Int64s:
     [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 160]
     """
     kept, historical = split.count(clients), split.rows(rows)
-    check_clients(historical, kept), check_clients(rows - historical, clients - kept)
     parts = ((historical, kept), (rows - historical, clients - kept))
+    for own, count in parts:
+        check_clients(own, count)
     return np.concatenate([equal(rows=own, clients=count) for own, count in parts])
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .stream import MemoryStream
 
 MOST_ROUNDS = 1_000
-"""Rounds that are looked at where nobody knows how many there will be."""
+"""Rounds that are looked at where nobody knows how many there will be: until all rows have arrived, and no
+more than these."""
 
 
 class FreshUse(NamedTuple):
@@ -56,11 +57,16 @@ def use_of_fresh_rows(stream: MemoryStream, rounds: int | None) -> FreshUse | No
     fresh = fresh & (stream.sizes > 0)
     if not fresh.any():
         return None
-    last = MOST_ROUNDS if rounds is None else rounds
+    last = _until_dry(stream) if rounds is None else rounds
     stays = stream.lifetimes(last)[np.repeat(fresh, stream.sizes)]
     fewest, most = _received(stream, fresh, last)
     client = int(np.argmax(most - fewest))
     return FreshUse(int(stays.max(initial=0)), int(fewest[client]), int(most[client]))
+
+
+def _until_dry(stream: MemoryStream) -> int:
+    """The rounds in which rows arrive, or as many as are looked at."""
+    return next((t for t in range(1, MOST_ROUNDS) if stream.is_dry(t)), MOST_ROUNDS)
 
 
 def _received(stream: MemoryStream, fresh: Bools, rounds: int) -> tuple[Int64s, Int64s]:

@@ -91,8 +91,8 @@ def check_target(target: str | ArrayLike) -> str | ArrayLike:
     if isinstance(target, str | int | float):
         if str(target) not in _TARGETS and not Path(str(target)).exists():
             raise ConfigError(
-                f"target weights must be {' or '.join(_TARGETS)}, or a file of one number per client, but are "
-                f"{target!r}."
+                f"target weights must be {' or '.join(_TARGETS)}, or a file of one number per client, but "
+                f"are {target!r}."
             )
         return str(target)
     return np.asarray(target, np.float64)
@@ -103,8 +103,8 @@ def _check_ratio(ratio: float | str | None) -> float | None:
         return None
     if isinstance(ratio, str):
         raise ConfigError(
-            f"optimal weights begin with c2/c1, a number or {ESTIMATED!r}, such as optimal:{ESTIMATED},equal, "
-            f"and not with {ratio!r}."
+            f"optimal weights begin with c2/c1, a number or {ESTIMATED!r}, such as "
+            f"optimal:{ESTIMATED},equal, and not with {ratio!r}."
         )
     if not ratio >= 0:
         raise ConfigError(f"the ratio c2/c1 must not be negative, but is {ratio}.")

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...typing import Float32s, Float64s, Int64s
 from .memory import Span
@@ -74,13 +73,13 @@ class LifetimeCounter:
         self._changes = np.zeros(int(offsets[-1]) + len(offsets) - 1)
         self._single = np.zeros(int(offsets[-1]))
 
-    def add_span(self, span: Span, weights: ArrayLike = 1) -> None:
+    def add_span(self, span: Span, weights: Float64s | float = 1) -> None:
         """One round in which clients hold these rows, and what it counts, for all clients or for each."""
         last = np.maximum(span.last, span.first)
         self._changes[self._starts + span.first] += weights
         self._changes[self._starts + last] -= weights
 
-    def add_rows(self, places: Int64s, weights: ArrayLike = 1) -> None:
+    def add_rows(self, places: Int64s, weights: Float64s | float = 1) -> None:
         """One round in which these rows are held, and what it counts, for all rows or for each."""
         self._single[places] += weights
 

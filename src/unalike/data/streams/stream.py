@@ -155,15 +155,17 @@ class MemoryStream(Stream):
                 counter.add_span(self._span(round), weights)
                 continue
             owner, index, _, _ = self._held_rows(round, everyone)
-            of_rows = self._by_age(round, owner, index) if by_age else 1.0
-            counter.add_rows(self._offsets[owner] + index, weights[owner] * of_rows)
+            each = weights[owner]
+            if by_age:
+                each = each * self._by_age(round, owner, index)
+            counter.add_rows(self._offsets[owner] + index, each)
         return counter.sums()
 
-    def _by_age(self, round: int, owner: Int64s, index: Int64s) -> ArrayLike:
+    def _by_age(self, round: int, owner: Int64s, index: Int64s) -> Float64s:
         """The weights of all clients' rows by their ages, with mean one in each client."""
         held = np.bincount(owner, minlength=len(self._sizes))
         found = self.weights.of_rows(self._span(round).last[owner] - 1 - index, held)
-        return 1.0 if found is None else found
+        return np.ones(len(owner)) if found is None else found.astype(np.float64)
 
     def _held_rows(self, round: int, clients: ClientIds) -> tuple[Int64s, Int64s, Int64s, Bools | None]:
         """Rows that clients hold: whose each is, its place, the row itself, and which came changed."""

@@ -4,10 +4,11 @@ Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), cor
 is judged with target weights alpha (1/M for each of M clients), not with shares n_m of rows, importances p
 should minimize
 
-    phi(p) = G D sqrt(F) sqrt(sum_{m fresh} p_m^2) + B ||alpha - p||_1 + sqrt(d / N) sqrt(sum_m p_m^2 / n_m).
+    phi(p) = G D sqrt(F) sqrt(sum_{m fresh} p_m^2) + B ||alpha - p||_1
+             + sqrt(d / N) sqrt(sum_m p_m^2 / n_m).
 
-In units of c1 = G D sqrt(F) the factors are 1, delta r and (1 - delta) r: r = c2/c1, and delta is the part of
-c2 that stands for the discrepancy between clients, B / (B + sqrt(d / N)). The steps of the solver replace each
+In units of c1 = G D sqrt(F) the factors are 1, delta r and (1 - delta) r: r = c2/c1, and delta is the part
+of c2 that stands for the discrepancy between clients, B / (B + sqrt(d / N)). The solver's steps replace each
 root by the parabola that touches it,
 
     x <= x^2 / (2 a) + a / 2,     equal where x = a,
