@@ -1,4 +1,4 @@
-"""Does the record of a run say what rounds, clients and rows counted, and who is warned of optimal weights?"""
+"""Does a record say what rounds, clients and rows of a stream counted, and who is warned?"""
 
 import numpy as np
 import pytest
@@ -50,15 +50,17 @@ def test_the_record_has_what_the_stream_selects(federation, task):
 def test_a_resumed_run_has_the_same_record(federation, task, tmp_path):
     whole = train(federation, task, MemoryStream(*STREAM), out=tmp_path / "whole")
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop(report, total):
         if report.round == 3:
-            raise Stop
+            raise StopError
 
-    with pytest.raises(Stop):
-        train(federation, task, MemoryStream(*STREAM), out=tmp_path / "part", observer=stop, checkpoint_every=2)
+    with pytest.raises(StopError):
+        train(
+            federation, task, MemoryStream(*STREAM), out=tmp_path / "part", observer=stop, checkpoint_every=2
+        )
     again = train(federation, task, MemoryStream(*STREAM), out=tmp_path / "part", resume=True)
     np.testing.assert_array_equal(whole.metrics()["round_weight"], again.metrics()["round_weight"])
     weights = [run.client_metrics()["stream_weight"] for run in (whole, again)]

@@ -88,7 +88,10 @@ def test_what_is_not_in_the_folder_is_left_out(monkeypatch):
 
 
 def test_a_swap_of_strategies_would_be_seen():
-    marks = {name: [tuning.Tuned(0.1, value)] * 2 for name, value in zip(synthetic.NAMES, (70, 60, 71, 64))}
+    marks = {
+        name: [tuning.Tuned(0.1, value)] * 2
+        for name, value in zip(synthetic.NAMES, (70, 60, 71, 64), strict=True)
+    }
     cell = synthetic.CELLS["Synthetic"][0]
     claims = list(synthetic.order_claims(0.05, cell, "Table 4.4", marks, hard=True))
     assert [claim.holds for claim in claims] == [True, False, False]

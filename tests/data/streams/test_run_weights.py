@@ -84,7 +84,9 @@ def test_weights_of_ones_own_by_the_ages_of_rows():
     found = stream.run_weights(range(T))
     rows = by_asking(stream, T, sum(SIZES))
     assert found.effective == pytest.approx(effective_samples(rows), rel=1e-6)
-    assert found.effective != pytest.approx(begun("constant:2", "fifo:4", "importance").run_weights(range(T)).effective)
+    assert found.effective != pytest.approx(
+        begun("constant:2", "fifo:4", "importance").run_weights(range(T)).effective
+    )
 
 
 def test_where_nothing_counts_and_where_nobody_knows():
