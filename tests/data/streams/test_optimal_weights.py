@@ -94,6 +94,7 @@ def test_the_bound_without_noise_is_what_rows_are_worth():
     [
         ("optimal:equal", "begin with c2/c1, a number or 'estimated', such as optimal:estimated,equal"),
         ("optimal:0.1,eqaul", "must be data or equal, or a file of one number per client, but are 'eqaul'"),
+        (f"optimal:0.1,{'a' * 3000}", "must be data or equal, or a file of one number per client"),
         ("optimal:0.1,equal,2", "from 0 to 1, but is 2"),
         ("optimal:-1,equal", "must not be negative, but is -1"),
         ("optimal:0.1,equal,0.5,9", "wrong arguments"),

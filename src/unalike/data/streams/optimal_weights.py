@@ -89,13 +89,20 @@ def is_by_rows(target: str | ArrayLike) -> bool:
 def check_target(target: str | ArrayLike) -> str | ArrayLike:
     """The same target weights, if their name means something."""
     if isinstance(target, str | int | float):
-        if str(target) not in _TARGETS and not Path(str(target)).exists():
+        if str(target) not in _TARGETS and not _is_file(str(target)):
             raise ConfigError(
                 f"target weights must be {' or '.join(_TARGETS)}, or a file of one number per client, but "
                 f"are {target!r}."
             )
         return str(target)
     return np.asarray(target, np.float64)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # no file system has a name like this
+        return False
 
 
 def _check_ratio(ratio: float | str | None) -> float | None:

@@ -140,4 +140,5 @@ def _effort(effort: Effort, rounds: int) -> tuple[int, int, str]:
     """Runs and rounds, and what there is less of than was published."""
     runs, few = effort.runs_of(RUNS)
     length = max(1, round(effort.share * rounds))
-    return runs, length, f"{length} rounds where the curves have {CURVES}, {few}, rates chosen on the first"
+    short = f"{length} round{'s' * (length > 1)} where the curves have {CURVES}"
+    return runs, length, f"{short}, {few}, rates chosen on the first"
