@@ -76,6 +76,11 @@ def synthetic_stream(
 def client_sizes(rows: int, clients: int, split: HistoricalSplit) -> Int64s:
     """Training rows of every client: historical ones share N_hist alike, fresh ones the others.
 
+    Args:
+        rows: N.
+        clients: how many.
+        split: which share of the rows which clients have.
+
     >>> client_sizes(200, 11, HistoricalSplit(0.2, 10)).tolist()
     [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 160]
     """
@@ -87,7 +92,14 @@ def client_sizes(rows: int, clients: int, split: HistoricalSplit) -> Int64s:
 
 
 def draw_teachers(clients: int, dimension: int, spread: float, seed: int) -> Float64s:
-    """theta_m of every client; the same whatever share of rows is historical."""
+    """theta_m of every client; the same whatever share of rows is historical.
+
+    Args:
+        clients: how many.
+        dimension: numbers of a teacher.
+        spread: how far clients' teachers are from the common one.
+        seed: the same seed draws the same teachers.
+    """
     rng = generator(seed, "stream teachers")
     center = rng.normal(size=dimension)
     return center + spread * rng.normal(size=(clients, dimension))

@@ -39,7 +39,8 @@ class Optimal(StreamWeights):
         target: str | ArrayLike = BY_ROWS,
         discrepancy: float | None = None,
     ) -> None:
-        """
+        """Choose the bound's constants and the target.
+
         Args:
             ratio: c2/c1; estimated when it is None or `estimated`.
             target: what clients should count where the error is judged: `data` (their rows), `equal`, or

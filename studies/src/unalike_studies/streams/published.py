@@ -105,7 +105,14 @@ def image_claims(
 
 
 def tuned_marks(make: Make, names: Sequence[str], runs: int, score: Score) -> dict[str, list[Tuned]]:
-    """Every strategy on every seed, with the rate that validates best on the first."""
+    """Every strategy on every seed, with the rate that validates best on the first.
+
+    Args:
+        make: the problem.
+        names: the strategies.
+        runs: how many seeds.
+        score: how a training is judged.
+    """
     found: dict[str, list[Tuned]] = {}
     for name in names:
         rate = choose_rate(make, name, RATES, 0, score)

@@ -49,7 +49,16 @@ def sweep_claims(id: str, words: str, data: str, marks_of: MarksOf) -> Iterator[
 
 
 def report_claim(id: str, words: str, marks: Marks, ours: str, cell: Cell, place: str) -> Claim:
-    """The accuracies of a row of the table, with the best of the grid."""
+    """The accuracies of a row of the table, with the best of the grid.
+
+    Args:
+        id: of the claim.
+        words: the data and f.
+        marks: accuracies by strategy.
+        ours: what Ours is called.
+        cell: the published row.
+        place: where it stands.
+    """
     grid = max(float(np.mean(marks[name])) for name in (*GRID, "fresh", "historical"))
     means = [float(np.mean(marks[name])) for name in (*BASELINES, ours)]
     theirs = (cell.fresh, cell.only_historical, cell.uniform, cell.ours, cell.best)
@@ -61,7 +70,17 @@ def report_claim(id: str, words: str, marks: Marks, ours: str, cell: Cell, place
 
 
 def ours_claim(id: str, words: str, marks: Marks, ours: str, cell: Cell, place: str, note: str) -> Claim:
-    """Ours is not below the three baselines."""
+    """Ours is not below the three baselines.
+
+    Args:
+        id: of the claim.
+        words: the data and f.
+        marks: accuracies by strategy.
+        ours: what Ours is called.
+        cell: the published row.
+        place: where it stands.
+        note: how it was measured.
+    """
     best = max(BASELINES, key=lambda name: float(np.mean(marks[name])))
     theirs = printed_difference(cell.ours, max(cell.fresh, cell.only_historical, cell.uniform))
     claim = f"{words}: Ours above the best of the three ({best}), points"
@@ -70,7 +89,16 @@ def ours_claim(id: str, words: str, marks: Marks, ours: str, cell: Cell, place: 
 
 
 def gap_claim(id: str, claim: str, data: str, name: str, gaps: Sequence[float], largest: int) -> Claim:
-    """Where the gap to the best is largest; from the first one on it must fall."""
+    """Where the gap to the best is largest; from the first one on it must fall.
+
+    Args:
+        id: of the claim.
+        claim: what is claimed.
+        data: whose table stands beside it.
+        name: the published column that is behind.
+        gaps: to the best, in points, by f.
+        largest: the place of the largest gap.
+    """
     holds = int(np.argmax(gaps)) == largest and (largest > 0 or gaps[0] > gaps[1] > gaps[2])
     theirs = [cell.best - getattr(cell, name) for cell in CELLS[data]]
     published, measured = (", ".join(f"{gap:.1f}" for gap in each) for each in (theirs, gaps))
