@@ -196,11 +196,12 @@ def test_a_study_without_long_claims_says_which_have_some():
         run_published("foundation")
 
 
-def test_the_three_studies_have_the_claims_that_were_left_open():
+def test_four_studies_have_the_claims_that_were_left_open():
     assert {name: set(parts_of(name)) for name in study_registry if parts_of(name)} == {
         "availability": {"A15"},
         "sampling": {"CS-12", "CS-15"},
         "async": {"AS-16", "AS-19"},
+        "streams": {"DS-21", "DS-22", "DS-23"},
     }
 
 

@@ -34,7 +34,7 @@ from unalike.training.prepare import plan_fingerprint
 from unalike.trust.monitor import monitor_registry
 
 BASE = {"data": "digits", "clients": 6, "samples": 120, "rounds": 3, "model": "linear", "algorithm": "fedavg"}
-LOAD = set(inspect.signature(unalike.load).parameters) - {"name", "path", "without"}
+LOAD = set(inspect.signature(unalike.load).parameters) - {"name", "path", "without", "historical_clients"}
 TRAIN = set(inspect.signature(unalike.train).parameters)
 TASK = {"model", "state", "l2", "metrics"}
 WORK = LocalWork(epochs=None, steps=None, batch_size=16)
@@ -89,6 +89,10 @@ CASES = {
         {"algorithm": WERM(work=WORK, reference_fraction=0.3), "change": lambda f: shuffle_rows(f, 0)},
     ),
     "stream": (ARRIVING, stream()),
+    "historical_share": (
+        {"stream": "constant:4,0.5", "partition": "iid", "historical_share": 0.2},
+        {"stream": MemoryStream("constant:4,0.5")},
+    ),
     "memory": ({**ARRIVING, "memory": "fifo:9"}, stream(memory="fifo:9")),
     "stream_weights": ({**ARRIVING, "stream_weights": "uniform"}, stream("uniform")),
     "stream_period": ({**ARRIVING, "stream_period": 2.0}, stream(period=2.0)),

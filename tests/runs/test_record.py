@@ -77,6 +77,16 @@ def test_events_keep_their_order_and_details(record):
     ]
 
 
+def test_a_column_may_come_when_all_rounds_are_over(tmp_path):
+    with Record(tmp_path / "rounds.sqlite") as record:
+        for round in (1, 2):
+            record.write_round(round, {"train_loss": 0.5, "round_weight": 0.0})
+        record.write_column("round_weight", {1: 0.25, 2: 0.75})
+        np.testing.assert_array_equal(record.metrics()["round_weight"], [0.25, 0.75])
+        np.testing.assert_array_equal(record.metrics()["train_loss"], [0.5, 0.5])
+        record.check_digests()
+
+
 def test_seconds_are_kept_apart(record):
     record.write_round(1, {"loss": 1.0}, seconds=0.5)
     assert "seconds" not in record.metrics()

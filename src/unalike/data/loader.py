@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from ..core.catalog import SQL, TABLES
 from ..core.random import generator
 from ..core.spec import Spec
 from ..errors import ConfigError, DataError
-from ..typing import Array, Int64s, Keywords
+from ..typing import Array, Fields, Int64s, Keywords
 from .federation import Federation
 from .files.store import MANIFEST
+from .historical_split import HistoricalSplit, historical_split
 from .library_data import refuse
 from .partitions import partition_registry
 from .skews import skew_registry
@@ -33,6 +34,10 @@ from .user_tables import names_clients, table_of
 
 DEFAULT_CLIENTS = 100
 _BINS = 10
+_PURPOSES = ("partition", "fresh partition")
+"""Random numbers of historical and of fresh clients' partitions."""
+_ANSWERED = {"historical": None, "samples": None}
+"""What a data set that is made for a historical share has seen to itself."""
 
 
 def load(
@@ -54,6 +59,8 @@ def load(
     prepare: str | None = None,
     gaps: str | None = None,
     without: Sequence[str] | None = None,
+    historical_share: float | None = None,
+    historical_clients: float | None = None,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
 
@@ -72,13 +79,18 @@ def load(
         dealt by the partition.
     drop, keep_columns, prepare, gaps: how columns become features; see :meth:`Federation.from_tables`.
     without: clients, by name, whose tables do not count when it is fitted how columns become features.
+    historical_share: the share of rows that historical clients have, for a data stream (N_hist / N); both
+        parts are partitioned by themselves. As the partition has it when not given.
+    historical_clients: how many clients, the first ones, are historical: a share below 1, or a number; half
+        when not given. Say the same in the stream, such as `MemoryStream("spread:100,0.5")`.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
     >>> len(federation), federation.classes, federation.input_shape
     (10, 10, (8, 8, 1))
     """
     cut: Keywords = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
-    wanted: Keywords = {"sizes": sizes, "samples": samples}
+    historical = historical_split(historical_share, historical_clients)
+    wanted: Keywords = {"sizes": sizes, "samples": samples, "historical": historical}
     columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
     columns |= {"keep_columns": keep_columns, "without": without or None}
     table = table_of(name)
@@ -90,7 +102,11 @@ def load(
     else:
         named = ("label", "client_column", "drop", "keep_columns")
         _check_no_columns(str(name), {word: columns[word] for word in named})
-        made = _make(str(name), path, clients, samples, seed)
+        context: Keywords = {"clients": clients, "seed": seed, "samples": samples}
+        if _takes(str(name), "historical_share"):
+            context |= {"historical_share": historical_share, "historical_clients": historical_clients}
+            context["validation_fraction"], wanted = validation_fraction, {**wanted, **_ANSWERED}
+        made = _make(str(name), path, context)
         if isinstance(made, Federation):
             federation = _own_clients_only(made, str(name), partition, clients, seed, **wanted)
         else:
@@ -111,8 +127,22 @@ def deal(
     validation_fraction: float = 0.0,
     sizes: Sequence[int] | str | None = None,
     samples: int | None = None,
+    historical: HistoricalSplit | None = None,
 ) -> Federation:
-    """The rows of a source dealt to clients by a partition."""
+    """The rows of a source dealt to clients by a partition.
+
+    Args:
+        source: the rows.
+        partition: how they are partitioned; by the source's own clients, or `iid`, when not given.
+        clients: how many clients; 100 when not given.
+        seed: the same seed makes the same clients.
+        test_fraction: the part of each client's rows that tests.
+        validation_fraction: the part that validates.
+        sizes: rows of every client, or a law of sizes.
+        samples: use only that many rows.
+        historical: which share of rows historical clients have, where both parts are to be partitioned by
+            themselves.
+    """
     x, y = source.pooled()
     rows = some_rows(len(y), samples, seed)
     part = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else ""
@@ -121,7 +151,10 @@ def deal(
     if spec == "natural":
         rows, names = _some_owners(source, rows, clients, seed)
     wanted = DEFAULT_CLIENTS if clients is None else clients
-    dealt = _partition(spec, source, y, rows, wanted, sizes, seed)
+    if historical is None:
+        dealt = _partition(spec, source, y, rows, wanted, sizes, seed)
+    else:
+        dealt = _partition_in_two(historical, spec, source, y, rows, wanted, sizes, seed)
     if source.ordered:
         dealt = [np.sort(mine) for mine in dealt]
     return Federation.from_owners(
@@ -141,11 +174,14 @@ def deal(
     )
 
 
+def _takes(name: str, setting: str) -> bool:
+    """Whether a data set is made for a setting."""
+    return setting in inspect.signature(source_registry[Spec.parse(name)]).parameters
+
+
 def _check_enough_rows(source: Source, name: str, clients: int | None) -> None:
     """Data that are made in any number are asked for more, not shared by fewer clients."""
-    made = (
-        source.owners is None and "samples" in inspect.signature(source_registry[Spec.parse(name)]).parameters
-    )
+    made = source.owners is None and _takes(name, "samples")
     if made and clients is not None and clients > len(source.y):
         raise ConfigError(
             f"{clients} clients cannot share {len(source.y)} rows; ask for more rows, such as "
@@ -161,10 +197,11 @@ def _partition(
     clients: int,
     sizes: Sequence[int] | str | None,
     seed: int,
+    purpose: str = "partition",
 ) -> list[Int64s]:
     """Places in `rows` for every client."""
     context: Keywords = {"labels": _labels(y[rows], source.classes), "clients": clients}
-    context["rng"] = generator(seed, "partition")
+    context["rng"] = generator(seed, purpose)
     context |= {key: None if value is None else value[rows] for key, value in _row_facts(source).items()}
     if sizes is not None:
         if "sizes" not in inspect.signature(partition_registry[Spec.parse(spec)]).parameters:
@@ -173,6 +210,35 @@ def _partition(
             )
         context["sizes"] = sizes
     return partition_registry.make(spec, **context)
+
+
+def _partition_in_two(
+    historical: HistoricalSplit,
+    spec: str,
+    source: Source,
+    y: Array,
+    rows: Array,
+    clients: int,
+    sizes: Sequence[int] | str | None,
+    seed: int,
+) -> list[Int64s]:
+    """The same where historical clients, who come first, have a share of the rows."""
+    if spec == "natural":
+        raise ConfigError(
+            "these clients have rows of their own, so that their historical share follows from who is "
+            "historical, such as --stream spread:100,0.2; leave out historical_share, or give a partition."
+        )
+    if not (sizes is None or isinstance(sizes, str)):
+        raise ConfigError("sizes of all clients say what historical ones have; leave out historical_share.")
+    kept = historical.count(clients)
+    dealt: list[Int64s] = []
+    parts = historical.split(len(rows), seed)
+    for places, count, purpose in zip(parts, (kept, clients - kept), _PURPOSES, strict=True):
+        found = _partition(spec, source, y, rows[places], count, sizes, seed, purpose)
+        if len(found) != count:
+            raise ConfigError(f"partition {spec!r} leaves out clients; leave out historical_share.")
+        dealt += [places[mine] for mine in found]
+    return dealt
 
 
 def _row_facts(source: Source) -> dict[str, Array | None]:
@@ -300,10 +366,7 @@ def _check_no_columns(name: str, columns: Keywords) -> None:
         raise ConfigError(f"{name!r} is not made of tables with columns to choose from; leave out {given}.")
 
 
-def _make(
-    name: str, path: str | Path | None, clients: int | None, samples: int | None, seed: int
-) -> Source | Federation:
-    context = {"clients": clients, "seed": seed, "samples": samples}
+def _make(name: str, path: str | Path | None, context: Fields) -> Source | Federation:
     given = {key: value for key, value in context.items() if value is not None}
     with data_folder(path):
         return source_registry.make(name, **given)
@@ -327,12 +390,14 @@ def _own_clients_only(
     seed: int,
     sizes: Sequence[int] | str | None,
     samples: int | None,
+    historical: HistoricalSplit | None = None,
 ) -> Federation:
     """Data whose clients are fixed: at most, fewer of them."""
     wanted = {
         "partition": partition not in (None, "natural"),
         "sizes": sizes is not None,
         "samples": samples is not None,
+        "historical_share": historical is not None,
     }
     refused = next((option for option, given in wanted.items() if given), None)
     if refused:

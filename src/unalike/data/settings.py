@@ -164,6 +164,17 @@ class StreamSettings(Settings):
         kind="arrivals",
         served="refused",
     )
+    historical_share: float | None = setting(
+        None,
+        "Share of all rows that the historical clients of a stream have from the start (N_hist / N), with "
+        "historical and fresh rows partitioned by themselves; needs a stream with historical clients, such "
+        "as spread:100,0.5. As the partition has it when not given.",
+        group="Stream",
+        served="refused",
+        decides_rows=True,
+        gt=0,
+        lt=1,
+    )
     memory: str | None = setting(
         None,
         "Which rows of a stream a client keeps in bounded memory, such as reservoir:100, or a number of the"
@@ -174,8 +185,8 @@ class StreamSettings(Settings):
     )
     stream_weights: str | None = setting(
         None,
-        "Client weights in a stream, such as fixed:0.5 (`unalike list stream-weights`); the number of rows "
-        "held when not given.",
+        "Client weights in a stream, such as fixed:0.5 or optimal:0.15,equal (`unalike list "
+        "stream-weights`); the number of rows held when not given.",
         group="Stream",
         kind="stream-weights",
         served="refused",

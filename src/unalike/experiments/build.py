@@ -15,6 +15,7 @@ from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
 from ..core.catalog import separate
 from ..data import Federation, MemoryStream, Stream, load
 from ..data.reference_rows import shuffle_rows
+from ..data.streams import arrival_registry
 from ..errors import ConfigError, unknown
 from ..models import Task
 from ..timing import NetworkTime, Timing, timing_registry
@@ -26,7 +27,7 @@ from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
 from .build_unlearning import check_unlearning
 from .check_names import check_names
-from .config import Experiment
+from .config import Experiment, settings_of
 
 _SHARED = ("work", "optimizer", "server_optimizer")
 """Settings of an algorithm that have options of their own on the command line."""
@@ -52,6 +53,8 @@ def make_federation(experiment: Experiment, without: Sequence[str] = ()) -> Fede
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
         without=without,
+        historical_share=experiment.historical_share,
+        historical_clients=historical_clients(experiment),
     )
     if learns_from_reference(experiment):
         loaded = shuffle_rows(loaded, experiment.seed)
@@ -153,13 +156,14 @@ def check_behavior(experiment: Experiment) -> None:
 def make_stream(experiment: Experiment) -> Stream | None:
     """Which rows clients hold in a round, and how much they count; None where all are there all the time."""
     if experiment.stream is None:
-        for name in ("memory", "stream_weights", "stream_period", "drift", "drift_detector"):
+        for name in settings_of(group="Stream"):
             if getattr(experiment, name) is not None:
                 raise ConfigError(
                     f"{name} = {getattr(experiment, name)!r} is about rows that arrive while training; say "
                     "how they arrive with stream, such as constant:20."
                 )
         return None
+    historical_clients(experiment)  # refused here if the stream has none
     usual = "memory-size" if client_importance(experiment) == "data" else "importance"
     weights = experiment.stream_weights or usual
     return MemoryStream(
@@ -170,6 +174,25 @@ def make_stream(experiment: Experiment) -> Stream | None:
         detector=experiment.drift_detector,
         period=experiment.stream_period,
     )
+
+
+def historical_clients(experiment: Experiment) -> float | None:
+    """Which clients of a stream are historical, where they are to have a share of all rows: a share of the
+    clients, or a number."""
+    if experiment.historical_share is None or experiment.stream is None:
+        return None
+    given = arrival_registry.make(experiment.stream).historical_clients
+    if not given:
+        raise ConfigError(
+            f"historical_share = {experiment.historical_share:g} needs historical clients; say how many, "
+            "after the arrivals, such as stream = 'spread:100,0.5'."
+        )
+    if experiment.unseen:
+        raise ConfigError(
+            "historical_share counts rows of all clients, and unseen leaves some of them out; leave out one "
+            "of the two."
+        )
+    return given
 
 
 def make_timing(experiment: Experiment) -> Timing:

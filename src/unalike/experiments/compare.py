@@ -27,7 +27,13 @@ from ..training.final_numbers import nothing_trained
 from ..training.observers import Observer
 from ..training.stopping import StopRule
 from ..typing import Array, Float64s, Row
-from .build import client_importance, learns_from_reference, make_federation, make_task
+from .build import (
+    client_importance,
+    historical_clients,
+    learns_from_reference,
+    make_federation,
+    make_task,
+)
 from .config import Experiment, settings_of
 from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, TrainedRun, find_groups, run_fairness, who_pays
 from .parallel_runs import train_in_parallel
@@ -193,14 +199,15 @@ class Materials:
 
 def data_key(experiment: Experiment) -> tuple[Any, ...]:
     """What decides which rows clients have."""
-    own = (client_importance(experiment), learns_from_reference(experiment))
+    own = (client_importance(experiment), learns_from_reference(experiment), historical_clients(experiment))
     return (*(getattr(experiment, name) for name in DATA), *own)
 
 
 def rows_key(experiment: Experiment) -> tuple[Any, ...]:
     """What decides which rows there are, and to whom they belong."""
     others = ("groups", "importance", "network", "drop", "prepare")  # how rows count and what they look like
-    return tuple(getattr(experiment, name) for name in DATA if name not in others)
+    named = (getattr(experiment, name) for name in DATA if name not in others)
+    return (*named, historical_clients(experiment))
 
 
 def check_variants(

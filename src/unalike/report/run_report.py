@@ -22,6 +22,8 @@ from .participation_report import most_excluded, participation_figures
 from .plots import client_distribution, curves, fix_layout, last, save, traffic
 from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
+from .stream_weights_report import FIGURE as STREAM_WEIGHTS
+from .stream_weights_report import stream_weight_cards, stream_weight_figures
 from .text_format import (
     bytes_text,
     cell,
@@ -48,6 +50,8 @@ _CAPTIONS = {
     "Data": "Which client has what.",
     "Stream": "Rows that arrived in each round and rows in memory, and how many equally weighted rows a "
     "round is worth.",
+    STREAM_WEIGHTS: "What each round and each client counted over the whole run, if all clients take part. "
+    "Where weights lie on shares of rows, all rows count the same.",
     "Prequential": "Rows that arrive, predicted before they are learned, beside the hold-out, which has the "
     "concept of the rows that arrived last. After a drift, earlier concepts are measured too.",
     "Monitor": "What uploads look like: whoever trains goes on from its last update, and its entries are not "
@@ -93,7 +97,7 @@ def report_run(
     forgotten = _forgotten_count(folder.record)  # then rows are not read again
     shown = None if forgotten or not _has_rows(federation, real) else federation
     figures = run_figures(metrics, clients, shown, asked)
-    figures |= stream_figures(metrics, asked)
+    figures |= stream_figures(metrics, asked) | stream_weight_figures(metrics, clients)
     figures |= participation_figures(folder.record, federation)
     figures |= monitor_figures(folder.record, federation)
     figures |= timing_figures(folder.record, federation, real) | dict(more or {})
@@ -108,6 +112,7 @@ def report_run(
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
     first = headline(metrics, clients, folder.record.timings(), events, federation, asked)
+    first |= stream_weight_cards(metrics)
     first |= selection_cards(folder.record.meta(), events)
     first |= privacy_cards(metrics, folder.config, getattr(folder, "protection", {}))
     first |= forgotten

@@ -90,6 +90,15 @@ class Record:
         if self._uncommitted >= self.commit_every:
             self.commit()
 
+    def write_column(self, name: str, values: Mapping[int, float]) -> None:
+        """Write one number of rounds that were written before, at once: what is known of each only when all
+        are over."""
+        with self._all_or_nothing():
+            self._insert("metrics (round, name, value)", [(t, name, float(v)) for t, v in values.items()])
+            for round in values:
+                self._seal(int(round))
+        self.commit()
+
     def rewind(self, round: int) -> None:
         """Forget everything after a round."""
         with self._all_or_nothing():

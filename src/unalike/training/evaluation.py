@@ -26,7 +26,7 @@ class Evaluation:
         self._also = also
         """A metric of training rows that is asked for beside the usual ones."""
         everyone = len(engine.setting.federation)
-        self._clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
+        self.clients = np.linspace(0, everyone - 1, min(clients, everyone)).round().astype(np.int64)
         self.divergence = Divergence(record)
         setting = engine.setting
         self._drift = setting.stream and DriftDetection(setting.stream, record, setting.task.metrics)
@@ -34,12 +34,12 @@ class Evaluation:
     def add_to(self, report: RoundReport, now: Progress) -> dict[str, Array] | None:
         """Add metrics and events to a round's report; each client's own metrics are returned."""
         engine, messages = self._engine, now.messages
-        place = (now.memories, report.round, self._clients)
+        place = (now.memories, report.round, self.clients)
         metrics, clients = evaluation_columns(engine, messages, *place)
         if messages.per_client:
             metrics |= consensus_columns(engine, messages, *place)
         if self._also is not None and self._also not in {**metrics, **report.metrics}:
-            values = engine.evaluate(messages, now.memories, "train", report.round, self._clients)
+            values = engine.evaluate(messages, now.memories, "train", report.round, self.clients)
             of_all, of_each = label_columns("train", values, engine.setting.task)
             metrics[self._also] = of_all[self._also]
             if not engine.trusts_metrics:
@@ -48,7 +48,7 @@ class Evaluation:
         if engine.setting.stream is not None:
             clients = self._predict_arrivals(report, now, clients)
             report.metrics.update(
-                forgetting_columns(engine, self._record, now, report.round, self._clients, metrics)
+                forgetting_columns(engine, self._record, now, report.round, self.clients, metrics)
             )
         decisive = decisive_columns(report.metrics)
         astray = self.divergence.look(report.round, decisive, messages.tree)
@@ -59,7 +59,7 @@ class Evaluation:
         self, report: RoundReport, now: Progress, clients: dict[str, Array] | None
     ) -> dict[str, Array] | None:
         """Add what the model predicts of rows before they are learned, where there are any."""
-        found = prequential_columns(self._engine, now.messages, now.memories, report.round, self._clients)
+        found = prequential_columns(self._engine, now.messages, now.memories, report.round, self.clients)
         if found is None:
             if report.round == 0:
                 report.events.append({"kind": NOT_PREDICTED})
@@ -70,7 +70,7 @@ class Evaluation:
             noticed, events = self._drift.look(report.round, of_each)
             report.metrics.update(noticed)
             report.events.extend(events)
-        return {"client": self._clients, **(clients or {}), **of_each} if of_each else clients
+        return {"client": self.clients, **(clients or {}), **of_each} if of_each else clients
 
     def _notices(self, now: Progress) -> list[Event]:
         """What the algorithm finds unusual in its clients' memories, and was not recorded before."""

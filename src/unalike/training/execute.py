@@ -27,6 +27,7 @@ from .plan import TrainingPlan
 from .prepare import Prepared, plan_fingerprint, prepare_plan
 from .recorder import Describe, Recorder
 from .run import Run
+from .stream_weights import note_stream_weights
 from .training_state import Progress
 
 Out: TypeAlias = str | Path | RunFolder | None
@@ -98,6 +99,7 @@ def _train(ready: Prepared, folder: RunFolder | None, resume: bool) -> Run:
         train_rounds(blocks, engine, now, recorder)
         engine.check_trained()
         note_final_numbers(record, now.done)
+        note_stream_weights(record, setting, now.done, evaluation.clients)
         if folder:
             if best is not None:
                 best.save()

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..aggregation.base import WeightedSum
 from ..algorithms.shared.local_state import keep_state
 from ..data.streams import Stream
+from ..data.streams.target_importance import Tradeoff
 from ..errors import ConfigError
 from ..trust.behaviors.colluding_clients import ColludingClients
 from ..typing import PyTree
@@ -46,7 +47,7 @@ def fit_stream(plan: TrainingPlan) -> None:
     each = plan.algorithm.rounds_per_step
     steps = None if plan.rounds is None else -(-plan.rounds // each)
 
-    def tradeoff(stream: Stream) -> float:
+    def tradeoff(stream: Stream) -> Tradeoff:
         return measure_tradeoff(stream, plan.federation, plan.task, plan.seed, steps)
 
     if plan.stream is not None:

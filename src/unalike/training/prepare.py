@@ -32,6 +32,7 @@ from .plan import TrainingPlan
 from .steps import Cohorts, Steps
 from .stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
+from .stream_weights import assumption_events
 from .training_state import Progress
 
 
@@ -116,6 +117,7 @@ def _make_engine(plan: TrainingPlan, name: str) -> tuple[Engine, list[Event]]:
         stream, events = follow_clock(stream, plan.timing, plan.until, name)
     stream = hold_steps(stream, plan.algorithm.rounds_per_step)
     _begin_stream(plan, stream)
+    events += assumption_events(stream)
     algorithm = keep_state(plan.algorithm, plan.task).prepare(plan.task, plan.federation)
     rule = account_noise(plan.aggregator or WeightedSum(), algorithm, plan.federation, stream is not None)
     setting = Setting(

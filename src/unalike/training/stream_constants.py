@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from ..core.random import generator
 from ..data import Federation, MemoryStream, Stream
 from ..data.streams.bound_constants import Constants, LocalReport
+from ..data.streams.target_importance import Tradeoff
 from ..errors import ConfigError
 from ..models import Batch, Task
 from ..typing import Array, Params
@@ -73,19 +74,27 @@ def measure_constants(
 
 def measure_tradeoff(
     stream: Stream, federation: Federation, task: Task, seed: int, steps: int | None = None
-) -> float:
-    """c2/c1 of a stream's clients, from their first local steps; infinite where nobody receives rows while
-    training. `steps` is how many time steps there will be, if that is known."""
+) -> Tradeoff:
+    """What the constants of a stream's clients come to, from their first local steps; c2/c1 is infinite where
+    nobody receives rows while training.
+
+    Args:
+        stream: says who is fresh.
+        federation: the clients.
+        task: the model and its loss.
+        seed: of the first model and the steps.
+        steps: how many time steps there will be, if that is known.
+    """
     assert isinstance(stream, MemoryStream)
     stream.arrivals.begin(federation.train.sizes, seed)
     kept = np.flatnonzero(stream.arrivals.historical)
     fresh = len(federation) - len(kept)
     if not fresh:
-        return math.inf
+        return Tradeoff(math.inf)
     first = FirstSteps(most_rows=None if len(kept) else stream.memory.capacity)
     willing = kept if len(kept) else np.arange(len(federation))
     rows = int(stream.arrivals.arrived(steps - 1).sum()) if steps else None
-    return measure_constants(federation, task, willing, first, seed, rows).ratio(fresh)
+    return measure_constants(federation, task, willing, first, seed, rows).tradeoff(fresh)
 
 
 def _step(task: Task, params: Params, batch: Batch, rate: float) -> tuple[Params, jax.Array]:

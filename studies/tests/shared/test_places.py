@@ -14,7 +14,7 @@ from unalike_studies.streams import training as streams
 from unalike_studies.study import _scaled_down, document_of, study_registry
 from unalike_studies.topology import tables
 
-WITH_LONG_PARTS = ("async", "availability", "sampling")
+WITH_LONG_PARTS = ("async", "availability", "sampling", "streams")
 WITHOUT_DOCUMENT = ("engines", "foundation")
 """They check this package against itself."""
 STUDIES = tuple(sorted({*study_registry} - {*WITH_LONG_PARTS, *WITHOUT_DOCUMENT}))

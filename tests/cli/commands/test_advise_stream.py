@@ -47,6 +47,31 @@ def test_historical_clients_may_be_counted_or_named_in_a_file(ask, tmp_path):
     )
 
 
+def test_the_share_of_historical_rows_gives_the_published_weight(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("--clients", "50", "--partition", "iid", "--historical", "25", "--ratio", "0.15", "--json")
+    for share, weight in ((0.05, 0.12), (0.2, 0.45), (0.5, 0.95)):
+        answer = json.loads(type_in("stream", *words, "--historical-share", str(share)))
+        assert answer["historical_rows"] == pytest.approx(share, abs=0.01)
+        assert answer["strategies"][-1]["historical"] == pytest.approx(weight, abs=0.02)
+
+
+def test_a_target_is_one_more_strategy_and_pulls(ask):
+    far, near = (
+        json.loads(ask("--ratio", "0.5", "--target", "equal", "--discrepancy", part, "--json"))
+        for part in ("0", "0.9")
+    )
+    assert far["target"] == near["target"] == "equal"
+    assert near["strategies"][-1]["strategy"] == "target"
+    assert near["strategies"][-1]["cost"] < far["strategies"][-1]["cost"]
+    assert near["importance"] == pytest.approx([1 / 6] * 6)
+    words = ask("--ratio", "0.5", "--target", "equal")
+    assert "target weights equal" in words
+    assert "from the target" in words or "at the target" in words
+    estimated = json.loads(ask("--model", "linear", "--target", "equal", "--json"))
+    assert estimated["strategies"][-2]["cost"] == 1
+
+
 def test_a_picture_is_drawn_where_asked(ask, tmp_path):
     assert json.loads(ask("--ratio", "0.5", "--plot", "costs.png", "--json"))["plot"] == "costs.png"
     assert (tmp_path / "costs.png").read_bytes().startswith(b"\x89PNG")
@@ -56,12 +81,16 @@ def test_a_picture_is_drawn_where_asked(ask, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--historical", "7"), "7 clients cannot be historical, for there are 6"),
+        (("--historical", "7"), "7 clients cannot be historical: there are 6"),
         (("--historical", "nowhere.txt"), "a number of clients, or a file of their numbers: nowhere.txt"),
         (("--historical", "half.txt"), "whole numbers of clients"),
         (("--historical", "far.txt", "--ratio", "1"), "historical client 9 is not one of 6 clients"),
         (("--ratio", "-1"), "ratio c2/c1 must not be negative"),
         (("--ratio", "1", "--fixed", "2"), "between 0 and 1"),
+        (("--ratio", "1", "--target", "eqaul"), "must be data or equal, or a file"),
+        (("--discrepancy", "0.5"), "goes with ratio"),
+        (("--historical-share", "0.2", "--historical", "half.txt"), "must be a number of clients"),
+        (("--historical-share", "2"), "historical_share = 2.0 is not possible"),
     ],
     ids=lambda given: given[1] if isinstance(given, tuple) else "",
 )

@@ -335,6 +335,7 @@ NEVER = {
         "restarts": "2",
         "stream": "constant:5",
         "memory": "9",
+        "historical-share": "0.2",
         "stream-weights": "fixed:1",
         "stream-period": "2",
     },

@@ -19,6 +19,7 @@ from .advise import advise
 if TYPE_CHECKING:
     from ...advice.streams import StrategyReport, StreamAdvice
     from ...data.streams.bound_constants import Constants
+    from ...data.streams.target_importance import Tradeoff
 
 _LEGEND = (
     "weight: what historical clients count together; bound: the error bound over the least one; noise: of "
@@ -33,6 +34,21 @@ def stream(
     historical: str | None = typer.Option(
         None,
         help="Clients whose rows stay: how many (the first ones), or a file with their numbers.",
+        show_default="half",
+    ),
+    historical_share: float | None = typer.Option(
+        None,
+        help="Share of all rows that historical clients have, N_hist / N.",
+        show_default="as partitioned",
+    ),
+    target: str = typer.Option(
+        "data",
+        help="Target weights by which the error is judged: data (rows), equal, or a file of one number per "
+        "client.",
+    ),
+    discrepancy: float | None = typer.Option(
+        None,
+        help="With --ratio and a target: the part of c2 that stands for the discrepancy between clients.",
         show_default="half",
     ),
     held: int = typer.Option(1, min=1, help="Rows that a fresh client holds at a time."),
@@ -53,22 +69,23 @@ def stream(
 ) -> None:
     """Compare weights of historical and fresh clients, and recommend importances.
 
-    Example: unalike advise stream --clients 50 --historical 10 --ratio 0.15
+    Example: unalike advise stream --clients 50 --historical 25 --historical-share 0.2 --ratio 0.15
     """
-    experiment = experiment_of(**rows, seed=seed, model=model)
+    split = _split_settings(historical, historical_share)
+    experiment = experiment_of(**rows, **split, seed=seed, model=model)
     from ...advice.streams import advise_streams
     from ...experiments.build import make_federation, make_task
     from ...training.stream_constants import FirstSteps, measure_constants
 
     federation = make_federation(experiment)
     kept = _historical(historical, len(federation))
-    known: float | Constants = math.inf if ratio is None else ratio
+    known = _given_tradeoff(ratio, discrepancy)
     if ratio is None and len(kept) < len(federation):
         most = None if len(kept) else held
         first = FirstSteps(steps=steps, learning_rate=learning_rate, most_rows=most)
         willing = kept if len(kept) else np.arange(len(federation))
         known = measure_constants(federation, make_task(experiment, federation), willing, first, seed)
-    advice = advise_streams(federation, kept, known, held, fixed)
+    advice = advise_streams(federation, kept, known, held, fixed, target)
     if plot is not None:
         from ...report import save
         from ...report.stream_plots import stream_costs
@@ -80,15 +97,32 @@ def stream(
         _show(advice, name_of(rows))
 
 
+def _split_settings(historical: str | None, share: float | None) -> Keywords:
+    """The settings that partition historical and fresh rows by themselves, where that is asked for."""
+    if share is None:
+        return {}
+    if historical is not None and not historical.isdecimal():
+        raise ConfigError("with historical_share, historical must be a number of clients, the first ones.")
+    return {"historical_share": share, "stream": f"spread:1,{historical or 0.5}"}
+
+
+def _given_tradeoff(ratio: float | None, discrepancy: float | None) -> Constants | Tradeoff:
+    """What the command line says of the bound's constants; an infinite ratio where nothing."""
+    from ...data.streams.target_importance import USUAL_DISCREPANCY, Tradeoff
+
+    if discrepancy is not None and (ratio is None or not 0 <= discrepancy <= 1):
+        raise ConfigError("discrepancy is a part of c2, from 0 to 1, and goes with ratio.")
+    known = USUAL_DISCREPANCY if discrepancy is None else discrepancy
+    return Tradeoff(math.inf if ratio is None else ratio, known)
+
+
 def _historical(words: str | None, clients: int) -> Int64s:
     """The first so many clients, or those whose numbers a file has."""
+    from ...data.historical_split import USUAL_CLIENTS, count_historical
     from ...data.importance import read_importance
 
     if words is None or words.isdecimal():
-        count = clients // 2 if words is None else int(words)
-        if count > clients:
-            raise ConfigError(f"{count} clients cannot be historical, for there are {clients}.")
-        return np.arange(count)
+        return np.arange(count_historical(USUAL_CLIENTS if words is None else int(words), clients))
     try:
         numbers = read_importance(words)
     except ConfigError:
@@ -103,7 +137,8 @@ def _historical(words: str | None, clients: int) -> Int64s:
 def _show(advice: StreamAdvice, data: str) -> None:
     rows = [_row(report) for report in advice.strategies]
     ratio = "" if advice.ratio is None else f", c2/c1 = {advice.ratio:.3g}"
-    show_rows(rows, f"{data}: {advice.clients:,} clients, {advice.fresh:,} of them fresh{ratio}")
+    target = "" if advice.target == "data" else f", target weights {advice.target}"
+    show_rows(rows, f"{data}: {advice.clients:,} clients, {advice.fresh:,} of them fresh{ratio}{target}")
     console.print(_LEGEND, style="dim", highlight=False)
     if advice.constants is not None:
         found = advice.constants

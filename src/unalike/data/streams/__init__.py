@@ -8,11 +8,14 @@ from .drift_detectors import detector_registry
 from .drift_injection import Drift, drift_registry
 from .held_steps import HeldSteps, hold_steps
 from .memory import MemoryRule, memory_registry
+from .optimal_weights import Optimal
 from .poisson_arrivals import Bursts, Poisson
 from .realized_weights import effective_samples
 from .reservoir import Balanced, Reservoir
 from .row_importances import row_importance
+from .run_weights import RunWeights
 from .stream import MemoryStream
+from .target_importance import Tradeoff
 from .trace import RecordedArrivals
 from .weights import GivenImportance, StreamWeights, stream_weight_registry
 
@@ -27,13 +30,16 @@ __all__ = [
     "HeldSteps",
     "MemoryRule",
     "MemoryStream",
+    "Optimal",
     "Poisson",
     "RecordedArrivals",
     "Reservoir",
+    "RunWeights",
     "Selection",
     "Stream",
     "StreamPart",
     "StreamWeights",
+    "Tradeoff",
     "arrival_registry",
     "change_registry",
     "detector_registry",

@@ -18,6 +18,7 @@ from ...core.random import bits
 from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Array, Bools, Int64s
+from ..historical_split import count_historical
 
 MOST_ROWS = 10**9
 """Rows that can arrive in a round, at most."""
@@ -33,13 +34,12 @@ class Arrivals:
             )
         if historical < 0:
             raise ConfigError(f"the share of historical clients must not be negative, but is {historical}.")
-        self._given = historical
+        self.historical_clients = historical
+        """Those that the process itself makes historical: a share of the clients below 1, or a number."""
 
     def begin(self, sizes: Int64s, seed: int) -> None:
         """Get ready for clients with so many rows."""
-        count = round(self._given * len(sizes)) if self._given < 1 else int(self._given)
-        if count > len(sizes):
-            raise ConfigError(f"{count} clients cannot be historical: there are {len(sizes)}.")
+        count = count_historical(self.historical_clients, len(sizes))
         self.sizes, self.seed = sizes, seed
         self.historical: Bools = np.arange(len(sizes)) < count
         """Clients that have all of their rows from the start."""

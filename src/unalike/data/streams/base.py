@@ -10,7 +10,7 @@ The weights of rows go with the rows, p_m(t) takes the place of the federation's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,9 @@ import numpy as np
 from ...typing import Array, Bools, ClientIds, Float32s, Float64s, Int64s
 from ..federation import Federation, Split
 from .changes import Change
+from .fresh_use import FreshUse
+from .run_weights import RunWeights
+from .target_importance import Tradeoff
 
 
 class Selection(NamedTuple):
@@ -62,9 +65,9 @@ class Stream:
     """How long a round of the stream takes in simulated time; as a round of training where there is no clock,
     else one unit, when not given."""
 
-    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
-        """Learn what must be known of the clients before a run; `tradeoff(stream)` measures the ratio c2/c1
-        of the error bound's constants by first local steps."""
+    def fit(self, tradeoff: Callable[[Stream], Tradeoff]) -> None:
+        """Learn what must be known of the clients before a run; `tradeoff(stream)` measures what the
+        constants of the error bound come to, by first local steps."""
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
         """Get ready for a run of so many rounds, if that is known, and forget earlier ones."""
@@ -90,6 +93,15 @@ class Stream:
     def round_weight(self, round: int) -> float | None:
         """W(t), the sum of the weights lambda of all rows in this round, by which rounds count in an average
         of models; None where rounds count alike."""
+        return None
+
+    def run_weights(self, rounds: Sequence[int]) -> RunWeights | None:
+        """What these rounds, the clients and the rows count in all; None where nobody knows."""
+        return None
+
+    def fresh_use(self) -> FreshUse | None:
+        """How rows of fresh clients are used in the run, where the weights assume that each is used once;
+        None where they assume nothing, or there are none."""
         return None
 
     def holdout(self, part: Split, done: int, numbers: ClientIds | None = None) -> Split:

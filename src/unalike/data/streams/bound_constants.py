@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from ...errors import ConfigError
 from .optimal_importance import Terms
+from .target_importance import USUAL_DISCREPANCY, Tradeoff
 
 STILL = 1e-12
 """A G D below this is no noise at all, and all rows should count the same."""
@@ -87,6 +88,13 @@ class Constants:
         """The factors of the bound phi, for targets other than the shares of rows."""
         samples = math.sqrt(self.parameters / self.rows)
         return Terms(self.gradient * self.diameter * math.sqrt(fresh), self.loss, samples)
+
+    def tradeoff(self, fresh: float) -> Tradeoff:
+        """What the constants come to for this many fresh clients: c2/c1, and the part of c2 that stands for
+        the discrepancy between clients."""
+        samples = math.sqrt(self.parameters / self.rows)
+        whole = self.loss + samples
+        return Tradeoff(self.ratio(fresh), self.loss / whole if whole > 0 else USUAL_DISCREPANCY)
 
     @property
     def warning(self) -> str:

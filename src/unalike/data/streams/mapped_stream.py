@@ -8,11 +8,14 @@ in all of them has arrived.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ...typing import Array, ClientIds, Float64s
 from ..federation import Federation, Split
 from .base import Selection, Stream
+from .fresh_use import FreshUse
+from .run_weights import RunWeights
+from .target_importance import Tradeoff
 
 
 class MappedStream(Stream, ABC):
@@ -43,7 +46,7 @@ class MappedStream(Stream, ABC):
         """The drift detector that watches arriving rows."""
         return self.stream.detector
 
-    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
+    def fit(self, tradeoff: Callable[[Stream], Tradeoff]) -> None:
         self.stream.fit(tradeoff)
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
@@ -76,6 +79,12 @@ class MappedStream(Stream, ABC):
 
     def round_weight(self, round: int) -> float | None:
         return self.stream.round_weight(self.round_of(round))
+
+    def run_weights(self, rounds: Sequence[int]) -> RunWeights | None:
+        return self.stream.run_weights([self.round_of(number) for number in rounds])
+
+    def fresh_use(self) -> FreshUse | None:
+        return self.stream.fresh_use()
 
     def columns(self, round: int, since: int | None = None) -> dict[str, float]:
         before = self.round_of(round - 1 if since is None else since)

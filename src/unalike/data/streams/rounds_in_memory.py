@@ -57,37 +57,38 @@ class RowRates(NamedTuple):
 
 
 class LifetimeCounter:
-    """Counts the rounds in which each row is in memory.
+    """Counts the rounds in which each row is in memory; a round may count more or less than one.
 
     >>> counter = LifetimeCounter(np.array([0, 3]))
     >>> for first, last in ((0, 2), (1, 3), (2, 3)):
     ...     counter.add_span(Span(np.array([first]), np.array([last])))
-    >>> counter.lifetimes().tolist()
-    [1, 2, 2]
+    >>> counter.sums().tolist()
+    [1.0, 2.0, 2.0]
     """
 
     def __init__(self, offsets: Int64s) -> None:
         self._offsets = offsets
         # Of each client one place more than it has rows: where a span ends with its last row.
         self._starts = offsets[:-1] + np.arange(len(offsets) - 1)
-        self._changes = np.zeros(int(offsets[-1]) + len(offsets) - 1, np.int64)
-        self._single = np.zeros(int(offsets[-1]), np.int64)
+        self._changes = np.zeros(int(offsets[-1]) + len(offsets) - 1)
+        self._single = np.zeros(int(offsets[-1]))
 
-    def add_span(self, span: Span) -> None:
-        """One round in which clients hold these rows."""
+    def add_span(self, span: Span, weights: Float64s | float = 1) -> None:
+        """One round in which clients hold these rows, and what it counts, for all clients or for each."""
         last = np.maximum(span.last, span.first)
-        self._changes[self._starts + span.first] += 1
-        self._changes[self._starts + last] -= 1
+        self._changes[self._starts + span.first] += weights
+        self._changes[self._starts + last] -= weights
 
-    def add_rows(self, places: Int64s) -> None:
-        """One round in which these rows are held."""
-        self._single[places] += 1
+    def add_rows(self, places: Int64s, weights: Float64s | float = 1) -> None:
+        """One round in which these rows are held, and what it counts, for all rows or for each."""
+        self._single[places] += weights
 
-    def lifetimes(self) -> Int64s:
-        """tau of every row."""
+    def sums(self) -> Float64s:
+        """tau of every row, if all rounds count one; else the sum of what its rounds count."""
         kept = np.ones(len(self._changes), bool)
         kept[self._starts + np.diff(self._offsets)] = False
-        return np.cumsum(self._changes)[kept] + self._single
+        # What is added and taken away again leaves a rounding error.
+        return np.maximum(np.cumsum(self._changes)[kept], 0.0) + self._single
 
 
 def row_rates(lifetimes: Int64s, offsets: Int64s) -> RowRates:

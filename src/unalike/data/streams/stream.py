@@ -9,11 +9,12 @@ a function of (seed, round); what is saved only spares counting again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...core.random import bits
 from ...errors import ConfigError
@@ -24,9 +25,12 @@ from .base import Selection, Stream
 from .clocked_stream import check_period
 from .drift_detectors import detector_registry
 from .drift_injection import Drift, drift_registry
+from .fresh_use import FreshUse, use_of_fresh_rows
 from .memory import Candidates, MemoryRule, Span, make_memory
 from .reservoir import ranks
 from .rounds_in_memory import LifetimeCounter, RowRates, row_rates
+from .run_weights import RunWeights, weights_of_run
+from .target_importance import Tradeoff
 from .weights import NOTHING, Collected, StreamWeights, stream_weight_registry
 
 
@@ -72,7 +76,7 @@ class MemoryStream(Stream):
         self.detector = detector
         self._sizes: Int64s = np.zeros(0, np.int64)
 
-    def fit(self, tradeoff: Callable[[Stream], float]) -> None:
+    def fit(self, tradeoff: Callable[[Stream], Tradeoff]) -> None:
         self.weights.fit(lambda: tradeoff(self))
 
     def begin(self, federation: Federation, seed: int, rounds: int | None = None) -> None:
@@ -95,25 +99,73 @@ class MemoryStream(Stream):
         self.weights.begin(
             Collected(self.collected(), self.arrivals.historical, self._own, self.arrivals.passing)
         )
+        self._rates: RowRates | None = None
         places = self.arrivals.passing is not None and self.weights.keeps_places
         counted = self._horizon and self.weights.by_lifetime and not places
-        self._rates = self._count_rounds() if counted else None
+        if counted:
+            self._rates = row_rates(self.lifetimes(self._horizon or 0), self._offsets)
+
+    @property
+    def sizes(self) -> Int64s:
+        """All training rows of each client, whether they arrive in the run or not."""
+        return self._sizes
+
+    @property
+    def offsets(self) -> Int64s:
+        """Where each client's rows begin."""
+        return self._offsets
+
+    def run_weights(self, rounds: Sequence[int]) -> RunWeights:
+        return weights_of_run(self, rounds)
+
+    def fresh_use(self) -> FreshUse | None:
+        return use_of_fresh_rows(self, self._horizon) if self.weights.assumes_single_use else None
 
     def collected(self) -> Int64s:
         """Rows that each client receives in the whole run; all of its rows where nobody knows how long that
         is."""
         return self.arrivals.arrived(self._horizon - 1) if self._horizon else self._sizes
 
-    def _count_rounds(self) -> RowRates:
-        """The weights of all rows, from the rounds in which each is in memory."""
+    def lifetimes(self, rounds: int) -> Int64s:
+        """tau: in how many of the first rounds each row is in memory, in the order of arrival."""
+        return self._sum_over(dict.fromkeys(range(rounds), 1), lambda _: 1).astype(np.int64)
+
+    def row_totals(self, times: Mapping[int, int]) -> Float64s:
+        """sum_t lambda(t, j) of every row, in the order of arrival, over rounds that each take place so many
+        times."""
+        if self._rates is not None:
+            owners = np.repeat(np.arange(len(self._sizes)), self._sizes)
+            return self._sum_over(times, lambda _: 1) * self.weights.given[owners] * self._rates.each
+
+        def mean_weight(round: int) -> Float64s:
+            held, totals, _ = self._now(round)
+            return totals / np.maximum(held, 1)
+
+        return self._sum_over(times, mean_weight, type(self.weights).of_rows is not StreamWeights.of_rows)
+
+    def _sum_over(
+        self, times: Mapping[int, int], weigh: Callable[[int], ArrayLike], by_age: bool = False
+    ) -> Float64s:
+        """What rounds come to for the rows that are in memory, with a weight for all clients or for each, and
+        by the ages of rows if asked for."""
         counter, everyone = LifetimeCounter(self._offsets), np.arange(len(self._sizes))
-        for round in range(self._horizon or 0):
-            if self.memory.draws:
-                owner, index, _, _ = self._held_rows(round, everyone)
-                counter.add_rows(self._offsets[owner] + index)
-            else:
-                counter.add_span(self._span(round))
-        return row_rates(counter.lifetimes(), self._offsets)
+        for round, count in times.items():
+            weights = np.broadcast_to(count * np.asarray(weigh(round), np.float64), len(everyone))
+            if not (self.memory.draws or by_age):
+                counter.add_span(self._span(round), weights)
+                continue
+            owner, index, _, _ = self._held_rows(round, everyone)
+            each = weights[owner]
+            if by_age:
+                each = each * self._by_age(round, owner, index)
+            counter.add_rows(self._offsets[owner] + index, each)
+        return counter.sums()
+
+    def _by_age(self, round: int, owner: Int64s, index: Int64s) -> Float64s:
+        """The weights of all clients' rows by their ages, with mean one in each client."""
+        held = np.bincount(owner, minlength=len(self._sizes))
+        found = self.weights.of_rows(self._span(round).last[owner] - 1 - index, held)
+        return np.ones(len(owner)) if found is None else found.astype(np.float64)
 
     def _held_rows(self, round: int, clients: ClientIds) -> tuple[Int64s, Int64s, Int64s, Bools | None]:
         """Rows that clients hold: whose each is, its place, the row itself, and which came changed."""

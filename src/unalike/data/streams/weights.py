@@ -26,7 +26,7 @@ from ...core.registry import Registry
 from ...errors import ConfigError
 from ...typing import Bools, Float32s, Float64s, Int64s
 from ..importance import check_importance, importance_of
-from .optimal_importance import optimal_importance
+from .target_importance import Tradeoff
 
 NOTHING = 1e-12
 """A client that counts less than this is not trained."""
@@ -50,11 +50,14 @@ class StreamWeights:
     by_lifetime: ClassVar[bool] = False
     """Whether the shares are of the whole run, and rows of a client count alike in it: by the rounds in which
     each is in memory."""
+    assumes_single_use: ClassVar[bool] = False
+    """Whether they are derived for fresh clients who receive rows at a constant rate and use each in one
+    round (C_m = b_m)."""
     keeps_places: ClassVar[bool] = True
     """Whether clients that come one after the other take each other's place in every round."""
 
-    def fit(self, tradeoff: Callable[[], float]) -> None:
-        """Learn what is missing before a run; `tradeoff()` measures c2/c1."""
+    def fit(self, tradeoff: Callable[[], Tradeoff]) -> None:
+        """Learn what is missing before a run; `tradeoff()` measures the bound's constants."""
 
     def begin(self, clients: Collected) -> None:
         """Get ready for a run, and forget earlier ones."""
@@ -155,33 +158,6 @@ class OwnImportance(StreamWeights):
 
     def shares(self, clients: Collected) -> Float64s:
         return clients.importance
-
-
-@stream_weight_registry.add("optimal")
-class Optimal(StreamWeights):
-    """`optimal:0.15` minimizes the published bound for c2/c1 = 0.15; `optimal` estimates c2/c1 from first
-    local steps (see `unalike advise stream`)."""
-
-    by_lifetime = True
-
-    def __init__(self, ratio: float | None = None) -> None:
-        if ratio is not None and not ratio >= 0:
-            raise ConfigError(f"the ratio c2/c1 must not be negative, but is {ratio}.")
-        self.ratio = ratio
-        """None until it is estimated."""
-
-    def fit(self, tradeoff: Callable[[], float]) -> None:
-        if self.ratio is None:
-            self.ratio = tradeoff()
-
-    def shares(self, clients: Collected) -> Float64s:
-        if self.ratio is None:
-            raise ConfigError("optimal weights need c2/c1, such as optimal:0.15; a training estimates it.")
-        rows = clients.totals / max(int(clients.totals.sum()), 1)
-        return optimal_importance(rows, ~clients.historical, self.ratio)
-
-    def facts(self) -> dict[str, float]:
-        return {} if self.ratio is None else {"tradeoff_ratio": self.ratio}
 
 
 class GivenImportance(StreamWeights):

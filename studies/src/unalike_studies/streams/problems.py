@@ -15,19 +15,18 @@ import numpy as np
 from unalike.algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
 from unalike.core.random import generator
 from unalike.data import Federation
-from unalike.data.loader import deal
+from unalike.data.historical_split import HistoricalSplit
+from unalike.data.loader import deal, load
 from unalike.data.sources.shakespeare import shakespeare
 from unalike.data.sources.source import Source
 from unalike.data.streams import MemoryStream
-from unalike.models import Task, linear, mlp
+from unalike.models import Task, linear
 from unalike.training.run import Run
 from unalike.training.train import train
 from unalike.typing import Array, Float64s
 
 from ..fixtures import load_rows
 
-DIMENSIONS, ROWS, APART, TESTED = 20, 200, 0.1, 200
-"""Logistic regression: inputs, rows of all clients, and how far the clients' teachers are apart."""
 ROLE_ROWS, ROLE_WORK = 200, LocalWork(epochs=1, batch_size=32)
 """Shakespeare: rows of a role, and what a client computes in a round."""
 CLASSES, FEATURES, NORM, SKEW = 10, 30, 3.0, 0.1
@@ -52,7 +51,16 @@ class Problem:
 
     def train(self, method: Algorithm, weights: str, seed: int) -> Run:
         """Train a method that is made already."""
-        stream = MemoryStream(self.arrivals, "replace", weights, ordered=self.ordered)
+        return self._train(
+            method, MemoryStream(self.arrivals, "replace", weights, ordered=self.ordered), seed
+        )
+
+    def train_stream(self, weights: str, arrivals: str, memory: str, seed: int) -> Run:
+        """Train FedAvg where rows arrive and are kept in another way."""
+        method = algorithm_registry.make("fedavg", work=self.work, optimizer=Optimizer("sgd", 0.1))
+        return self._train(method, MemoryStream(arrivals, memory, weights, ordered=self.ordered), seed)
+
+    def _train(self, method: Algorithm, stream: MemoryStream, seed: int) -> Run:
         return train(
             self.federation, self.task, method, rounds=self.rounds, seed=seed, stream=stream, evaluate_every=0
         )
@@ -63,22 +71,15 @@ def accuracy(run: Run) -> float:
     return 100 * run.final()["test_accuracy"]
 
 
-def logistic(historical: float, seed: int) -> Problem:
+def logistic(historical: float, seed: int, validation: float = 0.0) -> Problem:
     """The published synthetic problem: ten historical clients share `historical` of 200 rows, and one client
-    receives the others one by one."""
-    rng = generator(seed, "teachers")
-    center = rng.normal(size=DIMENSIONS)
-    kept = round(historical * ROWS)
-    clients = {}
-    for m, rows in enumerate([kept // 10] * 10 + [ROWS - kept]):
-        teacher = center + APART * rng.normal(size=DIMENSIONS)
-        x = rng.uniform(-1, 1, size=(rows + TESTED, DIMENSIONS)).astype(np.float32)
-        y = (rng.random(len(x)) < 1 / (1 + np.exp(-x @ teacher))).astype(np.int64)
-        clients[str(m)] = {"train": (x[:rows], y[:rows]), "test": (x[rows:], y[rows:])}
-    federation = Federation.from_clients(clients, classes=2)
-    task = Task.classification(linear(input_shape=(DIMENSIONS,), outputs=2), 2)
-    work = LocalWork(steps=1, batch_size=max(kept // 10, 1))  # all that a client holds
-    return Problem(federation, task, "constant:1,10", ROWS - kept, work)
+    receives the others one by one; some training rows may validate instead."""
+    federation = load(
+        "synthetic_stream", historical_share=historical, validation_fraction=validation, seed=seed
+    )
+    task = Task.classification(linear(input_shape=federation.input_shape, outputs=2), 2)
+    rounds = int(federation.train.sizes[-1])
+    return Problem(federation, task, "constant:1,10", rounds, LocalWork(steps=1, batch_size=0))
 
 
 def gaussians(
@@ -109,27 +110,42 @@ def gaussians(
     return Problem(federation, task, f"constant:{batch},{len(old)}", rounds, work, ordered=True)
 
 
-def pictures(source: Source, historical: float, seed: int, samples: int, rounds: int) -> Problem:
-    """25 historical clients share `historical` of the training rows, 25 fresh ones the others, each part by
-    Dirichlet(0.4) over labels; a fifth of each client's rows tests, and 64 hidden units learn. Work is one
-    pass, so that who holds more than 32 rows takes more steps."""
-    x, y = source.pooled()
-    order = generator(seed, "pictures").permutation(len(y))[:samples]
-    cut = round(historical * samples)
-    clients: dict[str, dict[str, tuple[Array, Array]]] = {}
-    for rows in (order[:cut], order[cut:]):
-        part = deal(
-            Source(x[rows], y[rows], source.classes, description=source.description),
-            "dirichlet-class:0.4",
-            25,
-            seed,
-            test_fraction=0.2,
-        )
-        for m in range(25):
-            clients[str(len(clients))] = {"train": part.train.client(m), "test": part.test.client(m)}
-    federation = Federation.from_clients(clients, classes=source.classes)
-    model = mlp(64, input_shape=federation.input_shape, outputs=source.classes or 1)
-    task = Task.classification(model, source.classes or 1)
+def pictures(
+    source: Source,
+    historical: float,
+    seed: int,
+    samples: int,
+    rounds: int,
+    *,
+    model: str = "mlp:64",
+    partition: str = "dirichlet-class:0.4",
+    validation: float = 0.0,
+) -> Problem:
+    """25 historical clients share `historical` of the rows, 25 fresh ones the others, each part by
+    Dirichlet(0.4) over labels; a fifth of each client's rows tests. Work is one pass, so that who holds more
+    than 32 rows takes more steps.
+
+    Args:
+        source: images with labels.
+        historical: N_hist / N.
+        seed: of rows and partition.
+        samples: how many rows are used.
+        rounds: in how many rounds all fresh rows arrive.
+        model: what learns.
+        partition: how each of the two parts is partitioned.
+        validation: the part of each client's rows that validates.
+    """
+    federation = deal(
+        source,
+        partition,
+        50,
+        seed,
+        test_fraction=0.2,
+        validation_fraction=validation,
+        samples=samples,
+        historical=HistoricalSplit(historical),
+    )
+    task = Task.of(federation, model)
     return Problem(federation, task, f"spread:{rounds},25", rounds, LocalWork(epochs=1, batch_size=32))
 
 
@@ -164,6 +180,12 @@ def characters() -> Source:
 def digits_of_mnist() -> Source:
     """MNIST, where its file is there."""
     return load_rows("mnist")
+
+
+def mean_accuracy(run: Run, part: str = "test") -> float:
+    """The published metric: the mean over clients of each one's accuracy, in percentage points; of clients
+    that have such rows."""
+    return 100 * float(np.nanmean(run.client_metrics()[f"{part}_accuracy"]))
 
 
 # Algorithm 1 by hand ----------------------------------------------------------------------------------------

@@ -1,13 +1,8 @@
 """Slower solvers for importances of data streams: majorization and projected gradients.
 
 Marfoq, Neglia, Kameni, Vidal, "Federated Learning for Data Streams" (2023), recommend projected gradients for
-their bounds psi and phi (:mod:`.optimal_importance`). The steps here replace each root by the parabola that
-touches it,
-
-    x <= x^2 / (2 a) + a / 2,     equal where x = a,
-
-whose minimizer is known client by client, so that the bound never rises. They also answer where clients
-should count something else than their shares of rows.
+their bounds psi and phi (:mod:`unalike.data.streams.optimal_importance`). Repeated substitution is that of
+the solver for any target (:mod:`unalike.data.streams.target_importance`), without a target.
 """
 
 from __future__ import annotations
@@ -23,10 +18,10 @@ from unalike.data.streams.optimal_importance import (
     fresh_norm,
     imbalance,
     optimal_importance,
-    phi,
     psi,
     share_out,
 )
+from unalike.data.streams.target_importance import general_importance
 from unalike.typing import Bools, Float64s
 
 
@@ -40,64 +35,6 @@ def fixed_point(
         return optimal_importance(n, is_fresh, ratio)
     target, terms = n, Terms(1.0, 0.0, ratio)
     return general_importance(n, is_fresh, target, terms, steps, tolerance)
-
-
-def general_importance(
-    shares: ArrayLike,
-    fresh: ArrayLike,
-    target: ArrayLike,
-    terms: Terms,
-    steps: int = 10_000,
-    tolerance: float = 1e-12,
-) -> Float64s:
-    """The importances that minimize phi, for any target.
-
-    Each root is replaced by the parabola that touches it (x <= x^2 / 2a + a/2), whose minimizer is known
-    client by client; phi never rises from step to step.
-
-    >>> general_importance([0.5, 0.5], [False, False], [0.7, 0.3], Terms(0.0, 1.0, 0.0)).round(6)
-    array([0.7, 0.3])
-    """
-    n, is_fresh = check_shares(shares, fresh, terms.samples)
-    alpha = np.asarray(target, np.float64)
-    starts = [n] if not is_fresh.any() or is_fresh[n > 0].all() else [n, share_out(1.0, n, is_fresh)]
-    found = [_descend(start, n, is_fresh, alpha, terms, steps, tolerance) for start in starts]
-    return min(found, key=lambda p: float(phi(p, n, is_fresh, alpha, terms)))
-
-
-def _descend(
-    p: Float64s, n: Float64s, fresh: Bools, alpha: Float64s, terms: Terms, steps: int, tolerance: float
-) -> Float64s:
-    allowed = p > 0
-    for _ in range(steps):
-        noise, spread = float(fresh_norm(p, fresh)), math.sqrt(float(imbalance(p, n)))
-        with np.errstate(divide="ignore"):
-            curvature = terms.samples / (n * spread)
-            if noise > 0:
-                curvature = curvature + np.where(fresh, terms.noise / noise, 0.0)
-        new = _touching(np.maximum(curvature, 1e-12), np.where(allowed, alpha, 0.0), terms.distance, allowed)
-        if np.abs(new - p).max() < tolerance:
-            return new
-        p = new
-    return p
-
-
-def _touching(curvature: Float64s, alpha: Float64s, slope: float, allowed: Bools) -> Float64s:
-    """The p on the simplex that minimizes sum_m curvature_m p_m^2 / 2 + slope |p_m - alpha_m|."""
-
-    def at(level: float) -> Float64s:
-        below = np.clip((level + slope) / curvature, 0.0, alpha)
-        return np.where(allowed, below + np.maximum((level - slope) / curvature - alpha, 0.0), 0.0)
-
-    if slope == 0:
-        p = np.where(allowed, 1 / curvature, 0.0)
-        return p / p.sum()
-    low, high = -slope, slope + float(curvature[allowed].max()) * 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle).sum() < 1 else (low, middle)
-    p = at(high)
-    return p / p.sum()
 
 
 def projected_gradient(shares: ArrayLike, fresh: ArrayLike, ratio: float, steps: int = 10_000) -> Float64s:
