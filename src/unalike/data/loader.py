@@ -1,9 +1,9 @@
 """`unalike.load`: from a name to a federation.
 
 :func:`load` finds the data, deals them to clients, cuts each client into train, validation and test rows,
-and skews the features if asked to. A data set's original test rows are pooled with the others before they
-are dealt: each client is then tested on rows of its own kind, which is what a personalized model is judged
-by. So numbers are not those of the original test set.
+and skews the features or puts in watermarks if asked to. A data set's original test rows are pooled with the
+others before they are dealt: each client is then tested on rows of its own kind, which is what a personalized
+model is judged by. So numbers are not those of the original test set.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .sources import Source, source_registry
 from .sources.files import data_folder
 from .sources.source import some_rows
 from .user_tables import names_clients, table_of
+from .watermarks import put_watermarks
 
 DEFAULT_CLIENTS = 100
 _BINS = 10
@@ -54,6 +55,8 @@ def load(
     keep_columns: str | Sequence[str] | None = None,
     prepare: str | None = None,
     gaps: str | None = None,
+    watermark: str | None = None,
+    watermarked: str | None = None,
     without: Sequence[str] | None = None,
 ) -> Federation:
     """The federation of a data set, a partition and a number of clients.
@@ -72,6 +75,9 @@ def load(
     client_column: the column that names the client of every row, for one table; without one, its rows are
         dealt by the partition.
     drop, keep_columns, prepare, gaps: how columns become features; see :meth:`Federation.from_tables`.
+    watermark: a trigger in clients' rows by which unlearning is verified, such as `pixels:10` (see
+        :mod:`.watermarks`).
+    watermarked: whose rows have it: a number of clients, a share of them, or names; None means everybody's.
     without: clients, by name, whose tables do not count when it is fitted how columns become features.
 
     >>> federation = load("digits", partition="dirichlet:0.3", clients=10)
@@ -97,9 +103,9 @@ def load(
         else:
             _check_enough_rows(made, str(name), clients)
             federation = deal(made, partition, clients, seed, **cut, **wanted)
-    if skew is None:
-        return federation
-    return skew_registry.make(skew, federation=federation, seed=seed)
+    if skew is not None:
+        federation = skew_registry.make(skew, federation=federation, seed=seed)
+    return put_watermarks(federation, watermark, watermarked, seed)
 
 
 def deal(

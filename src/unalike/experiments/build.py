@@ -50,6 +50,8 @@ def make_federation(experiment: Experiment, without: Sequence[str] = ()) -> Fede
         test_fraction=experiment.test_fraction,
         validation_fraction=experiment.validation_fraction,
         seed=experiment.seed,
+        watermark=experiment.watermark,
+        watermarked=experiment.watermarked,
         without=without,
     )
     if learns_from_reference(experiment):
