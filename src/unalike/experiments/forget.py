@@ -26,7 +26,6 @@ from ..data.without_clients import has_same_encoding
 from ..engine import root_key
 from ..errors import RunError
 from ..models import Task
-from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder, load_tensors
 from ..runs.atomic import remove_file
 from ..training.observers import Observer
@@ -44,7 +43,7 @@ from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_
 from .forgetting_quality import measure_after, measure_before
 from .forgotten_traces import erase_traces, show_retraining, what_remains
 from .remaining_rows import rows_coded_without
-from .run import plan_experiment
+from .retraining import plan_retraining
 
 
 class Forgotten(NamedTuple):
@@ -233,16 +232,17 @@ def retrain(run: ForgettingRun, request: Request, rows: Federation, observer: Ob
     task = make_task(experiment, rows)
     branch = run.branch(request.number)
     out, going_on = retraining_folder(run, request)
-    plan = replace(
-        plan_experiment(experiment, rows, task, observer),
-        participation=remaining_clients(run),
-        initial=branch.state(0, _first_state(run, task, rows)),
+    plan = plan_retraining(
+        experiment,
+        rows,
+        task,
+        run.log.forgotten,
         rounds=request.rounds,
         stop_at=request.stop_at,
-        patience=None,
-        keeper=branch,
+        initial=branch.state(0, _first_state(run, task, rows)),
+        observer=observer,
     )
-    return run_plan(plan, out, going_on)
+    return run_plan(replace(plan, keeper=branch), out, going_on)
 
 
 def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, bool]:
@@ -252,12 +252,6 @@ def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, 
         return RunFolder.open(path), True
     settings = {**experiment.model_dump(), "rounds": request.rounds, "stop_at": request.stop_at}
     return RunFolder.create(path, settings), False
-
-
-def remaining_clients(run: ForgettingRun) -> Remaining:
-    """Everyone, or as many as before, but nobody who was forgotten."""
-    each = run.experiment.per_round
-    return Remaining(Full() if each is None else Renormalized(per_round=each), list(run.log.forgotten))
 
 
 def publish(
