@@ -13,12 +13,13 @@ from dataclasses import replace
 import jax
 import numpy as np
 
+from unalike.experiments.unlearning_branch import Branch
 from unalike.experiments.unlearning_schemes import (
-    Branch,
     Forgetting,
     Scheme,
     UnlearningProblem,
     forget_in_sequence,
+    prefixes,
     train_branch,
 )
 from unalike.privacy.central import CentralPrivacy, central_dp
@@ -39,7 +40,9 @@ class Trials:
 
     def __init__(self, lessons: Sequence[UnlearningProblem]) -> None:
         self.lessons = list(lessons)
-        self.first: list[Branch] = [train_branch(one, one.start(), updates=True) for one in self.lessons]
+        self.first: list[Branch] = [
+            train_branch(one, one.start(), replays=prefixes(REQUESTS)) for one in self.lessons
+        ]
         self._known: dict[tuple[str, float, str], list[list[Forgetting]]] = {}
 
     def __call__(
