@@ -37,12 +37,12 @@ from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
 from ..typing import State
-from .assumptions import assumptions_on, coding_assumptions
 from .build import make_algorithm, make_federation, make_task
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
 from .forgetting_quality import measure_after, measure_before
 from .forgotten_traces import erase_traces, show_retraining, what_remains
 from .remaining_rows import rows_coded_without
+from .request_assumptions import request_assumptions
 from .retraining import plan_retraining
 
 
@@ -262,11 +262,7 @@ def publish(
     # As it was saved: where training has diverged, that is the last model that was sound.
     model, _ = load_tensors(run.retraining(request.number) / MODEL)
     rows = trained.setting.federation
-    assumptions = coding_assumptions(run.experiment, rows)
-    if not request.fresh:  # a new model holds nothing of anybody, whatever its loss
-        before = rows if everyone is None else everyone.without_rows(_excluded_clients(run, request))
-        experiment = run.experiment.model_copy(update={"rounds": _most_rounds(run)})
-        assumptions = [*assumptions_on(experiment, rows, before, request.mode), *assumptions]
+    assumptions = request_assumptions(run, request, rows, everyone)
     gone = run.log.forgotten
     certificate = certify(
         request, len(gone), assumptions, model_digest(model), trained.rounds, what_remains(run, request)
@@ -277,17 +273,3 @@ def publish(
     run.log.advance(request, "finished")
     run.folder.finished = True
     return certificate
-
-
-def _excluded_clients(run: ForgettingRun, request: Request) -> list[int]:
-    """Whose local work no bound of a request compares: that of clients who were forgotten before the first
-    training on the way, and of those whose absence is all that the two trainings differ in."""
-    first = min((node.branch for node in request.nodes if node.round), default=request.number)
-    before = [client for earlier in run.log.requests[:first] for client in earlier.clients]
-    together = request.rule == "group" or len(request.clients) == 1
-    return [*before, *(request.clients if together else ())]
-
-
-def _most_rounds(run: ForgettingRun) -> int:
-    """The rounds of the longest training so far, up to which a schedule may lengthen steps."""
-    return max(run.experiment.rounds_to_train or 0, *(request.rounds for request in run.log.requests))

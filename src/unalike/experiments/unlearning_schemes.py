@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..aggregation.base import Aggregator
@@ -39,6 +38,7 @@ from ..trust.unlearning.oracle import Node, extend_path, select_restart
 from ..trust.unlearning.sensitivity import Mode
 from ..typing import Float64s, Params, State
 from .unlearning_branch import Branch, Retain, move, retain_all
+from .watermark_check import is_right
 
 Scheme = Literal["scratch", "fine-tuning", "last", "fedaccum", "fedaccum-reference", "sifu"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
@@ -198,9 +198,7 @@ def prefixes(requests: Sequence[Sequence[int]]) -> list[list[int]]:
 
 def accuracy_on(lesson: UnlearningProblem, params: Params, clients: Sequence[int]) -> float:
     """Accuracy on the training rows of some clients."""
-    part = lesson.federation.train.take(list(clients))
-    outputs: Any = lesson.task.model.apply(params, jnp.asarray(part.x))
-    return float((np.asarray(outputs).argmax(-1) == part.y).mean())
+    return float(is_right(lesson.task, params, lesson.federation.train.take(list(clients))).mean())
 
 
 def _judge(
