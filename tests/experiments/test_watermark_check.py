@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import unalike
+from unalike.errors import RunError
 from unalike.experiments.build import make_federation
 from unalike.experiments.config import make_experiment
-from unalike.experiments.forget import forget
+from unalike.experiments.forget import forget, resume_forgetting
 from unalike.experiments.run import run_experiment
 from unalike.experiments.watermark_check import compare_hits, rows_with_trigger
 from unalike.participation import Full, Remaining
@@ -71,6 +72,26 @@ def test_scratch_is_a_training_that_never_saw_the_client(measured):
 def test_what_was_measured_is_written(measured):
     folder, quality = measured
     assert json.loads((folder / "unlearning" / "quality-1.json").read_text()) == quality
+
+
+def test_measures_that_were_interrupted_are_taken_by_resume(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    words = {**WORDS, "rounds": 3, "samples": 100}
+    run_experiment(make_experiment(words), folder).folder.close()
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("unalike.experiments.forgetting_quality.train_from_scratch", stop)
+        with pytest.raises(KeyboardInterrupt):
+            forget(folder, ["2"], Budget(1, 0.01, 0.01), quality=True)
+    certificate = json.loads((folder / "unlearning" / "certificate-1.json").read_text())
+    done = resume_forgetting(folder)
+    assert "p_value" in done.quality["watermark"]
+    assert json.loads(json.dumps(done.certificate.as_dict())) == certificate
+    with pytest.raises(RunError, match="nothing is being forgotten"):
+        resume_forgetting(folder)
 
 
 def test_the_p_value_is_the_share_of_all_equally_likely_outcomes():

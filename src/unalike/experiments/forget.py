@@ -39,7 +39,7 @@ from ..trust.unlearning.requests import Request
 from ..typing import State
 from .build import make_algorithm, make_federation, make_task
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
-from .forgetting_quality import measure_after, measure_before
+from .forgetting_quality import measure_after, measure_before, request_to_measure
 from .forgotten_traces import erase_traces, show_retraining, what_remains
 from .remaining_rows import rows_coded_without
 from .request_assumptions import request_assumptions
@@ -133,10 +133,10 @@ def check_simulated(run: ForgettingRun) -> None:
 
 
 def resume_forgetting(path: str | Path, observer: Observer | None = None) -> Forgotten:
-    """Go on with a request that was interrupted."""
+    """Go on with a request that was interrupted, or with the measures after it."""
     run = open_run(path)
     with run.folder, run.folder.locked():
-        request = run.log.pending
+        request = run.log.pending or request_to_measure(run)
         if request is None:
             raise RunError(f"nothing is being forgotten in {path}.")
         check_simulated(run)

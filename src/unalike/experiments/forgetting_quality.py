@@ -108,6 +108,15 @@ def measure_before(run: ForgettingRun, request: Request) -> None:
     _write(run, request, {"before": rows.measure(params)})
 
 
+def request_to_measure(run: ForgettingRun) -> Request | None:
+    """The last request, if it is finished but for what is measured after it."""
+    last = run.log.requests[-1] if run.log.requests else None
+    path = run.home / f"quality-{last.number}.json" if last else None
+    if path is None or not path.exists() or "after" in json.loads(path.read_text(encoding="utf-8")):
+        return None
+    return last
+
+
 def measure_after(run: ForgettingRun, request: Request, trained: Run) -> dict[str, Any] | None:
     """Measure the retrained model, and how soon the clients would be learned again; None where nothing was
     measured before."""

@@ -17,7 +17,7 @@ from .plots import save
 
 NOTE = (
     "The yardstick of every scheme is scratch: it never saw the forgotten clients. Accuracies are measured, "
-    "and only the last column is guaranteed. When a retraining restarts depends on the forgotten clients' "
+    "and only the guarantee is promised. Where a retraining restarts depends on the forgotten clients' "
     "rows, so that rounds should not be published."
 )
 
