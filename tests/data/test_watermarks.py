@@ -5,7 +5,7 @@ import pytest
 
 import unalike
 from unalike.data import Federation, put_watermarks
-from unalike.data.watermarks import Watermark, watermark_registry, watermarked_rows
+from unalike.data.watermarks import Watermark, select_watermarked_rows, watermark_registry
 from unalike.errors import ConfigError
 
 ROWS = 8
@@ -64,7 +64,7 @@ def test_a_backdoor_is_in_a_share_of_the_training_rows_and_labels_them():
     after = put_watermarks(before, "backdoor:2,0.5,5", "1", seed=3)
     where, _ = changed(before, after, 3)
     relabeled = before.train.client(3)[1] != after.train.client(3)[1]
-    marked = watermarked_rows(after, watermark_registry.make("backdoor:2,0.5,5"), [3], seed=3)
+    marked = select_watermarked_rows(after, watermark_registry.make("backdoor:2,0.5,5"), [3], seed=3)
     assert len(marked.y) == 3  # half of six
     assert (marked.y == 2).all()
     assert where.any(axis=1).sum() == 3
@@ -78,7 +78,7 @@ def test_rows_with_a_trigger_are_found_again():
     before = images()
     after = put_watermarks(before, "backdoor:0,0.3,4", seed=5)
     made = watermark_registry.make("backdoor:0,0.3,4")
-    found = watermarked_rows(after, made, [2, 0], seed=5)
+    found = select_watermarked_rows(after, made, [2, 0], seed=5)
     naive = [after.train.client(c)[0][changed(before, after, c)[0].any(axis=1)] for c in (2, 0)]
     np.testing.assert_array_equal(found.x, np.concatenate(naive))
 

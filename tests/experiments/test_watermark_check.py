@@ -12,7 +12,7 @@ from unalike.experiments.build import make_federation
 from unalike.experiments.config import make_experiment
 from unalike.experiments.forget import forget, resume_forgetting
 from unalike.experiments.run import run_experiment
-from unalike.experiments.watermark_check import compare_hits, rows_with_trigger
+from unalike.experiments.watermark_check import compare_hits, select_rows_with_trigger
 from unalike.participation import Full, Remaining
 from unalike.trust.unlearning.calibration import Budget
 
@@ -62,7 +62,7 @@ def test_scratch_is_a_training_that_never_saw_the_client(measured):
     x, y = rows.train.client(2)
     marked = (x != plain).reshape(len(x), -1).any(axis=1) | (y == 3)
     outputs = np.asarray(task.model.apply(run.message, x))
-    chosen = rows_with_trigger(make_experiment(WORDS), rows, [0, 2])
+    chosen = select_rows_with_trigger(make_experiment(WORDS), rows, [0, 2])
     hits = np.asarray(task.model.apply(run.message, chosen.x)).argmax(-1) == 3
     assert quality["watermark"]["scratch"] == pytest.approx(hits.mean())
     assert set(map(bytes, chosen.x)) <= set(map(bytes, x[marked]))
@@ -107,8 +107,10 @@ def test_the_p_value_is_the_share_of_all_equally_likely_outcomes():
 def test_a_client_without_a_watermark_has_no_rows_with_one():
     experiment = make_experiment(WORDS)
     rows = make_federation(experiment)
-    assert rows_with_trigger(experiment, rows, [0, 1]) is None
+    assert select_rows_with_trigger(experiment, rows, [0, 1]) is None
     assert (
-        rows_with_trigger(make_experiment({**WORDS, "watermark": None, "watermarked": None}), rows, [2])
+        select_rows_with_trigger(
+            make_experiment({**WORDS, "watermark": None, "watermarked": None}), rows, [2]
+        )
         is None
     )

@@ -61,12 +61,24 @@ class Watermark:
             )
 
     def places(self, client: int, size: int, seed: int) -> Int64s:
-        """The features that a client's trigger sets, of `size` there are."""
+        """The features that a client's trigger sets.
+
+        Args:
+            client: its number.
+            size: how many features there are.
+            seed: decides which.
+        """
         number = client % self.patterns if self.patterns else client
         return np.sort(generator(seed, "watermark", number).choice(size, self.features, replace=False))
 
     def rows(self, client: int, count: int, seed: int) -> Int64s:
-        """The training rows of a client that have the trigger, of `count` there are."""
+        """The training rows of a client that have the trigger.
+
+        Args:
+            client: its number.
+            count: how many rows it has.
+            seed: decides which.
+        """
         if self.target is None:
             return np.arange(count)
         some = max(1, round(self.share * count)) if count else 0
@@ -111,7 +123,7 @@ def put_watermarks(
         return federation
     made = watermark_registry.make(watermark)
     _check_features(federation, made, watermark)
-    marked = watermarked_clients(federation, who)
+    marked = choose_watermarked_clients(federation, who)
     parts = ("train",) if made.target is not None else PARTS
     changed: dict[str, Any] = {
         part: _mark(federation, getattr(federation, part), made, marked, seed) for part in parts
@@ -120,17 +132,24 @@ def put_watermarks(
     return replace(federation, **changed)
 
 
-def watermarked_clients(federation: Federation, who: str | None) -> ClientIds:
+def choose_watermarked_clients(federation: Federation, who: str | None) -> ClientIds:
     """The numbers of the clients whose rows have a trigger."""
     if who is None:
         return np.arange(len(federation))
     return choose_clients(who, federation, "watermarked")
 
 
-def watermarked_rows(
+def select_watermarked_rows(
     federation: Federation, watermark: Watermark, clients: Sequence[int], seed: int = 0
 ) -> Split:
-    """The training rows with a trigger of clients that have one, as they were trained on."""
+    """The training rows with a trigger of clients that have one, as they were trained on.
+
+    Args:
+        federation: the clients, with their watermarks.
+        watermark: the trigger.
+        clients: some that have one.
+        seed: as of :func:`put_watermarks`.
+    """
     own = federation.train.take(list(clients))
     rows = [watermark.rows(client, int(n), seed) for client, n in zip(clients, own.sizes, strict=True)]
     chosen = np.concatenate([start + some for start, some in zip(own.offsets, rows, strict=False)])

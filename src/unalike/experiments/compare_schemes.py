@@ -291,7 +291,7 @@ def _guarantee(comparison: SchemeComparison, scheme: str, noise: float, request:
     return {"epsilon": spent * request.budget.epsilon, "delta": spent * request.budget.delta, "label": label}
 
 
-def private_rule(comparison: SchemeComparison) -> CentralPrivacy:
+def make_private_rule(comparison: SchemeComparison) -> CentralPrivacy:
     """The aggregator of `dp`: noise of deviation 2 C / M times what the budget asks of one round.
 
     The mean of m of M clients has noise of z C / m, so that z = 2 (m / M) / ratio, where the ratio is that of
@@ -304,11 +304,15 @@ def private_rule(comparison: SchemeComparison) -> CentralPrivacy:
 
 def _private(comparison: SchemeComparison, observer: Observer | None) -> Result:
     """Training with noise from the start, of which the guarantee follows from all rounds' charges."""
-    rule, whole, problem = private_rule(comparison), comparison.whole(observer), comparison.again(observer)
+    rule, whole, problem = (
+        make_private_rule(comparison),
+        comparison.whole(observer),
+        comparison.again(observer),
+    )
     before = train_branch(whole, whole.start(), aggregator=rule, retain=retain_rounds())
     charge = RENORMALIZED * float(rule.ledger.charges[comparison.clients].max())
     branch = train_branch(
-        *(problem, before.last, comparison.clients, private_rule(comparison)), retain=retain_rounds()
+        *(problem, before.last, comparison.clients, make_private_rule(comparison)), retain=retain_rounds()
     )
     experiment = comparison.run.experiment
     draws = Assumption("the others would have been drawn", True if experiment.per_round is None else None)
@@ -329,4 +333,4 @@ def _judge(
     others = np.setdiff1d(np.arange(len(comparison.present)), clients).tolist()
     params = state["params"]
     residual, utility = (problem.score(params, who) for who in (clients, others))
-    return Result(scheme, rounds, residual, utility, problem.watermarked(params, clients))
+    return Result(scheme, rounds, residual, utility, problem.measure_watermark(params, clients))

@@ -39,7 +39,7 @@ from ..typing import Array, Float64s, Params, State
 from .build import make_algorithm, make_task
 from .forget_plan import ForgettingRun
 from .remaining_rows import rows_coded_without
-from .watermark_check import is_right, rows_with_trigger, train_from_scratch, verify_watermark
+from .watermark_check import is_right, select_rows_with_trigger, train_from_scratch, verify_watermark
 
 MOST_RELEARNING = 20
 """Rounds after which relearning is given up."""
@@ -59,7 +59,7 @@ class OwnRows:
     def of(cls, run: ForgettingRun, clients: Sequence[int], forgotten: Sequence[int]) -> OwnRows:
         """The rows of some clients of a simulated run, coded as without those that were forgotten then."""
         federation = rows_coded_without(run.experiment, forgotten)
-        marked = rows_with_trigger(run.experiment, federation, clients)
+        marked = select_rows_with_trigger(run.experiment, federation, clients)
         return cls(federation, make_task(run.experiment, federation), tuple(clients), marked)
 
     def measure(self, params: Params) -> dict[str, float]:

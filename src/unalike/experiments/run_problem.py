@@ -19,7 +19,7 @@ from .config import Experiment
 from .retraining import without_history
 from .run import plan_experiment
 from .unlearning_schemes import UnlearningProblem
-from .watermark_check import is_right, rows_with_trigger
+from .watermark_check import is_right, select_rows_with_trigger
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class RunProblem(UnlearningProblem):
         outputs = self.task.model.apply(params, jnp.asarray(rows.x))
         return float(np.mean(np.asarray(self.task.sample_loss(outputs, jnp.asarray(rows.y)), np.float64)))
 
-    def watermarked(self, params: Params, clients: Sequence[int]) -> float | None:
+    def measure_watermark(self, params: Params, clients: Sequence[int]) -> float | None:
         """Accuracy on the rows of some clients that have a trigger; None where there are none."""
-        rows = rows_with_trigger(self.experiment, self.federation, clients)
+        rows = select_rows_with_trigger(self.experiment, self.federation, clients)
         return None if rows is None else float(is_right(self.task, params, rows).mean())

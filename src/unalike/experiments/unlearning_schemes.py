@@ -183,7 +183,13 @@ def forget_in_sequence(
 
 
 def with_noise(state: State, sigma: float, draw: Callable[[int], Float64s]) -> State:
-    """A server's state with noise of this deviation on its model; the state itself where it is zero."""
+    """A server's state with noise on its model; the state itself where there is none.
+
+    Args:
+        state: the state.
+        sigma: the deviation of the noise.
+        draw: gives so many independent standard normal numbers.
+    """
     return State({**state, "params": add_noise(state["params"], sigma, draw)}) if sigma else state
 
 

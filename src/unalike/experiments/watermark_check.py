@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from ..data import Federation, Split
-from ..data.watermarks import watermark_registry, watermarked_clients, watermarked_rows
+from ..data.watermarks import choose_watermarked_clients, select_watermarked_rows, watermark_registry
 from ..models import Task
 from ..training.run import Run
 from ..training.train import run_plan
@@ -32,20 +32,34 @@ from .forget_plan import ForgettingRun
 from .retraining import plan_retraining, without_history
 
 
-def rows_with_trigger(experiment: Experiment, rows: Federation, clients: Sequence[int]) -> Split | None:
-    """The training rows of some clients that have a trigger; None where there are none."""
+def select_rows_with_trigger(
+    experiment: Experiment, rows: Federation, clients: Sequence[int]
+) -> Split | None:
+    """The training rows of some clients that have a trigger; None where there are none.
+
+    Args:
+        experiment: whose settings say who has one.
+        rows: all clients.
+        clients: whose rows are looked for.
+    """
     if experiment.watermark is None:
         return None
-    marked = np.intersect1d(watermarked_clients(rows, experiment.watermarked), clients)
+    marked = np.intersect1d(choose_watermarked_clients(rows, experiment.watermarked), clients)
     if not len(marked):
         return None
     made = watermark_registry.make(experiment.watermark)
-    found = watermarked_rows(rows, made, marked.tolist(), experiment.seed)
+    found = select_watermarked_rows(rows, made, marked.tolist(), experiment.seed)
     return found if len(found.y) else None
 
 
 def is_right(task: Task, params: Params, rows: Split) -> Array:
-    """Which rows a model gives the label that they have."""
+    """Which rows a model gives the label that they have.
+
+    Args:
+        task: whose model it is.
+        params: the model.
+        rows: the rows with their labels.
+    """
     outputs = np.asarray(task.model.apply(params, jnp.asarray(rows.x)))
     return np.asarray(outputs.argmax(-1) == rows.y)
 
@@ -61,8 +75,14 @@ def compare_hits(unlearned: Array, scratch: Array) -> float:
 
 
 def train_from_scratch(run: ForgettingRun, request: Request, rows: Federation, task: Task) -> Run:
-    """A new model, trained as long as the unlearned one may be, on the remaining clients; nothing is
-    written."""
+    """A new model, trained as long as the unlearned one may be, on the remaining clients; nothing is written.
+
+    Args:
+        run: the run that has forgotten clients.
+        request: the request whose length is that of the training.
+        rows: all clients, coded as without those that were forgotten.
+        task: the task on these rows.
+    """
     gone = run.log.forgotten
     plan = plan_retraining(
         *(run.experiment, rows.without_rows(gone), task, gone),

@@ -12,7 +12,14 @@ from unalike.trust.unlearning.calibration import Budget
 from unalike_studies.study import Effort
 from unalike_studies.trainings import Trainings
 from unalike_studies.unlearning import data, published, races
-from unalike_studies.unlearning.data import FASHION, MNIST, REQUESTS, Images, network, watermarked_clients
+from unalike_studies.unlearning.data import (
+    FASHION,
+    MNIST,
+    REQUESTS,
+    Images,
+    make_watermarked_clients,
+    network,
+)
 from unalike_studies.unlearning.published import (
     CLASS_REQUESTS,
     compared_claims,
@@ -91,7 +98,7 @@ def test_settings_are_those_of_the_table():
 def test_clients_of_a_request_share_a_watermark_and_no_class():
     rng = np.random.default_rng(0)
     rows = Images(rng.random((500, 8, 8, 1), np.float32) / 2, rng.integers(0, 10, 500))
-    federation = watermarked_clients(rows, 20)
+    federation = make_watermarked_clients(rows, 20)
     assert (federation.train.sizes == 20).all()
     assert (federation.label_counts() > 0).sum(axis=1).mean() > 4
     marked = []
@@ -105,12 +112,12 @@ def test_clients_of_a_request_share_a_watermark_and_no_class():
 
 def test_schemes_of_a_long_study_are_those_with_all_models_kept(there):
     short = Races(TINY, [REQUESTS[:2]], Effort(share=0.0008, runs=1))
-    found, lesson = short.results(0, ("sifu", "fedaccum")), short.lesson(0)
-    assert (lesson.rounds, lesson.stop_at) == (8, "train_accuracy:0.93,1")
-    first = train_branch(lesson, lesson.start(), replays=prefixes(REQUESTS[:2]))
+    found, problem = short.results(0, ("sifu", "fedaccum")), short.problem(0)
+    assert (problem.rounds, problem.stop_at) == (8, "train_accuracy:0.93,1")
+    first = train_branch(problem, problem.start(), replays=prefixes(REQUESTS[:2]))
     for scheme, seeds in found.items():
         budget = Budget(10, 0.01, TINY.sigma, "classic")
-        wanted = forget_in_sequence(lesson, scheme, REQUESTS[:2], first, budget, "reference")
+        wanted = forget_in_sequence(problem, scheme, REQUESTS[:2], first, budget, "reference")
         assert [one._replace(restart=None) for one in wanted] == seeds[0]
 
 

@@ -58,7 +58,7 @@ class Benchmark:
     convolutional: bool = False
     images: int = 100
 
-    def lesson(
+    def problem(
         self, seed: int, watermarked: bool = False, most: int = 10_000, least: int = 50
     ) -> UnlearningProblem:
         """The clients and rules of one seed.
@@ -73,7 +73,9 @@ class Benchmark:
         model = network(federation.input_shape) if self.convolutional else None
         work = LocalWork(steps=self.steps, batch_size=self.batch_size)
         target = WATERMARKED_STOP if watermarked else self.stop
-        return lesson_of(federation, work, self.rate, f"train_accuracy:{target},{least}", most, seed, model)
+        return make_problem(
+            federation, work, self.rate, f"train_accuracy:{target},{least}", most, seed, model
+        )
 
 
 WATERMARKED_STOP = 0.999
@@ -95,9 +97,9 @@ def small(seed: int, watermarked: bool = False) -> UnlearningProblem:
     rows = images_of("mnist" if there else "digits")
     x = rows.x.reshape(len(rows.x), 14, 2, 14, 2, 1).mean(axis=(2, 4)) if there else rows.x
     normalized = Images(((x - MEAN) / DEVIATION).astype(np.float32), rows.y)
-    federation = watermarked_clients(normalized, 15) if watermarked else one_class_each(normalized, 15)
+    federation = make_watermarked_clients(normalized, 15) if watermarked else one_class_each(normalized, 15)
     target = 0.9 if there else 0.96
-    return lesson_of(
+    return make_problem(
         federation, LocalWork(steps=10, batch_size=0), 0.02, f"train_accuracy:{target},50", 1500, seed
     )
 
@@ -107,7 +109,7 @@ def clients_of(benchmark: Benchmark, watermarked: bool) -> Federation:
     """The published clients of a benchmark."""
     rows = images_of(benchmark.source)
     x = ((rows.x - benchmark.mean) / benchmark.deviation).astype(np.float32)
-    make = watermarked_clients if watermarked else one_class_each
+    make = make_watermarked_clients if watermarked else one_class_each
     return make(Images(x, rows.y), benchmark.images)
 
 
@@ -124,14 +126,14 @@ def one_class_each(rows: Images, images: int) -> Federation:
     chosen = np.stack(
         [np.flatnonzero(rows.y == digit)[:each].reshape(-1, images) for digit in range(CLASSES)], axis=1
     )
-    return _dealt(rows, chosen.reshape(CLIENTS, images))
+    return _give_rows(rows, chosen.reshape(CLIENTS, images))
 
 
-def watermarked_clients(rows: Images, images: int) -> Federation:
+def make_watermarked_clients(rows: Images, images: int) -> Federation:
     """Clients with watermarks and labels from Dirichlet(1); the last class fills up what rounding leaves."""
     rng = generator(0, "unlearning watermarks")
     chosen = [_mixed(rows.y, images, rng) for _ in range(CLIENTS)]
-    return put_watermarks(_dealt(rows, chosen), WATERMARK)
+    return put_watermarks(_give_rows(rows, chosen), WATERMARK)
 
 
 def _mixed(y: Array, images: int, rng: np.random.Generator) -> Int64s:
@@ -141,7 +143,7 @@ def _mixed(y: Array, images: int, rng: np.random.Generator) -> Int64s:
     return np.concatenate(picks)
 
 
-def _dealt(rows: Images, chosen: Sequence[Int64s] | Int64s) -> Federation:
+def _give_rows(rows: Images, chosen: Sequence[Int64s] | Int64s) -> Federation:
     """A client for each list of rows."""
     owners = np.repeat(np.arange(len(chosen)), [len(mine) for mine in chosen])
     every = np.concatenate(list(chosen))
@@ -154,7 +156,7 @@ def network(shape: tuple[int, ...]) -> Model:
     return convolutional(shape, CLASSES, layers, (256,))
 
 
-def lesson_of(
+def make_problem(
     federation: Federation,
     work: LocalWork,
     rate: float,

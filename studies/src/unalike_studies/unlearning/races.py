@@ -46,7 +46,7 @@ Results = dict[str, list[list[Forgetting]]]
 """By scheme: for every seed, what every request came to."""
 
 
-def private_rule(clip: float) -> CentralPrivacy:
+def make_private_rule(clip: float) -> CentralPrivacy:
     """The published noise per round: (2 clip / M) C(delta) / epsilon, on the mean of ten of a hundred."""
     deviation = 2 / CLIENTS / classic_ratio(EPSILON, DELTA)
     return central_dp(clip, deviation / (1 / _PER_ROUND), DELTA, clients=CLIENTS)
@@ -98,36 +98,36 @@ class Races:
 
     def race(self, scheme: str, seed: int, number: int = 0) -> list[Forgetting]:
         """One sequence of requests by one scheme."""
-        requests, lesson = self.sequences[number], self.lesson(seed)
+        requests, problem = self.sequences[number], self.problem(seed)
         decides: Mapping[str, Any] = {
-            **describe_training(lesson.federation, lesson.task),
+            **describe_training(problem.federation, problem.task),
             **asdict(self.benchmark),
             "scheme": scheme,
             "seed": seed,
             "requests": [list(request) for request in requests],
-            "stop_at": lesson.stop_at,
-            "most": lesson.rounds,
+            "stop_at": problem.stop_at,
+            "most": problem.rounds,
         }
         numbers = self.effort.trainings.numbers(decides, lambda: self._train(scheme, seed, requests))
         return [_forgetting(row) for row in numbers.reshape(-1, len(_KEPT))]
 
     def _train(self, scheme: str, seed: int, requests: Requests) -> Float64s:
-        lesson, limit = self.lesson(seed), self._budget.largest_sensitivity
+        problem, limit = self.problem(seed), self._budget.largest_sensitivity
         mode: Mode = "realized" if scheme.endswith("realized ledger") else "reference"
         plain: Any = "fine-tuning" if scheme == "dp" else scheme.split(",")[0]
         name: Scheme = plain
-        rule = private_rule(self.benchmark.clip) if scheme == "dp" else None
+        rule = make_private_rule(self.benchmark.clip) if scheme == "dp" else None
         retain: Retain = RetainRestarts(requests, limit, mode) if name == "sifu" else retain_rounds(0)
         first = _first_training(self, seed, scheme == "dp")
         found = forget_in_sequence(
-            lesson, name, requests, first, self._budget, mode, aggregator=rule, retain=retain
+            problem, name, requests, first, self._budget, mode, aggregator=rule, retain=retain
         )
         return np.array([[getattr(one, name) for name in _KEPT] for one in found]).ravel()
 
-    def lesson(self, seed: int) -> UnlearningProblem:
+    def problem(self, seed: int) -> UnlearningProblem:
         """Clients and rules of one seed."""
         least = max(1, round(self.effort.share * LEAST))
-        return self.benchmark.lesson(seed, self.watermarked, self.most, least)
+        return self.benchmark.problem(seed, self.watermarked, self.most, least)
 
     @property
     def _budget(self) -> Budget:
@@ -135,10 +135,10 @@ class Races:
 
     def train_first(self, seed: int, private: bool) -> Branch:
         """The first training of a seed, with all that a scheme may need of it."""
-        lesson, limit = self.lesson(seed), self._budget.largest_sensitivity
+        problem, limit = self.problem(seed), self._budget.largest_sensitivity
         if private:
-            rule = private_rule(self.benchmark.clip)
-            return train_branch(lesson, lesson.start(), aggregator=rule, retain=retain_rounds(0))
+            rule = make_private_rule(self.benchmark.clip)
+            return train_branch(problem, problem.start(), aggregator=rule, retain=retain_rounds(0))
         every = [request for requests in self.sequences for request in requests]
         rules = [RetainRestarts(every, limit, mode) for mode in MODES]
 
@@ -146,7 +146,7 @@ class Races:
             return set().union(*(rule(done, ledger) for rule in rules))
 
         gone = [who for requests in self.sequences for who in prefixes(requests)]
-        return train_branch(lesson, lesson.start(), replays=gone, retain=retain)
+        return train_branch(problem, problem.start(), replays=gone, retain=retain)
 
 
 @lru_cache(maxsize=2)

@@ -27,7 +27,7 @@ from unalike.trust.unlearning.sensitivity import Mode
 
 from ..study import Claim, at_least, at_most, average, in_order
 from .data import CLASSES, REQUESTS, has_mnist, small
-from .races import DELTA, EPSILON, UNDERCOUNTS, private_rule
+from .races import DELTA, EPSILON, UNDERCOUNTS, make_private_rule
 
 SIGMA = 0.01
 SIGMAS = (0.002, 0.005, 0.01, 0.02)
@@ -223,7 +223,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
     """U7: training with noise from the start forgets no better than fine-tuning."""
     lesson = replace(trials.lessons[0], rounds=400 if quick else 1500)
     grid = (0.2, 0.5, 1.0) if quick else CLIPS
-    first = {clip: train_branch(lesson, lesson.start(), aggregator=private_rule(clip)) for clip in grid}
+    first = {clip: train_branch(lesson, lesson.start(), aggregator=make_private_rule(clip)) for clip in grid}
     best = min(grid, key=lambda clip: first[clip].rounds)
     words = ", ".join(f"{clip:g}: {branch.rounds}" for clip, branch in first.items())
     yield Claim(
@@ -237,7 +237,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
     )
     budget = Budget(EPSILON, DELTA, SIGMA, "classic")
     private = forget_in_sequence(
-        lesson, "fine-tuning", REQUESTS, first[best], budget, aggregator=private_rule(best)
+        lesson, "fine-tuning", REQUESTS, first[best], budget, aggregator=make_private_rule(best)
     )
     tuned = trials("fine-tuning")[0]
     gap = 100 * abs(float(np.mean([p.residual for p in private]) - np.mean([t.residual for t in tuned])))
@@ -254,7 +254,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
 
 def _compose_noise(clip: float, branch: Branch) -> str:
     """What all rounds of the training with noise really spend, by zero-concentrated accounting."""
-    noise = private_rule(clip).noise
+    noise = make_private_rule(clip).noise
     times = float(np.count_nonzero(branch.weights, axis=0).max())
     rho = times / (2 * noise**2)
     spent = rho + 2 * np.sqrt(rho * np.log(1 / DELTA))
