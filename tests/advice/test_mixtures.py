@@ -9,7 +9,6 @@ import unalike
 from unalike import ConfigError
 from unalike.advice.mixtures import (
     best_order,
-    choose_components,
     clusters,
     component_rows,
     component_vectors,
@@ -19,7 +18,6 @@ from unalike.advice.mixtures import (
     mixture_weights,
     recovery,
     similarity,
-    validation_loss,
 )
 from unalike.algorithms import FedAvg, FedEM, Local, LocalWork, Optimizer
 
@@ -120,27 +118,8 @@ def test_clusters_of_a_clustered_federation_are_found(run):
     assert component_vectors(run.message).shape == (2, 10)
 
 
-def test_the_number_of_components_is_chosen_by_held_out_rows(federation, task, run):
-    runs = {1: train(federation, task, fedem(1)), 2: run}
-    choice = choose_components(runs.__getitem__, (1, 2))
-    assert choice.components == 2
-    assert choice.losses == {m: validation_loss(one) for m, one in runs.items()}
-
-
-def test_a_tie_goes_to_fewer_components(run):
-    assert choose_components(lambda m: run, (3, 2)).components == 2
-    with pytest.raises(ConfigError, match="at least one"):
-        choose_components(lambda m: run, ())
-
-
 def test_gains_are_differences_client_by_client(federation, task, run):
     alone = train(federation, task, Local(work=LocalWork(epochs=1, batch_size=64)), 5)
     wanted = run.evaluate()["accuracy"] - alone.evaluate()["accuracy"]
     np.testing.assert_allclose(gains(run, alone), wanted)
     np.testing.assert_allclose(gains(run, alone, "loss"), alone.evaluate()["loss"] - run.evaluate()["loss"])
-
-
-def test_held_out_rows_must_be_there(federation, task, run):
-    bare = unalike.load("mixture:2,4,0,threshold", clients=8, seed=1)
-    with pytest.raises(ConfigError, match="no validation rows"):
-        validation_loss(train(bare, task, fedem(2), 1))

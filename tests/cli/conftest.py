@@ -2,10 +2,12 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer.testing
 
 from unalike import report
 from unalike.cli import main
@@ -32,8 +34,15 @@ class Answer(NamedTuple):
 
 
 @pytest.fixture
-def no_reports(monkeypatch):
+def reports():
+    """Pages and figures of runs and comparisons are drawn in this test."""
+
+
+@pytest.fixture(autouse=True)
+def no_reports(request, monkeypatch):
     """Drawing takes most of the time of a tiny run; most tests look at something else."""
+    if "reports" in request.fixturenames:
+        return
 
     def draw_nothing(where, *_):
         folder = where.path if isinstance(where, RunFolder) else Path(where).parent
@@ -41,6 +50,14 @@ def no_reports(monkeypatch):
 
     for name in ("report_run", "report_comparison"):
         monkeypatch.setattr(report, name, draw_nothing)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program_built_once():
+    """Typer's own test runner builds all commands for every command line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture

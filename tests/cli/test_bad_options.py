@@ -9,7 +9,6 @@ import pytest
 
 from .conftest import TINY
 
-pytestmark = pytest.mark.usefixtures("no_reports")
 MISSPELT = [
     ("data", "digit", "did you mean 'digits'?", "heart_disease"),
     ("partition", "dirichlett:0.3", "did you mean 'dirichlet'?", "shards"),

@@ -8,8 +8,6 @@ import pytest
 
 from .conftest import TINY, model_of
 
-pytestmark = pytest.mark.usefixtures("no_reports")
-
 
 def document(answer):
     """The one JSON document on standard output, without NaN, which is not JSON."""

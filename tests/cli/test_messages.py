@@ -6,7 +6,6 @@ import pytest
 
 from unalike.cli.messages import say_warning
 
-pytestmark = pytest.mark.usefixtures("no_reports")
 SHORT = ("--model", "linear", "--rounds", "1", "--batch-size", "0")
 
 

@@ -11,7 +11,6 @@ from unalike.runs import RunFolder
 
 from .conftest import TINY, model_of
 
-pytestmark = pytest.mark.usefixtures("no_reports")
 VALUES = {
     **{"clients": 5, "partition": "dirichlet:0.5", "model": "linear", "algorithm": "fedprox", "seed": 4},
     **{"rounds": 3, "per_round": 2, "steps": 2, "batch_size": 8, "learning_rate": 0.05, "l2": 0.001},

@@ -29,6 +29,7 @@ def clients(tmp_path):
     return folder
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_run_ends_with_a_table_and_says_where_the_report_is(unalike, tmp_path):
     answer = unalike("run", *TINY, "--out", "run", "--quiet")
     assert answer.code == 0
@@ -41,13 +42,11 @@ def test_a_run_ends_with_a_table_and_says_where_the_report_is(unalike, tmp_path)
     }
 
 
-@pytest.mark.usefixtures("no_reports")
 def test_an_algorithm_is_called_as_it_was_asked_for(unalike):
     answer = unalike("run", *TINY, "--algorithm", "fedadam", "--out", "run", "--json")
     assert answer.json["algorithm"] == "fedadam"
 
 
-@pytest.mark.usefixtures("no_reports")
 def test_a_folder_of_files_trains(unalike, clients):
     answer = unalike("run", "--data", clients, "--model", "linear", "--rounds", 1, "--json")
     assert answer.code == 0
@@ -82,7 +81,6 @@ def test_clients_with_brackets_in_their_names_are_shown_as_they_are(unalike, cli
     assert "[end]" in answer.out
 
 
-@pytest.mark.usefixtures("no_reports")
 def test_a_folder_with_brackets_in_its_name_is_shown_as_it_is(unalike):
     answer = unalike("run", *TINY, "--out", "my [red] run", "--quiet")
     assert answer.code == 0
@@ -105,7 +103,6 @@ def test_every_data_set_that_needs_no_download_can_be_looked_at(unalike, data):
     assert "nan" not in answer.out.split()
 
 
-@pytest.mark.usefixtures("no_reports")
 def test_numbers_that_are_not_there_are_not_called_nan(unalike):
     """Clients with a single row have no test rows, so their accuracy is unknown."""
     answer = unalike("run", *TINY, "--samples", 5, "--rounds", 1, "--quiet", "--out", "run")
@@ -113,6 +110,7 @@ def test_numbers_that_are_not_there_are_not_called_nan(unalike):
     assert "nan" not in answer.out.split()
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_person_sees_who_is_better_in_a_comparison(unalike):
     answer = unalike("compare", *TINY, "--algorithms", "fedavg,local", "--seeds", 2, "--rounds", 1, "--quiet")
     assert answer.code == 0
@@ -128,7 +126,6 @@ def test_the_version_is_the_packages():
     assert shown.stdout.strip() == version("unalike")
 
 
-@pytest.mark.usefixtures("no_reports")
 def test_a_second_comparison_takes_the_next_folder(unalike):
     for folder in ("runs/comparison", "runs/comparison-2"):
         words = ("--algorithms", "fedavg", "--seeds", 2, "--rounds", 1)
@@ -143,6 +140,7 @@ def test_what_set_takes_is_in_the_list_of_methods(unalike):
     assert all(word in shown for word in ("mu=0.1", "components=3", "lam=0.1"))
 
 
+@pytest.mark.usefixtures("reports")
 def test_metrics_that_are_asked_for_are_in_the_table_the_record_and_the_report(unalike, tmp_path):
     asked = "f1,accuracy,confusion,auc:50"
     answer = unalike("run", *TINY, "--metrics", asked, "--out", "run", "--quiet")
@@ -169,6 +167,7 @@ def test_a_metric_that_does_not_fit_is_one_sentence(unalike, tmp_path, metrics, 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_private_run_says_what_it_has_spent(tmp_path):
     """Clients that weigh the same pay the same: two rounds of noise 2 are one of noise 2 / sqrt(2)."""
     spent = gaussian_epsilon(2 / 2**0.5, 1e-5)

@@ -99,8 +99,10 @@ def test_nothing_is_fitted_where_nothing_is_needed(fits, words):
 def test_a_dry_run_prepares_everything_and_trains_nothing(fits, monkeypatch):
     ready = []
     monkeypatch.setattr(unalike.training.train, "execute", lambda *_: pytest.fail("something was trained"))
-    prepared = unalike.training.train.prepared
-    monkeypatch.setattr(unalike.training.train, "prepared", lambda plan: ready.append(plan) or prepared(plan))
+    prepare = unalike.training.train.prepare_plan
+    monkeypatch.setattr(
+        unalike.training.train, "prepare_plan", lambda plan: ready.append(plan) or prepare(plan)
+    )
     check_run(EXPERIMENT, FEDERATION, TASK)
     assert len(ready) == 1
     assert fits == []

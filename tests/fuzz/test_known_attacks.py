@@ -8,7 +8,6 @@ import pytest
 
 from ..cli.conftest import no_reports, unalike  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.usefixtures("no_reports")
 TINY = ("--samples", "60", "--clients", "3", "--rounds", "1", "--json")
 RUNS = [
     (

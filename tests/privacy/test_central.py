@@ -7,7 +7,7 @@ import pytest
 
 import unalike
 from unalike.deploy.protection import Protection
-from unalike.deploy.server import gathered, introductions, make_contracts, make_folder, run_name
+from unalike.deploy.server import gather_federation, introductions, make_contracts, make_folder, run_name
 from unalike.deploy.transport.mailbox import Mailbox
 from unalike.deploy.transport.messages import WireMessage
 from unalike.engine import Setting
@@ -69,7 +69,7 @@ def village(federation, tmp_path):
 def served(village, folder, privacy, timing=None, participation=None, **values):
     described = experiment(**values)
     told = introductions(village, 3, 5.0, lambda line: None)
-    federation = gathered(told, described)
+    federation = gather_federation(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     opened = make_folder(described, folder, False)
     ready = algorithm.prepare(task, federation)
@@ -330,7 +330,7 @@ def test_what_cannot_be_protected_is_refused_before_anybody_comes(protection, se
 def made(village, protection, folder, resume=False):
     described = experiment()
     told = introductions(village, 3, 5.0, lambda line: None)
-    federation = gathered(told, described)
+    federation = gather_federation(told, described)
     opened = make_folder(described, folder, resume)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     setting = Setting(federation, task, algorithm, described.seed)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from ..theory.availability.optimization_error import (
     largest_first_rate,
     optimization_bound,
 )
-from ..typing import ClientIds, Float64s
+from ..typing import ClientIds, Document, Float64s
 from .measure_availability import BiasedOptimum, LossFacts
 
 DECAY, RATES, DRAWS = 0.6, 41, 4000
@@ -111,7 +111,7 @@ class StrategyBound:
     total_without_states: float | None
     """As if availability had mixed from the first round on."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Ready for JSON, where nothing is infinite."""
         terms = {**self.optimization._asdict(), "total": self.optimization.total}
         found = {**asdict(self), "optimization": terms}
@@ -131,7 +131,7 @@ class AvailabilityAdvice:
     def __getitem__(self, name: str) -> StrategyBound:
         return {one.strategy: one for one in self.strategies}[name]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         strategies = [one.as_dict() for one in self.strategies]
         return {**asdict(self), "measured": dict(self.measured), "strategies": strategies}

@@ -9,7 +9,6 @@ a part of what there is (biased participation). For every round, with C_t its cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ..data.similarity import Similarity
 from ..data.similarity.homogeneity import subset_homogeneity
 from ..participation import Participation
 from ..participation.base import RoundContext
-from ..typing import ClientIds, Float64s
+from ..typing import ClientIds, Document, Float64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class CohortSimilarity:
             "rounds": len(self.cohorts),
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """The same and every round, ready for JSON; None where fewer than two took part."""
         return {
             **self.summary(),

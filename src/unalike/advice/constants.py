@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ..participation.samplers.statistics import WeightStatistics
 from ..theory.asynchrony.planner import TrainingSetup
@@ -20,6 +19,7 @@ from ..theory.perturbed_gradient.problem import Method, Perturbed, Problem, Prox
 from ..theory.perturbed_gradient.stability import stability_warning
 from ..theory.sampling import bound as sampling
 from ..theory.sampling.dissimilarity import Dissimilarity
+from ..typing import Document
 from .timing_race import RaceTarget
 
 MOST_CONDITIONING = 1e6
@@ -114,7 +114,7 @@ class GradientConstants:
             initial_distance=self.initial_distance,
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return asdict(self)
 
@@ -132,7 +132,7 @@ class MethodReport:
     """On the mean squared gradient."""
     note: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Ready for JSON, where nothing is infinite."""
         found = asdict(self)
         return {name: None if value in (math.inf, None) else value for name, value in found.items()}

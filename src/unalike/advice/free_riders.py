@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +25,7 @@ from ..theory.free_riders.contraction import contraction
 from ..theory.free_riders.local_process import disguise_amplitude, local_process
 from ..theory.free_riders.variance import variance
 from ..trust.behaviors.declared_size import declared_size
-from ..typing import Float64s, Int64s
+from ..typing import Document, Float64s, Int64s
 
 FROZEN = 10.0
 """From this slow-down on, training stands nearly still."""
@@ -102,7 +101,7 @@ class FreeRiderAdvice:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return {**asdict(self), "reports": [asdict(report) for report in self.reports]}
 

@@ -12,7 +12,6 @@ see labels, so where measures disagree, the others know something that it does n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..data.heterogeneity import pairwise_divergence
 from ..data.similarity import Similarity
 from ..data.similarity.misalignment import pairs
 from ..models import Task
-from ..typing import Float64s
+from ..typing import Document, Float64s
 from .cohort_similarity import CohortSimilarity
 from .disagreement import Disagreement, measure_disagreement, rank_correlation
 
@@ -54,7 +53,7 @@ class HeterogeneityAdvice:
     reasons: tuple[str, ...]
     cohorts: CohortSimilarity | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return {
             **self.similarity.as_dict(),

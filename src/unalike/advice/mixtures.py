@@ -8,8 +8,7 @@ nobody needs. Components have no order, so a comparison with a truth first looks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -121,40 +120,7 @@ def recovery(
     return Recovery(order, float(apart.max()), float(shares_apart.max()), float(same.mean()))
 
 
-# How many components, and for whom it pays ----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A number of components and the validation loss that each candidate reached."""
-
-    components: int
-    losses: dict[int, float]
-    """Mean negative log-likelihood of held-out rows, by candidate."""
-
-
-def choose_components(
-    train_once: Callable[[int], Run], candidates: Iterable[int] = (1, 2, 3, 4), tolerance: float = 0.002
-) -> Choice:
-    """The smallest number of components whose validation loss is within a tolerance of the best.
-
-    `train_once(components)` trains on a federation with validation rows. More components than needed
-    duplicate each other and cost as much communication, so a tie goes to fewer.
-    """
-    losses = {int(m): validation_loss(train_once(m)) for m in candidates}
-    if not losses:
-        raise ConfigError("name at least one number of components to choose from.")
-    best = min(losses.values())
-    return Choice(min(m for m, loss in losses.items() if loss <= best + tolerance), losses)
-
-
-def validation_loss(run: Run) -> float:
-    """The mean loss of all clients' validation rows, each with its own predictor."""
-    held_out = run.evaluate("validation")
-    samples, losses = held_out["samples"], held_out["loss"]
-    if not samples.sum():
-        raise ConfigError("there are no validation rows; load the data with a validation fraction above 0.")
-    return float(np.average(losses[samples > 0], weights=samples[samples > 0]))
+# For whom it pays -----------------------------------------------------------------------------------------
 
 
 def gains(run: Run, alone: Run, metric: str = "accuracy", split: str = "test") -> Float64s:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +30,7 @@ from ..theory.sampling.comparison import (
 )
 from ..theory.sampling.coverage import chance_empty
 from ..theory.sampling.quadratic import critical_step
-from ..typing import Float64s
+from ..typing import Document, Float64s, Row
 
 Known = Mapping[str, WeightStatistics]
 
@@ -75,7 +74,7 @@ class SchemeReport:
     """The probability of a round without clients."""
     note: str = ""
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """The numbers by which schemes are compared; None where there is none."""
         if self.statistics is None:
             return {"scheme": self.name, **dict.fromkeys(COLUMNS)}
@@ -116,7 +115,7 @@ class Advice:
         """What to use and why, in sentences."""
         return " ".join((f"Use {self.recommended}:", *self.reasons, *self.warnings))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return {
             "clients": self.clients,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..participation import WeightStatistics
+from ..typing import Document
 from .constants import GradientConstants
 
 STEPS = 200
@@ -31,7 +31,7 @@ class SchemeBound:
     bound: float
     learning_rate: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Ready for JSON."""
         return asdict(self)
 

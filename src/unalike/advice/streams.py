@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +26,7 @@ from ..data.streams.optimal_importance import (
     share_out,
 )
 from ..errors import ConfigError
-from ..typing import Bools, Float64s
+from ..typing import Bools, Document, Float64s, Row
 
 STRATEGIES = ("fresh", "historical", "uniform", "memory-size", "fixed", "optimal")
 ALIKE = 0.002
@@ -51,7 +50,7 @@ class StrategyReport:
     """N_eff / N, the part of the rows that count."""
     note: str = ""
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """All but the importances, by name."""
         names = ("historical", "cost", "noise", "effective", "note")
         return {"strategy": self.name, **{name: getattr(self, name) for name in names}}
@@ -84,7 +83,7 @@ class StreamAdvice:
         """What to use and why, in sentences."""
         return " ".join((f"Use {self.recommended}:", *self.reasons, *self.warnings))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         best = self["optimal"].importance
         return {

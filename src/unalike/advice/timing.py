@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +35,7 @@ from ..timing import (
     hardware_registry,
 )
 from ..timing.report_frequency import Reporting, reporting
-from ..typing import Float64s
+from ..typing import Document, Float64s, Keywords
 from .timing_race import RaceTarget, curve_of
 
 MOST_CLIENTS = 1000
@@ -74,7 +73,7 @@ class PolicyReport:
         """Whether another objective is minimized."""
         return self.chi_square > UNBIASED + CERTAIN * self.chance_chi_square
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return {**asdict(self), "biased": self.biased}
 
@@ -99,7 +98,7 @@ class TimingAdvice:
         """What to use and why, in sentences."""
         return " ".join((f"Use {self.recommended}:", *self.reasons))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything, ready for JSON."""
         return {
             "clients": self.clients,
@@ -151,7 +150,7 @@ def candidates(times: Hardware, clients: int) -> dict[str, Policy]:
     slowest = float(times.mean.max())
     windows = [float(f"{slowest * share:.2g}") for share in WINDOWS]
     buffers = sorted({round(clients * share) for share in BUFFERS} & set(range(2, clients)), reverse=True)
-    plain: dict[str, Any] = {"hardware": times, "weights": "identical"}
+    plain: Keywords = {"hardware": times, "weights": "identical"}
     return {
         "wait-for-all": WaitForAll(**plain),
         **{f"fedfix:{window:g}": FedFix(window, **plain) for window in windows},
@@ -227,7 +226,7 @@ def _observe_reports(policy: Policy, clients: Clients, often: Float64s, period: 
     return reporting(policy, clients, again=True)
 
 
-def _count_reports(schedule: Timeline, period: int | None) -> dict[str, Any]:
+def _count_reports(schedule: Timeline, period: int | None) -> Document:
     """Rates and ages over the last period, or over all that was planned."""
     begin = len(schedule.steps) - period if period else 0
     before = schedule.steps[begin - 1].time if begin else 0.0

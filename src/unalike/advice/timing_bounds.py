@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from ..theory.asynchrony.bias_terms import lasting_bias
 from ..theory.asynchrony.objective import Constants, constants, surrogate
 from ..theory.asynchrony.planner import TrainingSetup, aggregations, gap_terms, largest_learning_rate
 from ..timing import Clients, Policy
+from ..typing import Document
 from .constants import GradientConstants
 
 
@@ -35,7 +35,7 @@ class TimingBound:
     bias: float
     """What identical weights add, however long training goes on."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Ready for JSON."""
         return asdict(self)
 

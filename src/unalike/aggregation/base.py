@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ from ..core.registry import Registry
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
-from ..typing import Array, Message, PyTree, Upload
+from ..typing import Array, Event, Leaf, Message, PyTree, Report, Scalar, Upload
 from .needs import AggregatorNeeds
 from .tally import Tally
 
@@ -41,15 +41,15 @@ class Uploads(NamedTuple):
 
     upload: Upload
     """Zeros for a rejected one."""
-    weight: Any
+    weight: Leaf
     """What each was asked to weigh, rejected ones too."""
-    importance: Any
-    accepted: Any
+    importance: Leaf
+    accepted: Leaf
     """1 for an upload that was accepted, 0 for one that was rejected."""
-    client: Any = None
+    client: Leaf = None
     start: Message | None = None
     """The message that each client started from, for aggregators that see uploads."""
-    key: Any = None
+    key: jax.Array | None = None
     """The step's own randomness, for aggregators that draw."""
 
     def changes(self) -> Upload:
@@ -66,7 +66,7 @@ class Received(NamedTuple):
     """What the server makes of one upload by itself."""
 
     upload: Upload
-    factor: Any = None
+    factor: Scalar | None = None
     """What multiplies its weight; None for 1."""
     report: Mapping[str, jax.Array] = {}
     """Numbers that are recorded for this client."""
@@ -75,11 +75,11 @@ class Received(NamedTuple):
 class Combined(NamedTuple):
     """What the server makes of all uploads of a step: other weights, or one update in their place."""
 
-    weights: Any = None
+    weights: jax.Array | None = None
     """One per upload; whoever weighs nothing is left out, and the others take over its weight."""
     update: PyTree | None = None
     """In place of the weighted mean of :meth:`Uploads.changes`."""
-    usable: Any = True
+    usable: bool | jax.Array = True
     """Whether that update may be used; where not, nothing moves in this step."""
     report: Mapping[str, jax.Array] = {}
 
@@ -139,7 +139,7 @@ class Aggregator:
         """Numbers that are recorded for each client, once the weighted mean of all uploads is known."""
         return {}
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """After a step: columns for the record, and events such as {"kind": "suspicious upload"}."""
         return {}, []
 

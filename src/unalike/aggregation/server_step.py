@@ -6,8 +6,7 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +16,10 @@ from ..algorithms import Aggregate, Algorithm
 from ..algorithms.base import as_promised
 from ..core import pytrees
 from ..models import Task
-from ..typing import Message, State
+from ..typing import Leaf, Message, Report, State
 from .base import Aggregator, Uploads, WeightedSum
 from .tally import Tally, empty_tally, mix_by_matrix
 
-Report = Mapping[str, Any]
 """One number per client of a step."""
 COMBINING = 1
 """Sets the randomness of combining apart from that of finishing."""
@@ -50,14 +48,19 @@ class ClientReplies(NamedTuple):
     tally: Tally
     uploads: Uploads | None = None
     """Each of them, where single uploads are needed."""
-    matrix: Any = None
+    matrix: Leaf = None
     """None, or the mixing matrix (receivers x clients)."""
-    heaviest: Any = 0.0
+    heaviest: Leaf = 0.0
     """The largest weight of a single upload."""
 
 
 def server_step(
-    server: Server, state: State, sent: ClientReplies, message: Message | None, round: Any, key: Any = None
+    server: Server,
+    state: State,
+    sent: ClientReplies,
+    message: Message | None,
+    round: int | jax.Array,
+    key: Leaf = None,
 ) -> tuple[State, Report]:
     """The server's state after a step, and what the aggregator says of single clients; `message` is the one
     that all clients started from, if it was one.
@@ -77,7 +80,7 @@ def server_step(
 
 
 def receive_all(
-    server: Server, sent: ClientReplies, message: Message | None, round: Any
+    server: Server, sent: ClientReplies, message: Message | None, round: int | jax.Array
 ) -> tuple[Aggregate, Report]:
     """What the server receives of a step's clients."""
     tally, uploads = sent.tally, sent.uploads
@@ -101,7 +104,7 @@ def receive_all(
     return aggregate._replace(uploads=uploads.upload, clients=uploads.client, weights=weights), report
 
 
-def combine(server: Server, uploads: Uploads, round: Any) -> tuple[Aggregate, Report]:
+def combine(server: Server, uploads: Uploads, round: int | jax.Array) -> tuple[Aggregate, Report]:
     """What the aggregator makes of all uploads together."""
     weights, update, usable, report = server.aggregator.combine(uploads)
     uploads = uploads._replace(key=None)
@@ -124,7 +127,7 @@ def add_all(server: Server, uploads: Uploads) -> Tally:
     one = pytrees.row(uploads, 0)
     tally = empty_tally(one.upload, one.start, server.algorithm.needs.importance_sum)
 
-    def add(i: Any, tally: Tally) -> Tally:
+    def add(i: jax.Array, tally: Tally) -> Tally:
         each = pytrees.row(uploads, i)
         return tally.add(each.upload, each.start, each.weight, each.importance, each.accepted)
 

@@ -9,14 +9,14 @@ tally is plain arithmetic on arrays: the same lines run inside compiled programs
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ..algorithms import Aggregate
 from ..core import pytrees
-from ..typing import Message, PyTree, Upload
+from ..typing import Array, Leaf, Message, PyTree, Scalar, Upload
 
 
 class Tally(NamedTuple):
@@ -33,22 +33,22 @@ class Tally(NamedTuple):
     """The same sum of the messages that clients started from, where these differ."""
     importance_sum: PyTree
     """sum_i importance_i upload_i, for algorithms that ask for it."""
-    requested_weight: Any = 0.0
-    accepted_weight: Any = 0.0
-    accepted: Any = 0.0
+    requested_weight: Leaf = 0.0
+    accepted_weight: Leaf = 0.0
+    accepted: Leaf = 0.0
     """How many uploads were accepted."""
-    share: Any = 0.0
+    share: Leaf = 0.0
     """The sum of their importances."""
 
     @classmethod
-    def of_sum(cls, total: PyTree, weights: Any, importance: Any, accepted: Any) -> Tally:
+    def of_sum(cls, total: PyTree, weights: Array, importance: Array, accepted: Array) -> Tally:
         """A sum that was computed elsewhere, over the accepted ones of clients with these weights."""
         given, share = weights * accepted, importance * accepted
         number = jnp.result_type(float)
         return cls(total, {}, {}, *(values.sum(dtype=number) for values in (weights, given, accepted, share)))
 
     def add(
-        self, upload: Upload, start: Message | None, weight: Any, importance: Any, accepted: Any
+        self, upload: Upload, start: Message | None, weight: Scalar, importance: Scalar, accepted: Scalar
     ) -> Tally:
         """With one more upload; of one that is not `accepted` (0 instead of 1), all entries must be zero."""
         given, share = accepted * weight, accepted * importance
@@ -67,7 +67,7 @@ class Tally(NamedTuple):
         merged: Tally = jax.tree.map(lambda a, b: (a + b).astype(a.dtype), self, other)
         return merged
 
-    def aggregate(self, message: Message | None = None, round: Any = 0) -> Aggregate:
+    def aggregate(self, message: Message | None = None, round: int | jax.Array = 0) -> Aggregate:
         """What the server receives; `message` is the one that all clients started from, where it was one."""
         ratio = reweight(self.requested_weight, self.accepted_weight)
         same = not jax.tree.leaves(self.start)
@@ -87,7 +87,7 @@ def empty_tally(
     upload: Upload,
     start: Message | None = None,
     importance_sum: bool = False,
-    zeros: Callable[..., Any] = jnp.zeros,
+    zeros: Callable[..., Leaf] = jnp.zeros,
 ) -> Tally:
     """No uploads yet. `upload` and, where clients start from different messages, `start` give the shapes;
     `zeros` makes arrays: JAX's, or NumPy's for sums on the host."""
@@ -103,7 +103,7 @@ def empty_tally(
     )
 
 
-def mix_by_matrix(matrix: Any, uploads: Upload, accepted: Any) -> Upload:
+def mix_by_matrix(matrix: jax.Array, uploads: Upload, accepted: jax.Array) -> Upload:
     """One weighted sum of uploads per row of the matrix (receivers x clients), over the accepted ones,
     keeping each row's sum."""
     kept = matrix * accepted
@@ -111,17 +111,17 @@ def mix_by_matrix(matrix: Any, uploads: Upload, accepted: Any) -> Upload:
     return jax.tree.map(lambda leaf: jnp.tensordot(kept, leaf, axes=1), uploads)
 
 
-def reweight(requested: Any, accepted: Any) -> jax.Array:
+def reweight(requested: Scalar, accepted: Scalar) -> jax.Array:
     """What brings the accepted weight back to the weight that was asked for."""
     return jnp.where(accepted != 0, requested / jnp.where(accepted != 0, accepted, 1.0), 0.0)
 
 
-def _add_scaled(total: PyTree, factor: Any, tree: PyTree) -> PyTree:
+def _add_scaled(total: PyTree, factor: Scalar, tree: PyTree) -> PyTree:
     if not jax.tree.leaves(total):
         return total
     return jax.tree.map(lambda a, b: (a + factor * b).astype(a.dtype), total, tree)
 
 
-def _sum_of(shapes: PyTree, zeros: Callable[..., Any]) -> PyTree:
+def _sum_of(shapes: PyTree, zeros: Callable[..., Leaf]) -> PyTree:
     """Zeros for a weighted sum of trees of these shapes: whole numbers, weighted, are fractions."""
     return jax.tree.map(lambda s: zeros(s.shape, jnp.promote_types(s.dtype, jnp.float32)), shapes)

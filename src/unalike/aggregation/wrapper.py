@@ -5,11 +5,11 @@ Monitors, ledgers and simulated collusion look at uploads or change them, and le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..core.forwarding import forward_members
 from ..timing import Step
+from ..typing import Event, Report
 from .base import Aggregator
 from .needs import AggregatorNeeds
 
@@ -30,5 +30,5 @@ class AggregatorWrapper(Aggregator):
     def stepwise(self) -> bool:
         return super().stepwise or self.rule.stepwise
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         return self.rule.observe(step, report) if self.rule.needs.observe else ({}, [])

@@ -16,7 +16,7 @@ attacker wrong of both sets: reference rows are to look like training rows, with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -117,7 +117,7 @@ def clues(outputs: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.concatenate([own, largest, entropy], axis=1)
 
 
-def first_attacker() -> dict[str, Any]:
+def first_attacker() -> dict[str, jax.Array]:
     """An attacker that knows nothing, the same for all clients: it calls everything a member with probability
     one half."""
     inner = jax.random.normal(jax.random.key(0), (CLUES, HIDDEN)) / jnp.sqrt(CLUES)

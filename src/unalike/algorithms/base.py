@@ -24,7 +24,7 @@ from ..core.registry import Registry
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State, Upload
+from ..typing import Event, Int64s, Memory, Message, Params, Predictor, PyTree, State, Upload
 from .needs import Needs
 from .shared.client_data import ClientData
 from .shared.messages import Messages
@@ -188,7 +188,7 @@ class Algorithm:
         """Bytes that one client receives and sends in a round, where these are such a message and upload."""
         return nbytes(message), nbytes(upload)
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         """Events such as {"kind": "dead component", "component": 2}, from the memories of all clients that
         took part (leading axis) and their numbers of rows."""
         return []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from jax import lax
 from ..data.federation import Federation
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Int64s, Memory, Message, Params, Predictor, PyTree, State
+from ..typing import Event, Int64s, Memory, Message, Params, Predictor, PyTree, State
 from .base import Algorithm, Reply, algorithm_registry
 from .fedavg import FedAvg
 from .needs import Needs
@@ -106,7 +106,7 @@ class FedEM(FedAvg):
         shares = {f"component_{m + 1}": weights[m] for m in range(self.components)}
         return Reply(trained, Memory({"weights": weights}), {"train_loss": likelihood, **shares, **told})
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         used = rows @ memories["weights"]
         dead = np.flatnonzero(used < 1)
         return [{"kind": "dead component", "component": int(m) + 1, "rows": float(used[m])} for m in dead]

@@ -37,7 +37,7 @@ SURROGATES: dict[str, type[Surrogate]] = {
 }
 
 
-class Slope(NamedTuple):
+class _Slope(NamedTuple):
     """What descent needs of a task: a loss per mini-batch and its gradient."""
 
     loss: Callable[[PyTree, Batch], jax.Array]
@@ -79,7 +79,7 @@ class SurrogateOptimizer(FedAvg):
         surrogate = self.surrogate
         anchor = surrogate.build(task, message, memory, data)
         private = surrogate.best(task, anchor, message, data)
-        slope = Slope(partial(surrogate.loss, task, anchor))
+        slope = _Slope(partial(surrogate.loss, task, anchor))
         optimizer = surrogate.stepping(self.optimizer)
         trained = local_sgd(slope, message, surrogate.weighed(anchor, data), optimizer)  # type: ignore[arg-type]
         report = {"train_loss": trained.loss, "private_change": surrogate.distance(memory, private)}

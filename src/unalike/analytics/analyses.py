@@ -8,11 +8,11 @@ logistic: ill ~ age + sex           the one that is named
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from ..data.tables import Tables
 from ..errors import ConfigError
+from ..typing import Config
 from .estimator import Estimator, analysis_registry
 from .formula import parse_formula
 from .model_matrix import Gaps
@@ -44,7 +44,7 @@ def fit_analysis(
     tables: Tables,
     text: str,
     name: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Config | None = None,
     gaps: Gaps = "drop",
     **training: Any,
 ) -> Estimator:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..data import Federation, Split
 from ..data.splitting import PARTS
 from ..errors import ConfigError, DataError
-from ..typing import Array, Float64s
+from ..typing import Array, Float64s, Keywords
 
 INTERCEPT = "Intercept"
 
@@ -50,7 +49,7 @@ class Design:
         """
         width = math.prod(federation.input_shape)
         names = federation.columns or tuple(f"x{j + 1}" for j in range(width))
-        parts: dict[str, Any] = {part: _as_design(getattr(federation, part), intercept) for part in PARTS}
+        parts: Keywords = {part: _as_design(getattr(federation, part), intercept) for part in PARTS}
         made = replace(federation, **parts, classes=None, columns=None).with_importance("equal")
         terms = ((INTERCEPT,) if intercept else ()) + tuple(names)
         return cls(made, terms, federation.target or "y")

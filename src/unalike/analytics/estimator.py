@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core.registry import Registry
 from ..errors import ConfigError, unknown
-from ..typing import Float64s
+from ..typing import Document, Fields, Float64s
 from .forecast import Forecast, r_squared
 from .formula import parse_formula
 from .inputs import EstimatorInput
@@ -210,13 +210,13 @@ class Estimator:
             "model does (`mixed:`). Leave out the part in bars."
         )
 
-    usual_elsewhere: ClassVar[Mapping[str, Any]] = {}
+    usual_elsewhere: ClassVar[Fields] = {}
     """Settings that are other than usual where clients keep their rows, unless somebody gives them."""
 
     def check_elsewhere(self) -> None:
         """Raise where clients that keep their rows would have to tell single ones."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Document:
         """The settings by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
 

@@ -85,7 +85,7 @@ def select_predicted_rows(predicted: Array, y: Any) -> tuple[Array, Array]:
 def r_squared(predicted: Array, y: Any) -> float:
     """R^2, the share of the responses' variance that predictions explain, over the rows that have one.
 
-    >>> explained_share(np.array([1.0, 2.0, np.nan]), [1.0, 2.0, 5.0])
+    >>> r_squared(np.array([1.0, 2.0, np.nan]), [1.0, 2.0, 5.0])
     1.0
     """
     predicted, y = select_predicted_rows(predicted, np.asarray(y, np.float64))

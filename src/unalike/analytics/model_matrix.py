@@ -17,7 +17,7 @@ from ..core.extras import import_extra
 from ..data import Federation, Split
 from ..data.tables import Table, Tables
 from ..errors import ConfigError, DataError
-from ..typing import Array, Float64s
+from ..typing import Array, Document, Fields, Float64s
 from .design import Design
 from .formula import parse_formula, read_terms
 from .statistics import LocalNodes, Nodes, agree_on_columns, ask_moments
@@ -41,12 +41,12 @@ class Plan:
     """The terms whose coefficients differ between clients."""
     gaps: Gaps = "drop"
 
-    def write(self) -> dict[str, Any]:
+    def write(self) -> Document:
         """For JSON."""
         return asdict(self)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Plan:
+    def read(cls, given: Fields) -> Plan:
         """From what :meth:`write` wrote, by somebody who need not be honest."""
         try:
             words = {str(name): tuple(str(w) for w in found) for name, found in given["words"].items()}
@@ -266,7 +266,7 @@ def _evaluate(
     return x, y.reshape(len(frame)), tuple(str(name) for name in made.rhs.columns)
 
 
-def _functions(plan: Plan) -> dict[str, Any]:
+def _functions(plan: Plan) -> Document:
     """What may be called in a formula."""
 
     def center(column: Any) -> Any:

@@ -6,11 +6,11 @@ it chooses the form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..core.latex import escape_latex
+from ..core.latex import escape_latex, latex_table
 
 Cell = str | float | int | None
 
@@ -37,6 +37,10 @@ class SummaryTable:
     def cells(self) -> list[list[str]]:
         """Every cell as text."""
         return [[show_number(cell) for cell in row] for row in self.rows]
+
+    def as_latex(self) -> str:
+        """For a paper: a `tabular` without the title."""
+        return latex_table(self.header, [[escape_latex(cell) for cell in row] for row in self.cells()])
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Summary:
     def as_latex(self) -> str:
         """For a paper: one `tabular` per table, and the notes below."""
         notes = [rf"\noindent {escape_latex(note)}" for note in self.notes]
-        return "\n\n".join([*(_latex_table(table) for table in self.tables), *notes])
+        return "\n".join([*(table.as_latex() for table in self.tables), *notes])
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -105,11 +109,3 @@ def _html_table(table: SummaryTable) -> str:
 
     body = "".join(row(cells, "td") for cells in table.cells())
     return f"<h4>{escape(table.title)}</h4><table>{row(table.header, 'th')}{body}</table>"
-
-
-def _latex_table(table: SummaryTable) -> str:
-    line: Callable[[Sequence[str]], str] = lambda cells: " & ".join(map(escape_latex, cells)) + r" \\"  # noqa: E731
-    columns = "l" + "r" * (len(table.header) - 1)
-    body = "\n".join(line(cells) for cells in table.cells())
-    head = f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{line(table.header)}\n\\hline"
-    return f"{head}\n{body}\n\\hline\n\\end{{tabular}}"

@@ -8,7 +8,7 @@ same data give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from ..data.survival import times_and_events
 from ..data.tables import Tables, tables_of
 from ..errors import UnalikeError
-from ..typing import Array, Float64s
+from ..typing import Array, Float64s, NamedColumns
 from .estimator import MAY_BE_REFUSED, Estimator
 from .formula import parse_formula
 from .summary import Summary
@@ -56,14 +56,14 @@ class Bench:
         return self.tables[self.client][parse_formula(self.formula).response]
 
     @cached_property
-    def new(self) -> dict[str, Any]:
+    def new(self) -> NamedColumns:
         """The client's rows without their response."""
         columns = self.tables[self.client].columns
         response = parse_formula(self.formula).response
         return {name: values for name, values in columns.items() if name != response}
 
     @cached_property
-    def with_gaps(self) -> dict[str, Any]:
+    def with_gaps(self) -> NamedColumns:
         """The same rows, of which the second has no value in any column."""
         return {name: _without_second(values) for name, values in self.new.items()}
 
@@ -76,7 +76,7 @@ Check = Callable[[Bench], None]
 
 
 def check_estimator(
-    make: Callable[[], Estimator], tables: Mapping[str, Any], formula: str, client: str | None = None
+    make: Callable[[], Estimator], tables: NamedColumns, formula: str, client: str | None = None
 ) -> None:
     """Raise an `EstimatorError` where an estimator breaks the contract.
 

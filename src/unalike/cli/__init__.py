@@ -39,7 +39,7 @@ from .commands.run import resume, run
 from .commands.runs import runs
 from .commands.serve import AT_THE_NODES, serve
 from .commands.tune import tune_methods
-from .help import Program, UsageError
+from .help import Program, UsageError, build_program
 from .interrupted import after_interruption
 from .messages import say_warning
 from .options import FIELDS, with_experiment
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         load_inherited()
         sys.argv[1:] = take_plugins(sys.argv[1:])
-        code = app(standalone_mode=False) or 0
+        code = build_program(app, next(iter(sys.argv[1:]), "")).main(standalone_mode=False) or 0
     except UnalikeError as error:
         code = _refuse(str(error))
     except UsageError as error:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
+from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
 from ..errors import unknown
 from ..experiments.config import settings_of
@@ -71,6 +74,22 @@ class Program(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
         return super().command(name, cls=Command, **settings)
+
+
+@lru_cache(maxsize=32)
+def build_program(app: Program, first: str) -> Any:
+    """The program as Click runs it, for a command line that begins with this word.
+
+    To build the options of a command takes longer than to read them, so that a command that is named first is
+    built alone. Anything else (help, a misspelt command) needs all commands.
+    """
+    commands = [command for command in app.registered_commands if command.name == first]
+    groups = [group for group in app.registered_groups if group.name == first]
+    if not commands and not groups:
+        return get_command(app)
+    one = copy(app)
+    one.registered_commands, one.registered_groups = commands, groups
+    return get_group(one)
 
 
 def write_parameters(command: Any, ctx: Any, formatter: Any) -> None:

@@ -81,7 +81,7 @@ def format_metrics(metrics: Iterable[str]) -> list[str]:
     """What stands beside the bar: losses, then test metrics, the one that judges last; in a narrow window the
     first ones are left out.
 
-    >>> shown(["test_accuracy", "test_f1", "train_loss", "clock"])
+    >>> format_metrics(["test_accuracy", "test_f1", "train_loss", "clock"])
     ['train_loss', 'test_f1', 'test_accuracy']
     """
     there = list(metrics)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +19,7 @@ from ..core.spec import Spec
 from ..errors import ConfigError
 from ..experiments.check_names import check_settings
 from ..experiments.config import Experiment, make_experiment, read_experiment, settings_of
+from ..typing import Document, Fields
 
 FIELDS = tuple(Experiment.model_fields)
 FILE = typer.Argument(
@@ -78,7 +79,7 @@ def with_data(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def name_of(rows: Mapping[str, Any]) -> str:
+def name_of(rows: Fields) -> str:
     """What the data are called in titles."""
     return str(rows.get("data", Experiment.model_fields["data"].default))
 
@@ -99,7 +100,7 @@ def experiment_of(**values: Any) -> Experiment:
     )
 
 
-def parse_settings(words: list[str]) -> dict[str, Any]:
+def parse_settings(words: list[str]) -> Document:
     """`mu=0.1` and the like.
 
     >>> parse_settings(["mu=0.1", "tune_epochs=2", "hard=false"])

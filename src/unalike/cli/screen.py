@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core.json_text import json_ready
+from ..typing import Array, Document, Fields
 from . import live
 from .tables import as_text, show
 
@@ -32,7 +33,7 @@ class LiveRounds(live.LiveRounds):
         super().__init__(quiet, stderr, console, title)
 
 
-def summary(run: Run) -> dict[str, Any]:
+def summary(run: Run) -> Document:
     """The numbers that a run ends with."""
     from ..models.metrics import deciding_metric
     from ..runs import summarize_clients
@@ -46,7 +47,7 @@ def summary(run: Run) -> dict[str, Any]:
     }
     clients = run.client_metrics()
     asked = run.folder.config if run.folder else {}
-    answer: dict[str, Any] = {
+    answer: Document = {
         "algorithm": asked.get("algorithm", run.setting.algorithm.name),
         "clients": len(run.setting.federation) - int(run.record.meta().get("forgotten", 0)),
         "rounds": int(last.pop("round")),
@@ -82,7 +83,7 @@ def summary(run: Run) -> dict[str, Any]:
     return answer
 
 
-def _of_groups(run: Run, clients: Mapping[str, Any], name: str, judged: Metric) -> dict[str, float]:
+def _of_groups(run: Run, clients: Mapping[str, Array], name: str, judged: Metric) -> dict[str, float]:
     """The mean of each group, the worst of them, and how far they are apart."""
     from ..experiments.fairness import find_groups
     from ..runs.fairness import group_means, group_measures
@@ -103,7 +104,7 @@ def _final_rows(metrics: Mapping[str, Metric]) -> Iterator[str]:
     yield from ("epsilon", "local_epsilon", "row_epsilon", "reference_epsilon")
 
 
-def show_summary(numbers: Mapping[str, Any], title: str) -> None:
+def show_summary(numbers: Fields, title: str) -> None:
     """A short two-column table."""
     table = Table(title=title, show_header=False, title_justify="left")
     for name, value in numbers.items():
@@ -113,9 +114,7 @@ def show_summary(numbers: Mapping[str, Any], title: str) -> None:
     console.print(table)
 
 
-def show_rows(
-    rows: Sequence[Mapping[str, Any]], title: str = "", spare: Sequence[str] = (), more: str = ""
-) -> None:
+def show_rows(rows: Sequence[Fields], title: str = "", spare: Sequence[str] = (), more: str = "") -> None:
     """A table with one row per mapping; the keys of the first are the head. Where a window is too narrow,
     columns of `spare` are left out, the first one first; `more` says where they are."""
     show(console, rows, title, spare, more)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ..core.run_files import CONFIG
 from ..errors import RunError
+from ..typing import Document
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FolderFacts:
     outside: dict[str, str]
     """Settings that lead out of the folder."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         return asdict(self)
 

@@ -17,6 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from ..typing import Fields
+
 _NUMBER = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?( ?%)?|[-+]?inf|nan|failed|–|±|")
 _NARROW = 24
 """Longer words than this may be broken; shorter ones are names that somebody will type."""
@@ -121,9 +123,7 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def show(
-    console: Console, rows: Sequence[Mapping[str, Any]], title: str, spare: Sequence[str], more: str
-) -> None:
+def show(console: Console, rows: Sequence[Fields], title: str, spare: Sequence[str], more: str) -> None:
     """Print rows as a table as wide as the console at most."""
     texts = [{head: as_text(row.get(head)) for head in rows[0]} for row in rows]
     console.print(fit_table(texts, console.width, title, spare, more))

@@ -67,7 +67,10 @@ def _is_number(word: str) -> bool:
 
 def _is_folder(name: str) -> bool:
     """Whether a name is that of a folder; the empty one is not that of the current folder."""
-    return bool(name) and Path(name).is_dir()
+    try:
+        return bool(name) and Path(name).is_dir()
+    except OSError:  # no file system has a name like this
+        return False
 
 
 def check_no_folder(stream: str) -> None:

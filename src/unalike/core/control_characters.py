@@ -29,7 +29,7 @@ def has_hidden_letters(word: str) -> bool:
 def replace_hidden_letters(line: str) -> str:
     """A line with a blank in place of every such letter, for a terminal.
 
-    >>> shown("a" + chr(27) + "[2Jb")
+    >>> replace_hidden_letters("a" + chr(27) + "[2Jb")
     'a [2Jb'
     """
     return "".join(" " if is_hidden(letter) else letter for letter in line)

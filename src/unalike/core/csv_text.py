@@ -11,14 +11,13 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a cell begins with that a spreadsheet may run."""
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE)
 
 
-def csv_cell(value: Any) -> Any:
+def csv_cell(value: object) -> object:
     """A cell of CSV: text that a spreadsheet would take for a formula is escaped, numbers are not.
 
     >>> csv_cell("=1+2"), csv_cell(" @SUM(A1)"), csv_cell("-0.5"), csv_cell(-0.5), csv_cell("well")
@@ -31,7 +30,7 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
 
 
-def csv_text(head: Iterable[Any], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(head: Iterable[object], rows: Iterable[Sequence[object]]) -> str:
     """A table as CSV with safe cells, the header included.
 
     >>> csv_text(["name", "score"], [["=cmd", -1.5]])
@@ -40,7 +39,7 @@ def csv_text(head: Iterable[Any], rows: Iterable[Sequence[Any]]) -> str:
     return csv_lines([list(head)]) + csv_lines(rows)
 
 
-def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
     """Lines of CSV with safe cells, without a header."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([csv_cell(cell) for cell in row] for row in rows)

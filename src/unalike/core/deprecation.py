@@ -5,7 +5,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from ..typing import Document, Fields
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +42,7 @@ def deprecated(use: str, since: str) -> Callable[[Callable[P, T]], Callable[P, T
     return mark
 
 
-def rename_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since: str) -> dict[str, Any]:
+def rename_keys(values: Fields, new_names: Mapping[str, str], since: str) -> Document:
     """Settings in which old names have become new ones, with a warning for each.
 
     Args:
@@ -48,7 +52,7 @@ def rename_keys(values: Mapping[str, Any], new_names: Mapping[str, str], since: 
 
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     renamed_keys({"gaps": "drop", "seed": 1}, {"gaps": "missing"}, since="0.2")
+    ...     rename_keys({"gaps": "drop", "seed": 1}, {"gaps": "missing"}, since="0.2")
     {'missing': 'drop', 'seed': 1}
     """
     for old in values.keys() & new_names.keys():

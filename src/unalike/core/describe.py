@@ -12,11 +12,10 @@ import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import numpy as np
 
-from ..typing import Array
+from ..typing import Array, Json, Leaf
 from .user_code import digest_function, digest_methods, is_running
 
 SHORT = 256
@@ -28,7 +27,7 @@ TOLERANCE = 1e-4
 """Relative difference of two numbers that is none."""
 
 
-def describe(value: Any) -> Any:
+def describe(value: object) -> Json:
     """The settings of an object: a dataclass's fields, another object's public attributes.
 
     >>> from functools import partial
@@ -38,7 +37,7 @@ def describe(value: Any) -> Any:
     return _describe(value, 0, set())
 
 
-def difference(before: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
+def difference(before: Json, now: Json, path: str = "") -> tuple[str, Json, Json] | None:
     """The first place where two descriptions differ: its name, and what is there in each.
 
     >>> difference({"optimizer": {"rate": 0.1}}, {"optimizer": {"rate": 5.0}})
@@ -57,7 +56,7 @@ def difference(before: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | 
     return None if _same(before, now) else (path, before, now)
 
 
-def names_in(described: Any) -> Iterator[str]:
+def names_in(described: Json) -> Iterator[str]:
     """All strings of a description, among them the modules that its classes and functions come from."""
     if isinstance(described, str):
         parts = described.split(".")
@@ -68,7 +67,7 @@ def names_in(described: Any) -> Iterator[str]:
             yield from names_in(item)
 
 
-def _describe(value: Any, depth: int, above: set[int]) -> Any:
+def _describe(value: object, depth: int, above: set[int]) -> Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -80,7 +79,7 @@ def _describe(value: Any, depth: int, above: set[int]) -> Any:
     return _compose(value, functools.partial(_describe, depth=depth + 1, above=above | {id(value)}))
 
 
-def _compose(value: Any, inner: Callable[[Any], Any]) -> Any:
+def _compose(value: object, inner: Callable[[object], Json]) -> Json:
     if isinstance(value, Mapping):
         return {str(key): inner(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -106,13 +105,13 @@ def _compose(value: Any, inner: Callable[[Any], Any]) -> Any:
     }
 
 
-def _settings(value: Any) -> list[str]:
+def _settings(value: object) -> list[str]:
     if is_dataclass(value):
         return [field.name for field in fields(value) if field.init and not field.name.startswith("_")]
     return sorted(name for name in getattr(value, "__dict__", {}) if not name.startswith("_"))
 
 
-def _function(value: types.FunctionType, inner: Callable[[Any], Any]) -> Any:
+def _function(value: types.FunctionType, inner: Callable[[object], Json]) -> Json:
     """Its name, what it was made with, and its code where nothing else says what that is."""
     given = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
     code = [digest_function(value)] if is_running(value) else []
@@ -127,7 +126,7 @@ def _is_filled(cell: types.CellType) -> bool:
     return True
 
 
-def _array(value: Any) -> Any:
+def _array(value: Leaf) -> Json:
     shape = [str(value.dtype), list(value.shape)]
     if str(value.dtype).startswith("key"):
         return shape
@@ -147,13 +146,13 @@ def _sums(numbers: Array) -> list[float] | None:
     return [float(weights @ np.maximum(some, 0)), float(weights @ np.maximum(-some, 0))]
 
 
-def _same(before: Any, now: Any) -> bool:
+def _same(before: Json, now: Json) -> bool:
     if isinstance(before, float) and isinstance(now, int | float):
         close = abs(before - now) <= TOLERANCE * max(abs(before), abs(now))
         return close or before == now or (before != before and now != now)
     return bool(before == now)
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', '')}.{named.__qualname__}"

@@ -68,7 +68,7 @@ def is_installed(module: str) -> bool:
 def install_command(extra: str) -> str:
     """How to install an extra.
 
-    >>> print(installed_by("ray"))
+    >>> print(install_command("ray"))
     pip install '.[ray]' in the folder of Unalike's source
     """
     return f"pip install '.[{extra}]' in the folder of Unalike's source"

@@ -14,11 +14,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
-from ..typing import Float64s
+from ..typing import Float64s, Keywords
 from . import figures
 
 INK, MUTED, FAINT, PAPER = "#1d232b", "#6b7480", "#e3e6ea", "#ffffff"
@@ -90,7 +92,7 @@ def color(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def dash(index: int) -> Any:
+def dash(index: int) -> str | tuple[float, tuple[float, ...]]:
     """The line style of the index-th thing: it changes after every four, so that colors alone decide between
     few, and no two of many look the same."""
     return _DASHES[index // (len(PALETTE) // 2) % len(_DASHES)]
@@ -107,7 +109,7 @@ def label_ends(
     low, high = axes.get_ylim()
     wanted = (np.array([height for height, _, _ in drawn]) - low) / (high - low)
     for height, (_, text, ink) in zip(spread(wanted, gap), drawn, strict=True):
-        place: Any = {"transform": axes.transAxes, "va": "center", "label": _END_OF_LINE}
+        place: Keywords = {"transform": axes.transAxes, "va": "center", "label": _END_OF_LINE}
         axes.text(1.015, height, text, color=ink, fontsize=9.5, **place)
 
 
@@ -115,14 +117,14 @@ def line_names(axes: Axes) -> list[tuple[str, str]]:
     """What stands beside the axes or in their legend, each with its color: what a narrow page says below."""
     ends = [(text.get_text(), text.get_color()) for text in axes.texts if text.get_label() == _END_OF_LINE]
     legend = axes.get_legend()
-    handles: Sequence[Any] = () if legend is None else legend.legend_handles
+    handles: Sequence[Artist | None] = () if legend is None else legend.legend_handles
     colors = [_color_of(one) for one in handles]
     texts = [] if legend is None else [text.get_text() for text in legend.get_texts()]
     found = [*ends, *zip(texts, colors, strict=True)]
     return [(text, to_hex(ink)) for text, ink in found]
 
 
-def _color_of(handle: Any) -> Any:
+def _color_of(handle: Any) -> ColorType:
     """The color of a line, or of a patch or marker: of its edge, where it is hollow."""
     if not hasattr(handle, "get_facecolor"):
         return handle.get_color()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Wrapper = TypeVar("Wrapper", bound=type)
 
@@ -50,13 +50,14 @@ def forward_members(base: type, to: str, except_for: Collection[str] = ()) -> Ca
     return decorate
 
 
-def _forward(name: str, member: Any, to: str) -> Any:
+def _forward(name: str, member: object, to: str) -> object:
     """A method or a property that asks the wrapped object."""
     if not callable(member):
-        return property(lambda self: getattr(getattr(self, to), name), doc=member.__doc__)
+        said = member.__doc__ if isinstance(member, property) else None  # a value's is that of its type
+        return property(lambda self: getattr(getattr(self, to), name), doc=said)
 
     @wraps(member)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> object:
         return getattr(getattr(self, to), name)(*args, **kwargs)
 
     return method

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 
-def json_ready(value: Any) -> Any:
+def json_ready(value: object) -> Any:
     """A value that any JSON reader can read.
 
     >>> json_ready({"loss": math.nan, "bounds": (-math.inf, 1.5), "best": None})

@@ -19,11 +19,12 @@ def escape_latex(words: str) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A `tabular` of cells that are LaTeX already: the first column to the left, the others to the right."""
+    """A `tabular` of a plain head and of cells that are LaTeX already; the first column is aligned left, the
+    others right."""
     lines = [
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
-        _line(head),
+        _line([escape_latex(cell) for cell in head]),
         r"\midrule",
         *map(_line, rows),
         r"\bottomrule",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from .catalog import KINDS, explain
 from .names import FILLED_IN, format_value, names_of_kind
@@ -38,7 +37,7 @@ def option_words(options: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" if value else name for name, value in options.items())
 
 
-def _live(maker: Any) -> Options:
+def _live(maker: Callable[..., object]) -> Options:
     """The settings of a method that a user's own module has registered."""
     return {
         p.name: "" if p.default is None else format_value(p.default)

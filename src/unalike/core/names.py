@@ -12,9 +12,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .studies import PACKAGE, STUDIES, study_names
+
+if TYPE_CHECKING:
+    from ..typing import Document, Fields
 
 FILE = Path(__file__).with_name("names.json")
 FILLED_IN = ("clients", "rows", "first_clusters", "initial_loss", "similarity")
@@ -62,7 +65,7 @@ def _studies() -> dict[str, NameEntry]:
     return _read(study_names())
 
 
-def _read(names: Mapping[str, Any]) -> dict[str, NameEntry]:
+def _read(names: Fields) -> dict[str, NameEntry]:
     return {name: _entry(**entry) for name, entry in names.items()}
 
 
@@ -72,8 +75,8 @@ def _entry(object: str, about: str, options: Mapping[str, str] = NO_OPTIONS) -> 
 
 
 @cache
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+def _table() -> Document:
+    table: Document = json.loads(FILE.read_text(encoding="utf-8"))
     return table
 
 
@@ -85,7 +88,7 @@ def first_sentence(docstring: str | None) -> str:
 def format_value(value: object) -> str:
     """A plain value as a person types it.
 
-    >>> typed_value(True), typed_value(0.5)
+    >>> format_value(True), format_value(0.5)
     ('true', '0.5')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,12 +6,20 @@ when a batch of them is used.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ..typing import Array
 
-def as_floats(x: Any) -> Any:
+if TYPE_CHECKING:
+    import jax
+
+
+Images = TypeVar("Images", "jax.Array", Array)
+
+
+def as_floats(x: Images) -> Images:
     """Images of bytes as floats in [0, 1], NumPy's or JAX's; everything else stays as it is.
 
     >>> as_floats(np.array([[[0, 255]]], np.uint8))

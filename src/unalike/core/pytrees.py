@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
-from ..typing import PyTree
+from ..typing import Array, Leaf, PyTree, Scalar
 
 
 def add(a: PyTree, b: PyTree) -> PyTree:
@@ -22,12 +20,12 @@ def subtract(a: PyTree, b: PyTree) -> PyTree:
     return jax.tree.map(jnp.subtract, a, b)
 
 
-def scale(factor: Any, a: PyTree) -> PyTree:
+def scale(factor: Scalar, a: PyTree) -> PyTree:
     """factor * a, leaf by leaf."""
     return jax.tree.map(lambda leaf: factor * leaf, a)
 
 
-def add_scaled(a: PyTree, factor: Any, b: PyTree) -> PyTree:
+def add_scaled(a: PyTree, factor: Scalar, b: PyTree) -> PyTree:
     """a + factor * b, leaf by leaf."""
     return jax.tree.map(lambda x, y: x + factor * y, a, b)
 
@@ -37,7 +35,7 @@ def zeros_like(a: PyTree) -> PyTree:
     return jax.tree.map(jnp.zeros_like, a)
 
 
-def where(condition: Any, a: PyTree, b: PyTree) -> PyTree:
+def where(condition: bool | jax.Array, a: PyTree, b: PyTree) -> PyTree:
     """a if condition else b, leaf by leaf."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
 
@@ -47,7 +45,7 @@ def squared_norm(a: PyTree) -> jax.Array:
     return sum((jnp.vdot(leaf, leaf).real for leaf in jax.tree.leaves(a)), start=jnp.zeros(()))
 
 
-def by_path(a: PyTree) -> dict[str, Any]:
+def by_path(a: PyTree) -> dict[str, PyTree]:
     """Every leaf under a name that spells the way to it.
 
     >>> by_path({"dense": [{"w": 1.0, "b": 2.0}]})
@@ -56,7 +54,7 @@ def by_path(a: PyTree) -> dict[str, Any]:
     return {path_name(path): leaf for path, leaf in tree_flatten_with_path(a)[0]}
 
 
-def path_name(path: tuple[Any, ...]) -> str:
+def path_name(path: tuple[object, ...]) -> str:
     """The way to a leaf, as a name."""
     return keystr(path, simple=True, separator="/")
 
@@ -67,7 +65,7 @@ def all_finite(a: PyTree) -> jax.Array:
     return jnp.all(jnp.stack(checks)) if checks else jnp.asarray(True)
 
 
-def row(a: PyTree, index: Any) -> PyTree:
+def row(a: PyTree, index: Leaf) -> PyTree:
     """Entry `index` of every leaf's leading axis."""
     return jax.tree.map(lambda leaf: leaf[index], a)
 
@@ -93,7 +91,7 @@ def largest_difference(a: PyTree, b: PyTree) -> float:
     return max(jax.tree.leaves(gaps), default=0.0)
 
 
-def _numbers(leaf: Any) -> Any:
+def _numbers(leaf: Leaf) -> Array:
     array = np.asarray(leaf)
     return array.astype(np.int8) if array.dtype == bool else array
 

@@ -77,7 +77,7 @@ class Registry(Generic[T]):
             raise ConfigError(f"{self.kind} {name!r} cannot be imported here ({error}).") from error
         return maker
 
-    def _is_listed(self, name: str, maker: Callable[..., Any]) -> bool:
+    def _is_listed(self, name: str, maker: Callable[..., object]) -> bool:
         """Whether a maker is the one that the table has under a name."""
         entry = names_of_kind(self.listed).get(name)
         return entry is not None and (entry.module, entry.attribute) == (maker.__module__, maker.__qualname__)
@@ -99,7 +99,7 @@ class Registry(Generic[T]):
         return maker(*spec.arguments, **known)
 
 
-def check_numbers(kind: str, spec: Spec, maker: Callable[..., Any]) -> None:
+def check_numbers(kind: str, spec: Spec, maker: Callable[..., object]) -> None:
     """No word follows the colon where the maker's annotation says that a number belongs, and no fraction or
     1e308 where a whole number does."""
     wanted = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
@@ -118,7 +118,7 @@ def check_numbers(kind: str, spec: Spec, maker: Callable[..., Any]) -> None:
             )
 
 
-def usage(name: str, maker: Callable[..., Any]) -> str:
+def usage(name: str, maker: Callable[..., object]) -> str:
     """How the arguments after the colon are called, with their defaults."""
     positional = [p for p in inspect.signature(maker).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     words = [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in positional]

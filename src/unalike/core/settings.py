@@ -48,7 +48,7 @@ class SettingInfo:
 
 
 def setting(
-    default: Any,
+    default: object,
     description: str,
     *,
     group: str,
@@ -83,7 +83,7 @@ def about(field: FieldInfo) -> SettingInfo:
     return cast(SettingInfo, extra[_KEY])
 
 
-def number_as_text(value: Any) -> Any:
+def number_as_text(value: object) -> object:
     """A number as the text that a person would have typed; anything else as it is.
 
     >>> number_as_text(0.2), number_as_text("0.2")

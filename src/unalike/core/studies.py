@@ -13,9 +13,12 @@ import json
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..typing import Document
 
 GROUP = "unalike.studies"
 PACKAGE = "unalike_studies"
@@ -43,7 +46,7 @@ def import_studies(module: str) -> ModuleType:
     return importlib.import_module(f"{_find_package().name}.{module}")
 
 
-def study_names() -> dict[str, Any]:
+def study_names() -> Document:
     """Each study with its object and its explanation; empty where none are installed."""
     folder = find_studies()
     return {} if folder is None else _read(folder / NAMES)
@@ -62,6 +65,6 @@ def _find_package() -> Path:
 
 
 @cache
-def _read(file: Path) -> dict[str, Any]:
-    names: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))[STUDIES]["names"]
+def _read(file: Path) -> Document:
+    names: Document = json.loads(file.read_text(encoding="utf-8"))[STUDIES]["names"]
     return names

@@ -14,7 +14,6 @@ import sysconfig
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PACKAGE = __name__.partition(".")[0]
@@ -33,7 +32,7 @@ def is_users(module: str) -> bool:
     return module == _RUNNING or (file is not None and not str(file).startswith(_LIBRARIES))
 
 
-def is_running(value: Any) -> bool:
+def is_running(value: object) -> bool:
     """Whether a function or class is of the script or notebook that is running."""
     return getattr(value, "__module__", None) == _RUNNING
 

@@ -7,8 +7,6 @@ targets of a regression 32-bit floats. Everything a user gives is brought to the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..typing import Array, Int64s
@@ -39,7 +37,7 @@ def gather_features(x: Array, rows: Int64s) -> Array:
     return gathered
 
 
-def aligned_empty(shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+def aligned_empty(shape: tuple[int, ...], kind: np.dtype) -> Array:
     """Room for an array that starts at a multiple of 64 bytes, which XLA uses in place.
 
     >>> aligned_empty((3, 5), np.dtype(np.float32)).ctypes.data % ALIGNMENT
@@ -51,14 +49,14 @@ def aligned_empty(shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
     return room[first : first + size].view(kind).reshape(shape)
 
 
-def _feature_type(x: Array) -> np.dtype[Any]:
+def _feature_type(x: Array) -> np.dtype:
     if x.dtype == np.uint8 and x.ndim >= 3:
         return x.dtype
     whole = x.dtype.kind in "iu" and (x.size == 0 or (x.min() >= _LOWEST and x.max() <= _HIGHEST))
     return np.dtype(np.int32 if whole else np.float32)
 
 
-def _convert(x: Array, kind: np.dtype[Any]) -> Array:
+def _convert(x: Array, kind: np.dtype) -> Array:
     with np.errstate(over="ignore"):  # what is too large for 32 bits becomes infinite, and is reported so
         return x.astype(kind, copy=False)
 

@@ -45,7 +45,7 @@ class _Piece(NamedTuple):
 
 
 def gather_clients(
-    clients: Mapping[str, Any],
+    clients: Mapping[str, object],
     test_fraction: float,
     validation_fraction: float,
     classes: int | None,
@@ -68,7 +68,7 @@ def gather_clients(
     return validate(Federation(train, validation, test, known, tuple(names), label_names, columns=columns))
 
 
-def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
+def _pieces(clients: Mapping[str, object]) -> Iterator[_Piece]:
     for client, (name, given) in enumerate(clients.items()):
         for part, pair in _parts_of(str(name), given):
             x, y, columns = _pair(str(name), pair)
@@ -79,7 +79,7 @@ def _pieces(clients: Mapping[str, Any]) -> Iterator[_Piece]:
             yield _Piece(client, str(name), part, x, np.asarray(codes), label_names, columns)
 
 
-def _parts_of(name: str, given: Any) -> list[tuple[int, Any]]:
+def _parts_of(name: str, given: object) -> list[tuple[int, object]]:
     if not isinstance(given, Mapping):
         return [(_UNDECIDED, given)]
     strange = sorted(set(given) - set(PARTS))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.plain_files import check_plain_file
 from ..errors import DataError
-from ..typing import Array, Int64s
+from ..typing import Array, Document, Int64s, Keywords
 from .federation import Federation, Split
 from .preprocessing import Preparation
 from .splitting import PARTS
@@ -24,7 +24,7 @@ VERSION = 1
 NAMES = ("names", "label_names", "columns", "groups")
 
 
-def facts_of(federation: Federation) -> dict[str, Any]:
+def facts_of(federation: Federation) -> Document:
     """The facts of a federation, ready for JSON.
 
     >>> made = Federation.from_clients({"a": (np.eye(2), [0, 1])}, test_fraction=0)
@@ -51,7 +51,7 @@ def federation_from(facts: Any) -> Federation:
         sizes = {part: np.array(facts["rows"][part], np.int64) for part in PARTS}
         splits = [_zeros(sizes[part], facts["x"], facts["y"]) for part in PARTS]
         prepared = facts["preparation"]
-        named: dict[str, Any] = {name: _names(facts[name]) for name in NAMES}
+        named: Keywords = {name: _names(facts[name]) for name in NAMES}
         return Federation(
             splits[0],
             splits[1],
@@ -80,7 +80,7 @@ def _names(given: Any) -> tuple[str, ...] | None:
     return None if given is None else tuple(str(name) for name in given)
 
 
-def _zeros(sizes: Int64s, x: Any, y: Any) -> Split:
+def _zeros(sizes: Int64s, x: Array, y: Array) -> Split:
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Split(_none(int(offsets[-1]), *x), _none(int(offsets[-1]), *y), offsets)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from ..typing import Array, Float64s, Int64s
+from ..typing import Array, Float64s, Int64s, Keywords
 from .arrays import clean_targets, gather_features, infer_classes
 from .digests import digest_arrays
 from .groups import Groups, check_groups, groups_of
@@ -137,7 +137,7 @@ class Federation:
         weights = None if given is None else importance_of(given, self.train.sizes)
         return replace(self, given_importance=weights)
 
-    def with_groups(self, given: str | Path | Mapping[str, Any] | Sequence[Any] | None) -> Federation:
+    def with_groups(self, given: str | Path | Mapping[str, object] | Sequence[object] | None) -> Federation:
         """The same clients in groups, said by a mapping, a file, `column:NAME` or `name:SEPARATOR`; see
         :mod:`.groups`. None leaves the groups that there are."""
         return self if given is None else replace(self, groups=groups_of(given, self))
@@ -173,7 +173,7 @@ class Federation:
         if not weights.sum() > 0:
             raise DataError("no client that counts would have any rows left.")
         given = None if self.given_importance is None else weights / weights.sum()
-        parts: dict[str, Any] = {part: _without_rows(getattr(self, part), gone) for part in PARTS}
+        parts: Keywords = {part: _without_rows(getattr(self, part), gone) for part in PARTS}
         return replace(self, **parts, given_importance=given)
 
     def with_split(self, test_fraction: float, validation_fraction: float = 0.0, seed: int = 0) -> Federation:
@@ -243,7 +243,7 @@ class Federation:
     @classmethod
     def from_clients(
         cls,
-        clients: Mapping[str, Any],
+        clients: Mapping[str, object],
         *,
         test_fraction: float = 0.2,
         validation_fraction: float = 0.0,
@@ -296,7 +296,7 @@ class Federation:
     @classmethod
     def from_tables(
         cls,
-        data: Any,
+        data: object,
         *,
         label: str | None = None,
         client_column: str | None = None,

@@ -17,7 +17,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ Groups = tuple[str, ...]
 _HEADER = ("client", "group")
 
 
-def groups_of(given: str | Path | Mapping[str, Any] | Sequence[Any], federation: Federation) -> Groups:
+def groups_of(given: str | Path | Mapping[str, object] | Sequence[object], federation: Federation) -> Groups:
     """The group of every client, checked.
 
     >>> from unalike.data import Federation
@@ -86,7 +86,7 @@ def group_numbers(groups: Sequence[str]) -> tuple[tuple[str, ...], Int64s]:
     return tuple(str(name) for name in names), numbers.astype(np.int64)
 
 
-def _by_name(given: Mapping[str, Any], federation: Federation, where: str) -> Groups:
+def _by_name(given: Mapping[str, object], federation: Federation, where: str) -> Groups:
     names = [federation.name(i) for i in range(len(federation))]
     mapping = {str(name): str(group) for name, group in given.items()}
     strangers = [name for name in mapping if name not in set(names)]

@@ -7,19 +7,17 @@ no two share a class.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..core.random import generator
-from ..typing import Float64s
+from ..typing import Document, Float64s, Keywords
 from .federation import Federation
 from .splitting import PARTS
 
 _MOST = 200  # all pairs of more clients than this would take long and say no more
 
 
-def describe(federation: Federation) -> dict[str, Any]:
+def describe(federation: Federation) -> Document:
     """Sizes, classes and divergence of the clients, ready for JSON.
 
     >>> two = Federation.from_clients({"a": (np.eye(2), [0, 0]), "b": (np.eye(2), [1, 1])}, test_fraction=0)
@@ -27,7 +25,7 @@ def describe(federation: Federation) -> dict[str, Any]:
     (1.0, 4)
     """
     sizes = federation.train.sizes
-    facts: dict[str, Any] = {
+    facts: Keywords = {
         "description": federation.description,
         "clients": len(federation),
         "input_shape": list(federation.input_shape),
@@ -75,7 +73,7 @@ def pairwise_divergence(histograms: Float64s) -> Float64s:
     return np.maximum(mixed - (entropies[:, None] + entropies) / 2, 0.0)
 
 
-def _label_facts(federation: Federation) -> dict[str, Any]:
+def _label_facts(federation: Federation) -> Document:
     counts = federation.label_counts()
     sample = np.arange(len(counts))
     if len(counts) > _MOST:

@@ -6,7 +6,6 @@ Nothing is imported to find out: an object's class says which library it is from
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,19 +24,19 @@ _TABLE = "use Federation.from_tables(table, label=COLUMN, client_column=COLUMN),
 _PAIRS = "give a dictionary of pairs, {name: (x, y)}"
 
 
-def library(given: Any) -> str:
+def library(given: object) -> str:
     """The package that defines an object's class, or one of its bases, if it is a known one; else ''."""
     roots = [kind.__module__.partition(".")[0] for kind in type(given).__mro__]
     return next((root for root in roots if root in _ADVICE or root in _FRAMES), "")
 
 
-def is_foreign(given: Any) -> bool:
+def is_foreign(given: object) -> bool:
     """Whether it is an object of another library that is neither an array nor a pair of arrays."""
     root = library(given)
     return root in _FRAMES or (root != "" and not hasattr(given, "__array__"))
 
 
-def refuse(given: Any, where: str) -> DataError:
+def refuse(given: object, where: str) -> DataError:
     """The error for something that is not clients, with what to do."""
     kind, root = type(given).__name__, library(given)
     if root in _FRAMES:
@@ -52,13 +51,13 @@ def refuse(given: Any, where: str) -> DataError:
     return DataError(f"{where} a {kind} is not clients; {_PAIRS}.")
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value stands for one that is not known, in the ways of Python, NumPy and pandas."""
     unknown = isinstance(value, float) and value != value
     return value is None or unknown or type(value).__name__ in ("NAType", "NaTType")
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: object) -> bool:
     """Whether a value of a column is several values, or none that a table can hold.
 
     >>> is_nested([1, 2]), is_nested("1, 2")
@@ -77,17 +76,17 @@ def is_index(name: str) -> bool:
     return name.startswith("__index_level_")
 
 
-def is_boolean(values: Sequence[Any]) -> bool:
+def is_boolean(values: Sequence[object]) -> bool:
     """Whether all that is known of a column is true or false.
 
-    >>> are_truths([True, None]), are_truths([1, None]), are_truths([None])
+    >>> is_boolean([True, None]), is_boolean([1, None]), is_boolean([None])
     (True, False, False)
     """
     known = [value for value in values if not is_missing(value)]
     return bool(known) and all(isinstance(value, bool | np.bool_) for value in known)
 
 
-def can(given: Any, call: str) -> bool:
+def can(given: object, call: str) -> bool:
     """Whether an object can be asked to do something; a column of that name does not count.
 
     >>> can("word", "upper"), can("word", "to_pandas")
@@ -96,13 +95,13 @@ def can(given: Any, call: str) -> bool:
     return callable(getattr(given, call, None))
 
 
-def check_mapping(clients: Any) -> None:
+def check_mapping(clients: object) -> None:
     """Clients come by name."""
     if not isinstance(clients, Mapping):
         raise refuse(clients, "from_clients:")
 
 
-def column_names(x: Any) -> tuple[str, ...] | None:
+def column_names(x: object) -> tuple[str, ...] | None:
     """The names of a table's columns, where features are a table of another library."""
     if library(x) not in _FRAMES:
         return None

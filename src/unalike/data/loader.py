@@ -13,7 +13,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..core.catalog import SQL, TABLES
 from ..core.random import generator
 from ..core.spec import Spec
 from ..errors import ConfigError, DataError
-from ..typing import Array, Int64s
+from ..typing import Array, Int64s, Keywords
 from .federation import Federation
 from .files.store import MANIFEST
 from .library_data import refuse
@@ -38,7 +37,7 @@ _BINS = 10
 
 
 def load(
-    name: str | os.PathLike[str] | Any,
+    name: str | os.PathLike[str] | object,
     *,
     partition: str | None = None,
     clients: int | None = None,
@@ -84,8 +83,8 @@ def load(
     >>> len(federation), federation.classes, federation.input_shape
     (10, 10, (8, 8, 1))
     """
-    cut: dict[str, Any] = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
-    wanted: dict[str, Any] = {"sizes": sizes, "samples": samples}
+    cut: Keywords = {"test_fraction": test_fraction, "validation_fraction": validation_fraction}
+    wanted: Keywords = {"sizes": sizes, "samples": samples}
     columns = {"label": label, "client_column": client_column, "drop": drop, "prepare": prepare, "gaps": gaps}
     columns |= {"keep_columns": keep_columns, "without": without or None}
     table = table_of(name)
@@ -170,7 +169,7 @@ def _partition(
     seed: int,
 ) -> list[Int64s]:
     """Places in `rows` for every client."""
-    context: dict[str, Any] = {"labels": _labels(y[rows], source.classes), "clients": clients}
+    context: Keywords = {"labels": _labels(y[rows], source.classes), "clients": clients}
     context["rng"] = generator(seed, "partition")
     context |= {key: None if value is None else value[rows] for key, value in _row_facts(source).items()}
     if sizes is not None:
@@ -215,7 +214,7 @@ def _some_clients(total: int, clients: int | None, seed: int) -> Int64s:
     return np.sort(generator(seed, "clients").choice(total, clients, replace=False))
 
 
-def _as_name(given: Any) -> str:
+def _as_name(given: object) -> str:
     if isinstance(given, str | os.PathLike):
         return str(os.fspath(given))
     raise refuse(given, "load takes the name of a data set or the path of a folder:")
@@ -257,7 +256,7 @@ def _folder(name: str, path: str | Path | None) -> Path | None:
     return Path(name) if is_path else None
 
 
-def _open(folder: Path, about_tables: dict[str, Any], cut: dict[str, Any]) -> Federation:
+def _open(folder: Path, about_tables: Keywords, cut: Keywords) -> Federation:
     if not folder.is_dir():
         raise DataError(
             f"there is no folder {str(folder)!r}; give a saved federation or a folder of client files."
@@ -273,13 +272,13 @@ def _open(folder: Path, about_tables: dict[str, Any], cut: dict[str, Any]) -> Fe
 
 
 def _load_table(
-    table: Any,
+    table: object,
     partition: str | None,
     clients: int | None,
     seed: int,
-    columns: dict[str, Any],
-    cut: dict[str, Any],
-    wanted: dict[str, Any],
+    columns: Keywords,
+    cut: Keywords,
+    wanted: Keywords,
 ) -> Federation:
     """The clients that one table names, or its rows dealt by a partition."""
     given = {name: value for name, value in columns.items() if value is not None}
@@ -296,11 +295,11 @@ def _load_table(
     dealt = deal(source, partition, clients, seed, **cut, **wanted)
     said = "; ".join(part for part in (whole.description, dealt.description) if part)
     about = ("columns", "target", "preparation", "dropped_columns")
-    facts: dict[str, Any] = {name: getattr(whole, name) for name in about}
+    facts: Keywords = {name: getattr(whole, name) for name in about}
     return replace(dealt, **facts, description=said)
 
 
-def _check_no_columns(name: str, columns: dict[str, Any]) -> None:
+def _check_no_columns(name: str, columns: Keywords) -> None:
     source_registry[Spec.parse(name)]  # says so if nothing has that name
     given = next((word for word, value in columns.items() if value is not None), None)
     if given is not None:

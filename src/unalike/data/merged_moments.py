@@ -8,9 +8,11 @@ LeVeque, "Algorithms for Computing the Sample Variance", 1983.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from ..typing import Leaf
 
 
 class RowMoments(NamedTuple):
@@ -20,9 +22,9 @@ class RowMoments(NamedTuple):
     RowMoments(count=3, mean=3.0, products=8.0)
     """
 
-    count: Any
-    mean: Any
-    products: Any
+    count: Leaf
+    mean: Leaf
+    products: Leaf
 
     def merge(self, other: RowMoments) -> RowMoments:
         """The moments of these rows and of others together."""
@@ -33,5 +35,5 @@ class RowMoments(NamedTuple):
         return RowMoments(count, self.mean + apart * share, self.products + other.products + between)
 
 
-def _square(apart: Any) -> Any:
+def _square(apart: Leaf) -> Leaf:
     return np.multiply.outer(apart, apart) if np.ndim(apart) else apart**2

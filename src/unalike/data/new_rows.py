@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from .tables.table import Table
 from .user_tables import target_values
 
 
-def read_features(about: Federation, rows: Any, double: bool = False) -> Array:
+def read_features(about: Federation, rows: object, double: bool = False) -> Array:
     """Rows as a model takes them: arrays as they are, tables prepared as those of training were.
 
     >>> about = Federation.from_clients({"a": (np.eye(2), [0, 1])}, test_fraction=0)
@@ -59,7 +58,7 @@ def as_bytes(x: Array) -> Array:
     return x / 255 if high > 1 else x
 
 
-def read_labels(about: Federation, values: Any) -> Array:
+def read_labels(about: Federation, values: object) -> Array:
     """Targets as they are in training: numbers of classes, whose names may be given, or values."""
     found = target_values("these rows", values)
     if about.classes is None:
@@ -87,7 +86,7 @@ def with_preparation(about: Federation, path: Path) -> Federation:
     return replace(about, preparation=made)
 
 
-def _from_table(about: Federation, rows: Any) -> Array:
+def _from_table(about: Federation, rows: object) -> Array:
     table = rows if isinstance(rows, Table) else Table.of(columns_of(rows))
     if about.preparation is not None:
         return about.preparation.apply(table)

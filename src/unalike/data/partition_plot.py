@@ -8,7 +8,7 @@ targets.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .federation import Federation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 
 _INK, _PALE, _DEEP = "#2b3440", "#c9d3dc", "#1f6f8b"
@@ -149,7 +150,7 @@ def _visible(name: str) -> str:
     return {" ": "space", "\n": "new line", "\t": "tab"}.get(name, name)
 
 
-def _few_whole_ticks() -> Any:
+def _few_whole_ticks() -> Locator:
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(nbins=3, integer=True)

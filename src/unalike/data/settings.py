@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
@@ -207,7 +207,7 @@ class StreamSettings(Settings):
 
     @field_validator("memory", mode="before")
     @classmethod
-    def _newest(cls, value: Any) -> Any:
+    def _newest(cls, value: object) -> object:
         """A number is the capacity of a memory that keeps the newest rows."""
         numeric = isinstance(value, str) and isinstance(number_or_word(value), int | float)
         return f"fifo:{value}" if numeric or type(value) in (int, float) else value

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ..errors import DataError, unknown
-from ..typing import Array
+from ..typing import Array, Fields, Keywords
 from .federation import Federation
 from .files.agreement import StringLabels, agree_columns, spell
 from .files.client_files import stack_numbers
@@ -86,15 +86,15 @@ def federation_of(
     names = preparation.names if preparation else next(iter(tables.values())).features.names
     said += [] if preparation is None else [_say(facts, preparation)]
     said += [f"{name}: {words}" for name, (t, _) in tables.items() for words in _remarks(t, preparation)]
-    facts_said: dict[str, Any] = {"preparation": preparation, "dropped_columns": tuple(dropped.items())}
+    facts_said: Keywords = {"preparation": preparation, "dropped_columns": tuple(dropped.items())}
     return replace(federation, columns=tuple(names), description="; ".join(said), **facts_said)
 
 
-def how_to_prepare(given: Mapping[str, Any]) -> PreparationOptions:
+def how_to_prepare(given: Fields) -> PreparationOptions:
     """What a person says of preparation, checked.
 
     >>> how_to_prepare({"drop": "id,name", "gaps": "drop"})
-    HowToPrepare(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
+    PreparationOptions(drop=('id', 'name'), prepare='auto', gaps='drop', keep_columns=(), without=())
     """
     for name in given:
         if name not in PreparationOptions._fields:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.catalog import SQL, TABLES
 from ..errors import ConfigError, DataError, UnalikeError
-from ..typing import Array
+from ..typing import Array, Fields, NamedColumns
 from .federation import Federation
 from .files.agreement import StringLabels, same_kind, spell
 from .files.client_files import Rows, likely_target, read_folder
@@ -28,12 +28,12 @@ from .tables.read_tables import are_parts, columns_of, is_table, read_columns, s
 from .tables.sql import read_sql
 from .tables.table import Table
 
-Columns = Mapping[str, Any]
+Columns = NamedColumns
 """The values of every column, by its name."""
 
 
 def federation_of_folder(
-    folder: Path, label: str | None = None, how: Mapping[str, Any] | None = None, **cut: Any
+    folder: Path, label: str | None = None, how: Fields | None = None, **cut: Any
 ) -> Federation:
     """The federation of a folder with one file per client; see :meth:`Federation.from_folder`."""
     read = read_folder(folder, label)
@@ -49,10 +49,10 @@ def federation_of_folder(
 
 
 def federation_of_tables(
-    data: Any,
+    data: object,
     label: str | None = None,
     client_column: str | None = None,
-    how: Mapping[str, Any] | None = None,
+    how: Fields | None = None,
     **cut: Any,
 ) -> Federation:
     """The federation of tables that people bring; see :meth:`Federation.from_tables`."""
@@ -68,7 +68,7 @@ def federation_of_tables(
     return replace(made, target=target, description=f"{chosen}{made.description}".rstrip("; "))
 
 
-def table_of(name: Any) -> Any | None:
+def table_of(name: object) -> object | None:
     """The one table that a name stands for, or None where it is the name of something else."""
     if not isinstance(name, str | os.PathLike):
         return name if hasattr(name, "load_partition") or is_table(name) else None
@@ -79,7 +79,7 @@ def table_of(name: Any) -> Any | None:
     return read_columns(Path(words)) if is_file else None
 
 
-def names_clients(table: Any, client_column: str | None) -> bool:
+def names_clients(table: object, client_column: str | None) -> bool:
     """Whether it is known whose the rows of a table are."""
     several = isinstance(table, Mapping) and all(is_table(mine) for mine in table.values())
     return client_column is not None or several or hasattr(table, "load_partition")
@@ -97,7 +97,7 @@ def _by_client(data: Any, client_column: str | None) -> Mapping[str, Columns]:
     return split_columns(_join_parts(one) if are_parts(one) else columns_of(one), client_column)
 
 
-def _join_parts(tables: Mapping[str, Any]) -> Columns:
+def _join_parts(tables: NamedColumns) -> Columns:
     """The parts of a data set as one table, whose first column says of which part a row is."""
     read = {part: columns_of(table) for part, table in tables.items()}
     names = list(read["train"])
@@ -134,7 +134,7 @@ def _partitions(data: Any, client_column: str | None) -> dict[str, Columns]:
     return {str(names.get(i, i)): part for i, part in enumerate(parts)}
 
 
-def target_values(client: str, values: Any) -> Array | StringLabels:
+def target_values(client: str, values: object) -> Array | StringLabels:
     """Whole numbers and words are classes, other numbers the targets of a regression.
 
     >>> target_values("a", [1, 0, 1]), target_values("a", np.array([0.5, 1.0]))
@@ -166,7 +166,7 @@ def _client(name: str, columns: Columns, target: str, drop: Sequence[str]) -> Cl
     return ClientTable(Table.of(seen), target_values(name, spelled[target]))
 
 
-def _pairs(clients: Mapping[str, Rows]) -> dict[str, Any]:
+def _pairs(clients: Mapping[str, Rows]) -> dict[str, object]:
     return {name: (rows.x, rows.y) for name, rows in clients.items()}
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..typing import Keywords
 from .federation import Federation, Split
 from .splitting import PARTS
 
@@ -30,7 +30,7 @@ def label_again(federation: Federation, clients: ArrayLike) -> Federation:
         labels = np.arange(int(labels.max()) + 1)
     codes = np.full(classes, -1, np.int32)
     codes[labels] = np.arange(len(labels), dtype=np.int32)
-    parts: dict[str, Any] = {}
+    parts: Keywords = {}
     for part in PARTS:
         split: Split = getattr(federation, part)
         parts[part] = replace(split, y=codes[split.y])

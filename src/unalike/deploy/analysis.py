@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from ..errors import RunError
 from ..runs import RunFolder
 from ..timing import WaitForAll
 from ..training.observers import Observer
-from ..typing import Array, Float64s
+from ..typing import Array, Config, Document, Fields, Float64s
 from .analysis_config import AnalysisConfig
 from .client_config import NodeRows, far_federation
 from .engine import FlowerEngine
@@ -66,9 +65,7 @@ class RemoteNodes:
         self.noisy |= {name: None for name, answer in answers.items() if "noise" in answer.words}
         return answers
 
-    def request(
-        self, kind: str, words: Mapping[str, Any], arrays: Mapping[str, Any] | None = None
-    ) -> dict[str, WireMessage]:
+    def request(self, kind: str, words: Fields, arrays: Fields | None = None) -> dict[str, WireMessage]:
         """The answers to a request, by the nodes' names."""
         mailbox = Mailbox(self.post, list(self.names), limit=LARGEST)
         requests = {i: dict(words) for i in range(len(self.names))}
@@ -108,7 +105,7 @@ def agree_with_nodes(nodes: RemoteNodes, formula: str, gaps: Gaps = "drop") -> t
     ), plan
 
 
-def estimator_for_nodes(text: str, settings: Mapping[str, Any] | None = None) -> tuple[Estimator, str]:
+def estimator_for_nodes(text: str, settings: Config | None = None) -> tuple[Estimator, str]:
     """The estimator and the formula that such words mean; refused where nodes would have to tell rows."""
     name, formula = choose_analysis(text)
     made = analysis_registry.make(name)
@@ -123,7 +120,7 @@ def analyse_nodes(
     names: Sequence[str],
     folder: RunFolder,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Config | None = None,
     gaps: Gaps = "drop",
     patience: float = 600.0,
     resume: bool = False,
@@ -186,14 +183,14 @@ def analyse_nodes(
     return fitted
 
 
-def _check_refusals(events: Sequence[Mapping[str, Any]]) -> None:
+def _check_refusals(events: Sequence[Fields]) -> None:
     """Raise where a node refused a round: sums without it would be those of other rows."""
     for event in events:
         if event.get("kind") == "refused errand" and event.get("errand") == "train":
             raise RunError(f"node {event['name']} stopped taking part: {event.get('reason')}")
 
 
-def _read_words(name: str, answer: WireMessage) -> dict[str, Any]:
+def _read_words(name: str, answer: WireMessage) -> Document:
     try:
         found = json.loads(str(answer.numbers.get("words")))
     except (ValueError, RecursionError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ..algorithms import Algorithm
 from ..analytics import analyses as _analyses  # noqa: F401 - their methods make themselves known
@@ -21,6 +20,7 @@ from ..analytics.serialization import read_method
 from ..data import Federation
 from ..errors import UnalikeError
 from ..models import Task
+from ..typing import Document
 from .transport.messages import MessageError
 
 MOST_CLIENTS, MOST_ROWS = 10**6, 2**31
@@ -31,13 +31,13 @@ class AnalysisConfig:
     """What one node is told."""
 
     run: str
-    method: dict[str, Any]
-    plan: dict[str, Any]
+    method: Document
+    plan: Document
     number: int
     clients: int
     largest: int
     seed: int = 0
-    units: dict[str, Any] | None = None
+    units: Document | None = None
     """For a Gaussian process, the range of inputs (`domain`), and whether outputs are to be scaled."""
     kind: str = "analysis"
 

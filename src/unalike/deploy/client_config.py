@@ -24,7 +24,7 @@ from ..errors import ConfigError
 from ..experiments.build import make_algorithm, make_task
 from ..experiments.config import Experiment, make_experiment, settings_of
 from ..models import Task
-from ..typing import Int64s
+from ..typing import Document, Int64s
 from .name_checks import LONGEST_COLUMN, Names, read_name, read_names
 from .transport.messages import MessageError, declared_bytes
 
@@ -118,7 +118,7 @@ class ClientConfig:
 
     run: str
     """Which training this is; what a client remembers of another does not count."""
-    experiment: dict[str, Any]
+    experiment: Document
     number: int
     clients: int
     importance: float
@@ -188,7 +188,7 @@ def _task(words: str, kind: NodeRows, classes: int) -> Task:
     return make_task(make_experiment(json.loads(words)), far_federation([kind], classes))
 
 
-def client_settings(experiment: Experiment) -> dict[str, Any]:
+def client_settings(experiment: Experiment) -> Document:
     """What nodes are told of an experiment; of metrics and state only where something is asked for."""
     told = {name: getattr(experiment, name) for name in TOLD}
     silent = [name for name in ("metrics", "state") if told[name] is None]

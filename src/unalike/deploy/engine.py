@@ -25,7 +25,19 @@ from ..engine import BlockLimits, Memories, Setting, engine_registry, message_te
 from ..engine.distributed import Distributed, Visited, add_on_host
 from ..errors import ConfigError, RunError
 from ..timing import Jobs, Step
-from ..typing import Array, ClientIds, Float64s, Memory, Message, PyTree, Upload
+from ..typing import (
+    Array,
+    ClientIds,
+    Document,
+    Event,
+    Float64s,
+    Leaf,
+    Memory,
+    Message,
+    PyTree,
+    Report,
+    Upload,
+)
 from .client.app import NEVER, add_prefix, below
 from .jobs import RemoteJobs
 from .metric_range import is_possible
@@ -54,8 +66,8 @@ class ClientReply(NamedTuple):
     """What a client's answer holds."""
 
     upload: Upload | UnreadableUpload
-    report: Mapping[str, Any] = {}
-    weight: Any = None
+    report: Mapping[str, Leaf] = {}
+    weight: Leaf = None
 
 
 class RemoteMemories(Memories):
@@ -107,7 +119,7 @@ class FlowerEngine(Distributed):
         self.client_configs = [client_config.write() for client_config in client_configs]
         self.streaming = frozenset(streaming)
         """Clients whose rows come and go, and who say how many they hold."""
-        self.happened: list[dict[str, Any]] = []
+        self.happened: list[Event] = []
         """What the record should say beside what happened to single clients."""
         self.asked = False
         """Whether anybody was asked to train."""
@@ -143,7 +155,7 @@ class FlowerEngine(Distributed):
         """From the system's entropy: whoever knows the seed could take the server's noise off again."""
         return jax.random.wrap_key_data(jnp.asarray(np.frombuffer(secrets.token_bytes(8), np.uint32)))
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """What happened to clients, and who was refused at the door."""
         happened, self.happened = self.happened, []
         refused = [{"kind": "refused node", "reason": one} for one in self.refused_nodes()]
@@ -235,7 +247,7 @@ class FlowerEngine(Distributed):
 
     # Messages of the wire -----------------------------------------------------------------------------------
 
-    def _jobs(self, clients: ClientIds, version: int) -> dict[int, dict[str, Any]]:
+    def _jobs(self, clients: ClientIds, version: int) -> dict[int, Document]:
         """What clients are told when they train on a version."""
         keep = np.minimum.reduce(self._memories.saved)
         return {
@@ -276,7 +288,7 @@ class FlowerEngine(Distributed):
             or (None if self.streaming else fault(answer.weight, self._reply.weight))
         )
 
-    def _reports_asked_for(self, message: Message, reply: Reply) -> Mapping[str, Any]:
+    def _reports_asked_for(self, message: Message, reply: Reply) -> Report:
         """What clients report, and its shapes: all that is taken of what they say."""
         seen = jax.eval_shape(lambda m, r: add_observed_updates(self.setting.watch, m, r), message, reply)
         return dict(seen)
@@ -332,7 +344,7 @@ class FlowerEngine(Distributed):
             found |= self._ask(kind, np.array([client]), message, "end", shown=client)
         return found
 
-    def _has_possible_metrics(self, client: int, values: Mapping[str, Any]) -> bool:
+    def _has_possible_metrics(self, client: int, values: Report) -> bool:
         """Whether a client's metrics lie in their ranges; those of a client whose do not are left out."""
         for name, value in values.items():
             if not is_possible(self.setting.task, name, value):
@@ -355,7 +367,7 @@ class FlowerEngine(Distributed):
         self._early.extend(others)
         return found
 
-    def _about(self, client: int) -> dict[str, Any]:
+    def _about(self, client: int) -> Document:
         return {"contract": self.client_configs[client], "last": int(self._memories.last[client])}
 
 
@@ -372,13 +384,13 @@ def _stack_uploads(uploads: list[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *uploads)
 
 
-def _select_reports(said: Mapping[str, Array], asked: Mapping[str, Any]) -> dict[str, Array]:
+def _select_reports(said: Mapping[str, Array], asked: Report) -> dict[str, Array]:
     """What a client reports of what it was asked for; it may keep things to itself, but not add any."""
     good = {name: said[name] for name in asked if name in said}
     return {name: array for name, array in good.items() if fault([array], [asked[name]]) is None}
 
 
-def _all_of(said: list[Mapping[str, Any]]) -> dict[str, Array]:
+def _all_of(said: list[Report]) -> dict[str, Array]:
     """What everybody reports."""
     names = set.intersection(*(set(one) for one in said))
     return {name: np.stack([one[name] for one in said]) for name in sorted(names)}

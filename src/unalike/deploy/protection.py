@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..engine import Setting
 from ..errors import ConfigError
@@ -15,6 +15,7 @@ from ..participation import Full, Participation
 from ..privacy.central import CentralPrivacy, central_privacy, check_private
 from ..runs import Record
 from ..trust.unlearning.measured_uploads import MeasuredUploads
+from ..typing import Document
 from .client_config import ClientConfig
 from .engine import FlowerEngine
 from .transport.mailbox import Mailbox
@@ -115,13 +116,13 @@ class Protection(NamedTuple):
             raise ConfigError(f"this run was begun with {known}; go on with the same, not with {self}.")
         record.set_meta("protection", json.dumps(self))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For people who read a run's configuration.
 
         >>> Protection(True, "1,0.8").as_dict()["noise"]
         0.8
         """
-        promised: dict[str, Any] = {"secure_aggregation": self.secure}
+        promised: Document = {"secure_aggregation": self.secure}
         if self.central is None:
             return promised
         privacy = central_privacy(self.central, 1, lambda words: None)

@@ -33,6 +33,7 @@ from ..training.observers import Watching
 from ..training.prepare import requested_updates
 from ..training.run import Run
 from ..training.train import run_plan
+from ..typing import Document, Keywords
 from .client_config import PROTOCOL, ClientConfig, NodeRows, client_settings, far_federation
 from .engine import FlowerEngine, has_own_messages
 from .forgotten_nodes import Retraining
@@ -113,7 +114,7 @@ def real_timing(experiment: Experiment) -> Timing:
     """The timing policy, on arrivals as they happen; synchronous rounds wait for everyone."""
     if experiment.spec("timing").name == "synchronous":
         return WaitForAll()
-    settings: dict[str, Any] = {"staleness": experiment.staleness}
+    settings: Keywords = {"staleness": experiment.staleness}
     if experiment.timing_weights is not None:
         settings["weights"] = experiment.timing_weights
     return timing_registry.make(experiment.timing, **settings)
@@ -133,7 +134,7 @@ def introductions(
     while True:
         names = meet(post, clients, left, log, refused_nodes)
         mailbox = Mailbox(post, names, limit=1 << 20)
-        everyone: dict[int, dict[str, Any]] = {i: {} for i in range(clients)}
+        everyone: dict[int, Document] = {i: {} for i in range(clients)}
         found, _ = mailbox.ask("introduce", everyone, {}, "introduction", min(left, PATIENCE))
         if len(found) == clients:
             check_joined_for({name: found[i] for i, name in enumerate(names)}, on_tables)

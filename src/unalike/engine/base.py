@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -28,7 +28,7 @@ from ..errors import ConfigError
 from ..models import Task
 from ..participation import Participation
 from ..timing import Jobs, Step
-from ..typing import ClientIds, Float64s, Message, State
+from ..typing import ClientIds, Event, Float64s, Memory, Message, State
 from .blocks import Block, BlockLimits
 from .memories import Memories
 
@@ -222,11 +222,11 @@ class Engine(ABC):
         """The server's state where the rounds will find it, so that the first is compiled as all others."""
         return state
 
-    def memories(self, template: Any, clients: int) -> Memories:
+    def memories(self, template: Memory, clients: int) -> Memories:
         """Where clients' memories will be, before the first round."""
         return Memories(template, clients)
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """What happened since this was last asked that a person should know of, beside what rounds say."""
         return []
 

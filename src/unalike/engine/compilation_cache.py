@@ -13,21 +13,22 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 import jax
 
-Builder = TypeVar("Builder", bound=Callable[..., Any])
+Given = ParamSpec("Given")
+Program = TypeVar("Program")
 EACH, TOGETHER = 16, 48
 """Programs that are kept of each kind, and of all kinds before all are forgotten."""
 _built: list[str] = []
 
 
-def cached_program(build: Builder) -> Builder:
+def cached_program(build: Callable[Given, Program]) -> Callable[Given, Program]:
     """A function that makes a program, and gives the same one for the same arguments."""
 
     @wraps(build)
-    def counted(*given: Any, **named: Any) -> Any:
+    def counted(*given: Given.args, **named: Given.kwargs) -> Program:
         _built.append(build.__name__)
         return build(*given, **named)
 

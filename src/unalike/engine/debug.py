@@ -7,9 +7,8 @@ here and stepped through with an ordinary debugger.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +26,7 @@ from ..data.federation import Split
 from ..errors import UnalikeError
 from ..models.metrics import stack_statistics
 from ..timing import Step
-from ..typing import Array, ClientIds, Float64s, Message, PyTree, State, Upload
+from ..typing import Array, ClientIds, Float64s, Message, PyTree, Report, State, Upload
 from .base import Engine, Outcome, Setting, engine_registry, root_key
 from .blocks import BlockLimits
 from .local.batches import plan_batches, round_up
@@ -114,7 +113,7 @@ class DebugEngine(Engine):
 
     def _received(
         self, step: Step, place: int, message: Message, memories: Memories
-    ) -> tuple[Uploads, Mapping[str, Any]]:
+    ) -> tuple[Uploads, Report]:
         """What the server takes in of one client, and what is recorded of it."""
         client = int(step.clients[place])
         reply = self._visit(step, place, message, memories)
@@ -214,7 +213,7 @@ class DebugEngine(Engine):
             shapes = upload
         return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
-    def _name(self, client: Any) -> str:
+    def _name(self, client: int) -> str:
         return self.setting.federation.name(int(client))
 
 

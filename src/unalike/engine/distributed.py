@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -86,10 +86,10 @@ class Distributed(Engine):
 
 
 @rated_program
-def server_program(server: Server) -> Callable[..., Any]:
+def server_program(server: Server) -> Callable[..., tuple[State, PyTree]]:
     """Compile the server's part of a step: `(state, sent, message, round, key) -> (state, judgment)`."""
 
-    def step(rates: Rates, *given: Any) -> tuple[State, PyTree]:
+    def step(rates: Rates, *given: PyTree) -> tuple[State, PyTree]:
         return server_step(fill_rates(server, rates), *given)
 
     return jax.jit(step)

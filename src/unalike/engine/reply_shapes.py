@@ -8,7 +8,6 @@ kept, for programs that are compiled later and for the next run of a comparison.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from ..algorithms.base import check_reply
 from ..core.pytrees import shapes
 from ..errors import ConfigError
 from ..models import Task
-from ..typing import Memory, Message
+from ..typing import Leaf, Memory, Message
 from .base import Setting
 from .traced_rates import Rates, fill_rates, tell_rates
 
@@ -39,7 +38,7 @@ def reply_template(setting: Setting, message: Message) -> Reply:
     return reply_shapes(setting.algorithm, setting.task, message, train.x, train.y)
 
 
-def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Any, y: Any) -> Reply:
+def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Leaf, y: Leaf) -> Reply:
     """The shapes of a reply to a message, by a client whose rows look like these, however many they are."""
     leaves, tree = jax.tree.flatten(message)
     sent = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves)
@@ -49,7 +48,13 @@ def reply_shapes(algorithm: Algorithm, task: Task, message: Message, x: Any, y: 
 
 @lru_cache(maxsize=KEPT)
 def _trace_client(
-    template: Algorithm, rates: int, task: Task, tree: Any, sent: tuple[Any, ...], x: Any, y: Any
+    template: Algorithm,
+    rates: int,
+    task: Task,
+    tree: jax.tree_util.PyTreeDef,
+    sent: tuple[jax.ShapeDtypeStruct, ...],
+    x: Leaf,
+    y: Leaf,
 ) -> Reply:
     message, data = jax.tree.unflatten(tree, sent), client_shapes(x, y)
 
@@ -72,10 +77,10 @@ def _trace_client(
     return reply
 
 
-def client_shapes(x: Any, y: Any) -> ClientData:
+def client_shapes(x: Leaf, y: Leaf) -> ClientData:
     """The shapes of a client's data, whose rows look like these, for tracing."""
     x, y = (jax.ShapeDtypeStruct((1, *rows.shape[1:]), rows.dtype) for rows in (x, y))
-    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    number: Leaf = jax.ShapeDtypeStruct((), jnp.int32)
     return ClientData(
         x=x,
         y=y,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ import numpy as np
 from ..algorithms import Algorithm, ClientData, Messages
 from ..core.pixels import as_floats
 from ..models import Task
-from ..typing import Array, Int64s, Memory, Message, Params, Predictor
+from ..typing import Array, Int64s, Memory, Message, Params, Predictor, PyTree
 from .base import Setting
 from .debug import DebugEngine
 from .memories import Memories
@@ -58,7 +57,7 @@ def client_predictor(
 
 def shared_predictor(algorithm: Algorithm, task: Task, message: Message) -> Predictor:
     """What everyone predicts with, for methods with one model for all."""
-    nobody: Any = None
+    nobody: PyTree = None
     return algorithm.predictor(task, message, Memory({}), nobody, nobody)
 
 

@@ -13,7 +13,7 @@ its rates are written into its program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import lru_cache, wraps
@@ -25,10 +25,12 @@ from jax.sharding import Sharding
 
 from ..algorithms import Algorithm, Optimizer
 from ..algorithms.shared.optimizers import is_plain
+from ..typing import PyTree, Scalar
 from .compilation_cache import cached_program
 
+Owner = TypeVar("Owner")
 Result = TypeVar("Result")
-Rates = tuple[Any, ...]
+Rates = tuple[Scalar, ...]
 """Numbers, or scalars that are traced."""
 KEPT = 64
 """Methods whose need of numbers is remembered."""
@@ -47,7 +49,7 @@ class RatePlace:
     number: int
 
 
-def split_rates(owner: Any) -> tuple[Any, Rates]:
+def split_rates(owner: Owner) -> tuple[Owner, Rates]:
     """A method, or a tuple that holds one, without its learning rates; and these, in order.
 
     >>> from unalike.algorithms import FedAvg, Optimizer
@@ -55,7 +57,7 @@ def split_rates(owner: Any) -> tuple[Any, Rates]:
     >>> rates, template == split_rates(FedAvg(optimizer=Optimizer("sgd", 0.25)))[0]
     ((0.5,), True)
     """
-    rates: list[Any] = []
+    rates: list[Scalar] = []
 
     def take(optimizer: Optimizer) -> Optimizer:
         rate = optimizer.learning_rate
@@ -65,11 +67,11 @@ def split_rates(owner: Any) -> tuple[Any, Rates]:
     return _map_optimizers(owner, take), tuple(rates)
 
 
-def fill_rates(template: Any, rates: Rates) -> Any:
+def fill_rates(template: Owner, rates: Rates) -> Owner:
     """The same with learning rates; nothing is validated, for these may be traced."""
 
     def give(optimizer: Optimizer) -> Optimizer:
-        place: Any = optimizer.learning_rate
+        place: object = optimizer.learning_rate
         return (
             _with(optimizer, learning_rate=rates[place.number]) if isinstance(place, RatePlace) else optimizer
         )
@@ -77,7 +79,7 @@ def fill_rates(template: Any, rates: Rates) -> Any:
     return _map_optimizers(template, give)
 
 
-def tell_rates(owner: Any, run: Callable[[Any, Rates], Result]) -> Result:
+def tell_rates(owner: Owner, run: Callable[[Owner, Rates], Result]) -> Result:
     """`run(template, rates)`; where that needs the numbers themselves, `run(owner, ())`."""
     template, rates = split_rates(owner)
     if any(isinstance(rate, jax.core.Tracer) for rate in rates):
@@ -93,14 +95,14 @@ def tell_rates(owner: Any, run: Callable[[Any, Rates], Result]) -> Result:
     return run(owner, ())
 
 
-def rated_program(build: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
+def rated_program(build: Callable[..., Callable[..., Result]]) -> Callable[..., Callable[..., Result]]:
     """A function that makes a program of what holds a method (its first argument), kept for all learning
     rates: it gets a template, and the program that it makes gets rates before everything else."""
     cached = cached_program(build)
 
     @wraps(build)
-    def program(owner: Any, *given: Any) -> Callable[..., Any]:
-        def told(*arguments: Any) -> Any:
+    def program(owner: object, *given: object) -> Callable[..., Result]:
+        def told(*arguments: PyTree) -> Result:
             return tell_rates(owner, lambda template, rates: cached(template, *given)(rates, *arguments))
 
         return told
@@ -120,7 +122,7 @@ def _place_rates(rates: Rates, where: Sharding, wide: bool) -> Rates:
 
 
 @lru_cache(maxsize=KEPT)
-def _number_needed(template: Any) -> list[bool]:
+def _number_needed(template: Hashable) -> list[bool]:
     """Not empty once a method has needed its rates as numbers."""
     return []
 
@@ -142,7 +144,7 @@ def _map_optimizers(value: Any, change: Callable[[Optimizer], Optimizer], name: 
     return value
 
 
-def _with(value: Any, **changes: Any) -> Any:
+def _with(value: Owner, **changes: object) -> Owner:
     """A copy of a frozen dataclass with other values, which are not validated."""
     if not changes:
         return value

@@ -27,6 +27,7 @@ from ..privacy.audit.attacks import check_references
 from ..privacy.audit.curves import Curve
 from ..runs import RunFolder
 from ..training.run import Run
+from ..typing import Document
 from .audit import DEFAULT_REFERENCES, audit_run
 from .audit_defenses import defense_registry, make_defense
 from .build import learns_from_reference, make_algorithm, make_federation, make_task
@@ -102,7 +103,7 @@ def _point(base: Experiment, method: str, name: str, value: str) -> Point:
     if setting in _FIXED:
         raise ConfigError(f"all settings of a sweep share {name}; it cannot be varied.")
     options = [o for o in inspect.signature(algorithm_registry[method]).parameters if o not in _NOT_OPTIONS]
-    changed: dict[str, Any] = {setting: number_or_word(value)}
+    changed: Document = {setting: number_or_word(value)}
     if setting in options:
         changed = {"options": {**experiment.options, **changed}}
     elif setting not in Experiment.model_fields:

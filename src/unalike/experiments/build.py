@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..aggregation.base import Aggregator, WeightedSum, aggregator_registry
 from ..algorithms import Algorithm, LocalWork, Optimizer, algorithm_registry
@@ -21,6 +21,7 @@ from ..timing import NetworkTime, Timing, timing_registry
 from ..training.stopping import StopRule
 from ..trust.behaviors import SimulatedAttack, behavior_registry
 from ..trust.monitor import monitor_registry
+from ..typing import Keywords
 from .build_privacy import central_rule, check_privacy, with_local_privacy
 from .build_topology import make_connectivity, make_network_timing
 from .build_unlearning import check_unlearning
@@ -94,7 +95,7 @@ def make_algorithm(experiment: Experiment) -> Algorithm:
             raise ConfigError(f"{name} must be a whole number, but is {experiment.options[name]!r}.")
         if type(parameters[name].default) is float and type(experiment.options[name]) not in (int, float):
             raise ConfigError(f"{name} must be a number, but is {experiment.options[name]!r}.")
-    settings: dict[str, Any] = {
+    settings: Keywords = {
         "work": _work(experiment),
         "optimizer": _optimizer(experiment),
         **experiment.options,
@@ -187,7 +188,7 @@ def make_timing(experiment: Experiment) -> Timing:
                 )
             return timing_registry.make(experiment.timing)
     spec = "wait-for-all" if name == "synchronous" else experiment.timing
-    settings: dict[str, Any] = {
+    settings: Keywords = {
         "hardware": experiment.hardware or "equal",
         "network": None if experiment.bandwidth is None else NetworkTime.of(experiment.bandwidth),
         "staleness": experiment.staleness,

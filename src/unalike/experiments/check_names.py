@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.catalog import check_data, check_name, check_no_folder, separate
 from .config import ABOUT
 
+if TYPE_CHECKING:
+    from ..typing import Config
 
-def check_settings(settings: Mapping[str, Any]) -> None:
+
+def check_settings(settings: Config) -> None:
     """Raise for a setting that names something which does not exist, data included."""
     check_names(settings)
     if settings.get("data") is not None:
         check_data(settings["data"])
 
 
-def check_names(settings: Mapping[str, Any]) -> None:
+def check_names(settings: Config) -> None:
     """Raise for a setting that names something which does not exist, whatever its data are."""
     if settings.get("stream") is not None:
         check_no_folder(settings["stream"])

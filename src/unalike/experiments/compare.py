@@ -26,7 +26,7 @@ from ..runs.selection import ENDED_BY_TEST_ROWS
 from ..training.final_numbers import nothing_trained
 from ..training.observers import Observer
 from ..training.stopping import StopRule
-from ..typing import Array, Float64s
+from ..typing import Array, Float64s, Row
 from .build import client_importance, learns_from_reference, make_federation, make_task
 from .config import Experiment, settings_of
 from .fairness import GROUP_MEASURES, LOWER_IS_FAIRER, TrainedRun, find_groups, run_fairness, who_pays
@@ -132,7 +132,7 @@ class Trials:
                 if not self.timed:
                     del row["time_to_target"]
 
-    def who_pays(self, baseline: str) -> list[dict[str, Any]]:
+    def who_pays(self, baseline: str) -> list[Row]:
         """By method: who of the first seed's clients and groups gains and who pays against the baseline."""
         if not self.same_clients:
             return []
@@ -141,7 +141,7 @@ class Trials:
             return []
         return who_pays(first, baseline, self.groups, higher_is_better(self.judged))
 
-    def worse_than_alone(self, most: int = 8) -> list[dict[str, Any]]:
+    def worse_than_alone(self, most: int = 8) -> list[Row]:
         """By method: who of the first seed's clients does worse than alone, the greatest loss first."""
         if ALONE not in self._trained:
             return []
@@ -154,7 +154,7 @@ class Trials:
         ]
 
 
-def _losers(names: Sequence[str], own: Float64s, alone: Float64s, higher: bool, most: int) -> dict[str, Any]:
+def _losers(names: Sequence[str], own: Float64s, alone: Float64s, higher: bool, most: int) -> Row:
     mine, theirs = comparable(own, alone, higher)
     gaps = np.where(np.isfinite(mine - theirs), theirs - mine, np.where(mine < theirs, np.inf, 0.0))
     order = np.argsort(-gaps, kind="stable")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,6 +18,7 @@ from ..runs.comparison_files import ANSWER
 from ..runs.configuration import plain, read_config, write_config
 from ..runs.sealed_files import seal_again, verify
 from ..training.stopping import StopRule
+from ..typing import Document
 from .config import Experiment
 from .outside_paths import check_received_settings
 from .targets import read_target
@@ -100,7 +100,7 @@ def read_asked(folder: Path) -> ComparisonFile:
     if not (folder / ASKED).is_file():
         raise RunError(f"{folder} holds neither a run ({CONFIG}) nor a comparison ({ASKED}).")
     seal = verify(folder)
-    values: dict[str, Any] = read_config(folder / ASKED)
+    values: Document = read_config(folder / ASKED)
     try:
         asked = ComparisonFile(**values)
     except ValidationError as error:

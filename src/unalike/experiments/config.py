@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import ValidationError, model_validator
 
@@ -30,6 +30,9 @@ from ..topology.settings import NetworkSettings
 from ..training.settings import RunSettings
 from ..trust.settings import TrustSettings
 from .outside_paths import check_file
+
+if TYPE_CHECKING:
+    from ..typing import Config, Document
 
 DEFAULT_ROUNDS = 50
 
@@ -95,7 +98,7 @@ def settings_of(**asked: Any) -> tuple[str, ...]:
 
 
 def read_experiment(
-    path: str | Path | None, overrides: Mapping[str, Any] | None = None, trust_file: bool = False
+    path: str | Path | None, overrides: Config | None = None, trust_file: bool = False
 ) -> Experiment:
     """The experiment that a TOML file describes, with some values replaced.
 
@@ -135,7 +138,7 @@ RENAMED_VALUES = {
 """What settings named before arguments were called otherwise."""
 
 
-def make_experiment(values: Mapping[str, Any]) -> Experiment:
+def make_experiment(values: Config) -> Experiment:
     """An experiment from values, with errors that a person understands; old names are read with a warning."""
     values = {name: _rename_value(value) for name, value in rename_keys(values, RENAMED, since="0.2").items()}
     for name in values:
@@ -153,7 +156,7 @@ def make_experiment(values: Mapping[str, Any]) -> Experiment:
 def _rename_value(value: Any) -> Any:
     """A value whose name was called otherwise, with its new name.
 
-    >>> _renamed("centered-clipping:1"), _renamed(3)
+    >>> _rename_value("centered-clipping:1"), _rename_value(3)
     ('centered-clipping:1', 3)
     """
     if not isinstance(value, str):
@@ -165,7 +168,7 @@ def _rename_value(value: Any) -> Any:
     return ":".join([RENAMED_VALUES[name], *arguments])
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Document:
     try:
         check_plain_file(path)
         return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..runs.fairness import gains, group_means, group_measures, loss_spread
 from ..training.run import Run
-from ..typing import Array, Float64s
+from ..typing import Array, Float64s, Row
 
 LOSS_SPREAD = "loss_spread"
 LOWER_IS_FAIRER = ("spread", "discrepancy", LOSS_SPREAD)
@@ -63,7 +63,7 @@ def run_fairness(run: TrainedRun, judged: str, higher: bool) -> dict[str, float]
 
 def who_pays(
     clients: Mapping[str, Float64s], baseline: str, groups: Sequence[str] | None, higher: bool
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """A row per method: how many clients gain and pay against the baseline, how the baseline's worst tenth
     fares, and what each group gains on average."""
     reference = np.asarray(clients[baseline], float)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..core.run_files import CONFIG, MODEL
 from ..data import Federation
@@ -36,7 +36,7 @@ from ..trust.unlearning.certificate import Certificate, certify, model_digest
 from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
-from ..typing import State
+from ..typing import Document, State
 from .build import make_algorithm, make_federation, make_task
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
 from .forgetting_quality import measure_after, measure_before, request_to_measure
@@ -52,7 +52,7 @@ class Forgotten(NamedTuple):
     certificate: Certificate
     run: Run
     """The retraining."""
-    quality: dict[str, Any] | None = None
+    quality: Document | None = None
     """What was measured on the clients' own rows, if that was asked for."""
 
 
@@ -114,7 +114,7 @@ def plan_forgetting(
     rule: Rule = "max",
     rounds: int | None = None,
     stop_at: str | None = None,
-) -> dict[str, Any]:
+) -> Document:
     """What forgetting would do and cost; nothing is changed."""
     run = open_run(path, read_only=True)
     with run.folder:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from ..trust.unlearning.oracle import (
 )
 from ..trust.unlearning.requests import Request, RequestLog
 from ..trust.unlearning.sensitivity import Ledger
-from ..typing import Float64s
+from ..typing import Document, Float64s
 from .build import make_algorithm
 from .build_unlearning import ledger_terms
 from .config import DEFAULT_ROUNDS, Experiment, make_experiment
@@ -255,7 +255,7 @@ def present_digest(path: Path) -> str | None:
     return model_digest(load_tensors(model)[0]) if model.exists() else None
 
 
-def describe(run: ForgettingRun, request: Request) -> dict[str, Any]:
+def describe(run: ForgettingRun, request: Request) -> Document:
     """What a request would do and cost; for the owner of the run, not for the public."""
     branch, kept = request.restart
     erased = [len(run.branch(b).rounds()) for b in range(branch + 1, request.number)]

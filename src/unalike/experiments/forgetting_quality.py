@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +34,7 @@ from ..timing import Step
 from ..training.run import Run
 from ..training.train import train
 from ..trust.unlearning.requests import Request
-from ..typing import Array, Float64s, Params, State
+from ..typing import Array, Document, Fields, Float64s, Params, State
 from .build import make_algorithm, make_task
 from .forget_plan import ForgettingRun
 from .remaining_rows import rows_coded_without
@@ -117,7 +116,7 @@ def request_to_measure(run: ForgettingRun) -> Request | None:
     return last
 
 
-def measure_after(run: ForgettingRun, request: Request, trained: Run) -> dict[str, Any] | None:
+def measure_after(run: ForgettingRun, request: Request, trained: Run) -> Document | None:
     """Measure the retrained model, and how soon the clients would be learned again; None where nothing was
     measured before."""
     path = run.home / f"quality-{request.number}.json"
@@ -183,6 +182,6 @@ def relearning_rounds(run: ForgettingRun, rows: OwnRows, state: State, accuracy:
     return reached[0] if reached else None
 
 
-def _write(run: ForgettingRun, request: Request, found: Mapping[str, Any]) -> None:
+def _write(run: ForgettingRun, request: Request, found: Fields) -> None:
     words = json.dumps(found, indent=2)
     write_bytes(run.home / f"quality-{request.number}.json", words.encode())

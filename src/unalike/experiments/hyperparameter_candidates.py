@@ -23,13 +23,13 @@ import numpy as np
 from ..algorithms import algorithm_registry
 from ..core.random import generator
 from ..errors import ConfigError, unknown
-from ..typing import Float64s
+from ..typing import Document, Float64s
 from .config import Experiment
 
 RATES = (10**-2.5, 10**0.0)
 """The smallest and the largest learning rate that is tried."""
 QUASI_RANDOM, RANDOM, GRID, TPE = SEARCHES = ("quasi-random", "random", "grid", "tpe")
-Settings = dict[str, Any]
+Settings = Document
 
 
 def candidates(

@@ -8,9 +8,9 @@ folder of a tracker count only if the person at this machine says so: by an opti
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.catalog import SQL, explain, separate
 from ..core.spec import Spec
@@ -18,6 +18,7 @@ from ..errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from ..runs import RunFolder
+    from ..typing import Config
 
 PATHS = (
     *("data", "prepare", "importance", "groups", "stream", "stream_weights", "availability", "hardware"),
@@ -31,7 +32,7 @@ _WRITERS = ("jsonl", "tensorboard")
 _KINDS = {"data": "data", "underlay": "underlays", "network": "networks"}
 
 
-def outside_settings(values: Mapping[str, Any], folder: Path, names: Iterable[str] = PATHS) -> dict[str, str]:
+def outside_settings(values: Config, folder: Path, names: Iterable[str] = PATHS) -> dict[str, str]:
     """Settings that lead out of a folder, and how.
 
     Args:
@@ -47,7 +48,7 @@ def outside_settings(values: Mapping[str, Any], folder: Path, names: Iterable[st
     return {name: how for name, how in found.items() if how is not None}
 
 
-def check_file(path: Path, values: Mapping[str, Any]) -> None:
+def check_file(path: Path, values: Config) -> None:
     """Raise if a setting of an experiment's file leads out of the file's folder."""
     for name, how in outside_settings(values, path.parent).items():
         raise ConfigError(
@@ -63,7 +64,7 @@ def check_received(folder: RunFolder, names: Iterable[str] = PATHS) -> None:
         check_received_settings(folder.path, folder.config, names)
 
 
-def check_received_settings(folder: Path, values: Mapping[str, Any], names: Iterable[str] = PATHS) -> None:
+def check_received_settings(folder: Path, values: Config, names: Iterable[str] = PATHS) -> None:
     """Raise if settings of a received folder lead out of it."""
     for name, how in outside_settings(values, folder, names).items():
         raise RunError(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import __version__
 from ..core.run_files import BESIDE, CONFIG
@@ -28,7 +28,7 @@ from ..training.fingerprint import data_fingerprint, fingerprint_changes, read_f
 from ..training.newcomers import set_apart
 from ..training.observers import Observer
 from ..training.run import Run
-from ..typing import Array
+from ..typing import Array, Document
 from .build import client_importance
 from .config import Experiment, make_experiment
 from .fairness import LOSS_SPREAD, record_loss_spread
@@ -218,7 +218,7 @@ def _existing_runs(out: Path) -> Iterator[tuple[str, Path]]:
 def _read_experiment(folder: Path) -> Experiment | None:
     """The experiment of a run's folder, if it is one that this program understands."""
     try:
-        config: dict[str, Any] = read_config(folder / CONFIG)
+        config: Document = read_config(folder / CONFIG)
         return make_experiment({name: value for name, value in config.items() if name not in BESIDE})
     except UnalikeError:
         return None

@@ -18,6 +18,7 @@ from ..core.extras import import_extra
 from ..core.random import generator
 from ..errors import RunError
 from ..training.fingerprint import fingerprint_changes
+from ..typing import Config, Document
 from .hyperparameter_candidates import Settings, is_continuous
 
 STUDIES = "trials.sqlite"
@@ -50,7 +51,7 @@ class TuningStudy:
         self,
         method: str,
         space: Mapping[str, Sequence[Any]],
-        asked: Mapping[str, Any],
+        asked: Config,
         *,
         higher: bool = True,
         seed: int = 0,
@@ -72,7 +73,7 @@ class TuningStudy:
         """A trial that was finished; `settings` are those it should have, where they are known beforehand."""
         for trial in self._study.get_trials(deepcopy=False):
             if trial.user_attrs.get(_NUMBER) == number and _DONE in trial.user_attrs:
-                values: dict[str, Any] = {
+                values: Document = {
                     k: math.nan if v is None else v for k, v in trial.user_attrs[_DONE].items()
                 }
                 found = Trial(method=self.method, settings=dict(trial.params), **values)
@@ -105,7 +106,7 @@ class TuningStudy:
             return self._optuna.distributions.FloatDistribution(min(values), max(values), log=min(values) > 0)
         return self._optuna.distributions.CategoricalDistribution(tuple(dict.fromkeys(values)))
 
-    def _check(self, asked: dict[str, Any], folder: Path | None) -> None:
+    def _check(self, asked: Document, folder: Path | None) -> None:
         """Raise if the trials that are there are of something else."""
         asked, before = json.loads(json.dumps(asked)), self._study.user_attrs.get(_ASKED)
         if before is None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 from ..core.catalog import explain, separate
 from ..core.method_options import method_options
 from ..core.spec import Spec, number_or_word
 from ..errors import ConfigError, unknown
+from ..typing import Keywords
 from .config import ABOUT, Experiment, make_experiment
 
 WITH_WORDS = (
@@ -80,7 +80,7 @@ def parse_variations(
 ) -> dict[str, list[str]]:
     """The values of every setting, in the order in which they were given; `options` are those of methods.
 
-    >>> varied(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
+    >>> parse_variations(["timing=async,fedbuff:5", "timing=fedfix:0.5", "aggregator=nnm:2,median"])
     {'timing': ['async', 'fedbuff:5', 'fedfix:0.5'], 'aggregator': ['nnm:2,median']}
     """
     found: dict[str, list[str]] = {}
@@ -130,8 +130,8 @@ def variant(experiment: Experiment, algorithm: str) -> Experiment:
     >>> variant(described, "fedem").learning_rate, variant(described, "ditto").options
     (0.3, {'lam': 1.0})
     """
-    options: dict[str, Any] = {}
-    settings: dict[str, Any] = {}
+    options: Keywords = {}
+    settings: Keywords = {}
     for name, value in experiment.options.items():
         owner, dot, short = name.rpartition(".")
         if not dot and algorithm == experiment.algorithm:

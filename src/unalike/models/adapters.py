@@ -44,7 +44,7 @@ def as_model(
     return with_choice(thing, state)
 
 
-def _is_parted(thing: Any) -> bool:
+def _is_parted(thing: object) -> bool:
     """Whether it is a module of Equinox and its state."""
     return isinstance(thing, tuple) and len(thing) == 2 and library_of(thing[0]) == "equinox"
 

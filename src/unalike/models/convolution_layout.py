@@ -9,14 +9,14 @@ arithmetic is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 from jax import lax
-from jax.extend.core import Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from ..typing import PyTree
+from ..typing import Leaf, PyTree
 
 _CALLS = ("jit", "pjit", "closed_call", "core_call")
 
@@ -35,7 +35,7 @@ def canonical(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return rewritten
 
 
-def _has_convolution(jaxpr: Any) -> bool:
+def _has_convolution(jaxpr: Jaxpr) -> bool:
     return any(
         equation.primitive is lax.conv_general_dilated_p
         or (equation.primitive.name in _CALLS and _has_convolution(_inner(equation).jaxpr))
@@ -43,16 +43,16 @@ def _has_convolution(jaxpr: Any) -> bool:
     )
 
 
-def _inner(equation: Any) -> Any:
+def _inner(equation: JaxprEqn) -> ClosedJaxpr:
     return equation.params.get("jaxpr") or equation.params["call_jaxpr"]
 
 
-def _evaluate(jaxpr: Any, constants: Any, *arguments: Any) -> list[Any]:
+def _evaluate(jaxpr: Jaxpr, constants: Sequence[Leaf], *arguments: Leaf) -> list[Leaf]:
     """Run a traced program, equation by equation, exchanging its convolutions."""
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, constants, strict=True))
+    values: dict[Var, Leaf] = dict(zip(jaxpr.constvars, constants, strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
 
-    def read(variable: Any) -> Any:
+    def read(variable: Var | Literal) -> Leaf:
         return variable.val if isinstance(variable, Literal) else values[variable]
 
     for equation in jaxpr.eqns:
@@ -61,7 +61,7 @@ def _evaluate(jaxpr: Any, constants: Any, *arguments: Any) -> list[Any]:
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def _apply(equation: Any, inputs: list[Any]) -> list[Any]:
+def _apply(equation: JaxprEqn, inputs: list[Leaf]) -> list[Leaf]:
     if equation.primitive is lax.conv_general_dilated_p:
         return [_convolve(*inputs, **equation.params)]
     if equation.primitive.name in _CALLS:
@@ -71,7 +71,9 @@ def _apply(equation: Any, inputs: list[Any]) -> list[Any]:
     return list(answer) if equation.primitive.multiple_results else [answer]
 
 
-def _convolve(image: jax.Array, kernel: jax.Array, *, dimension_numbers: Any, **settings: Any) -> jax.Array:
+def _convolve(
+    image: jax.Array, kernel: jax.Array, *, dimension_numbers: lax.ConvDimensionNumbers, **settings: Any
+) -> jax.Array:
     """The same convolution with transposes around it, so that its own layout is the canonical one."""
     rank = image.ndim
     space = tuple(range(1, rank - 1))

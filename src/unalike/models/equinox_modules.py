@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from ..core.extras import import_extra
-from ..typing import Params
+from ..typing import Params, PyTree
 from .equinox_state import StatefulModule, arrays_of, fill, keeps_state
 from .model import Model
 from .module_state import choose_state
@@ -43,5 +43,5 @@ def from_equinox(make: Any, state: str = "refuse") -> Model:
     )
 
 
-def _map_rows(static: Any, params: Params, x: jax.Array) -> jax.Array:
+def _map_rows(static: PyTree, params: Params, x: jax.Array) -> jax.Array:
     return jax.vmap(fill(static, params))(x)

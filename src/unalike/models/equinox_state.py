@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -28,14 +29,14 @@ from .module_state import Stateful, real_rows, update_state
 class StatefulModule:
     """The functions of a model, of a module and its state that were taken apart."""
 
-    eqx: Any
-    build: Callable[[jax.Array], Any]
-    module: Any
-    state: Any
+    eqx: ModuleType
+    build: Callable[[jax.Array], PyTree]
+    module: PyTree
+    state: PyTree
     """Both with shapes where there are arrays."""
 
     @classmethod
-    def of(cls, eqx: Any, build: Callable[[jax.Array], Any]) -> StatefulModule:
+    def of(cls, eqx: ModuleType, build: Callable[[jax.Array], PyTree]) -> StatefulModule:
         made = eqx.filter_eval_shape(lambda key: with_own_state(eqx, build(key)), jax.random.key(0))
         return cls(eqx, build, *made)
 
@@ -63,29 +64,29 @@ class StatefulModule:
         return outputs, update_state(weight, params.state, self._floats(after))
 
     @property
-    def _axis(self) -> Any:
+    def _axis(self) -> PyTree:
         """The name that batch normalizations have for the axis of rows."""
         names = {str(part.axis_name): part.axis_name for part in _norms(self.eqx, self.module)}
         if len(names) > 1:
             raise ConfigError(f"batch normalizations have several axis names ({', '.join(names)}); use one.")
         return next(iter(names.values()), "batch")
 
-    def _floats(self, state: Any) -> PyTree:
+    def _floats(self, state: PyTree) -> PyTree:
         return {name: leaf.astype(jnp.float32) for name, leaf in arrays_of(self.eqx, state).items()}
 
-    def _remembered(self, floats: PyTree) -> Any:
+    def _remembered(self, floats: PyTree) -> PyTree:
         shapes = jax.tree.leaves(self.state)
         cast = {str(i): _as_was(floats[str(i)], shape.dtype) for i, shape in enumerate(shapes)}
         return fill(self.state, cast)
 
 
-def keeps_state(eqx: Any, module: Any) -> bool:
+def keeps_state(eqx: ModuleType, module: PyTree) -> bool:
     """Whether a module, or a pair with its state, remembers something."""
     is_index = lambda part: isinstance(part, eqx.nn.StateIndex)  # noqa: E731
     return any(map(is_index, jax.tree.leaves(module, is_leaf=is_index)))
 
 
-def with_own_state(eqx: Any, built: Any) -> tuple[Any, Any]:
+def with_own_state(eqx: ModuleType, built: PyTree) -> tuple[PyTree, PyTree]:
     """A module and its state, from that pair or from a module that still holds its first state."""
     if isinstance(built, tuple):
         return built
@@ -98,12 +99,12 @@ def with_own_state(eqx: Any, built: Any) -> tuple[Any, Any]:
         ) from None
 
 
-def arrays_of(eqx: Any, tree: Any) -> dict[str, jax.Array]:
+def arrays_of(eqx: ModuleType, tree: PyTree) -> dict[str, jax.Array]:
     """The arrays of a module or a state by their number."""
     return {str(index): leaf for index, leaf in enumerate(jax.tree.leaves(eqx.filter(tree, eqx.is_array)))}
 
 
-def fill(template: Any, arrays: Mapping[str, jax.Array]) -> Any:
+def fill(template: PyTree, arrays: Mapping[str, jax.Array]) -> PyTree:
     """The template with arrays in the places of shapes, in order."""
     leaves, structure = jax.tree.flatten(template)
     given = iter(arrays[str(index)] for index in range(len(arrays)))
@@ -126,20 +127,20 @@ def _explaining(axis: Any) -> Iterator[None]:
         ) from None
 
 
-def _as_was(value: jax.Array, dtype: Any) -> jax.Array:
+def _as_was(value: jax.Array, dtype: jnp.dtype) -> jax.Array:
     return (value if jnp.issubdtype(dtype, jnp.floating) else jnp.round(value)).astype(dtype)
 
 
-def _norms(eqx: Any, module: Any) -> list[Any]:
+def _norms(eqx: ModuleType, module: PyTree) -> list[PyTree]:
     is_norm = partial(_is_norm, eqx)
     return [part for part in jax.tree.leaves(module, is_leaf=is_norm) if is_norm(part)]
 
 
-def _is_norm(eqx: Any, part: Any) -> bool:
+def _is_norm(eqx: ModuleType, part: object) -> bool:
     return isinstance(part, eqx.nn.BatchNorm)
 
 
-def _with_padding_mask(eqx: Any, module: Any, real: jax.Array) -> Any:
+def _with_padding_mask(eqx: ModuleType, module: PyTree, real: jax.Array) -> PyTree:
     """The module for one row, whose batch normalizations know whether it is real."""
     is_norm = partial(_is_norm, eqx)
     masked = _masked_layer_class()
@@ -147,15 +148,15 @@ def _with_padding_mask(eqx: Any, module: Any, real: jax.Array) -> Any:
 
 
 @cache
-def _masked_layer_class() -> Any:
+def _masked_layer_class() -> PyTree:
     """The layer that stands for a batch normalization in training."""
     eqx: Any = import_extra("equinox", "equinox", "this model")
 
     class Masked(eqx.nn.StatefulLayer):
-        norm: Any
+        norm: PyTree
         real: jax.Array
 
-        def __call__(self, x: jax.Array, state: Any, *, key: Any = None, inference: Any = None) -> Any:
+        def __call__(self, x: jax.Array, state: PyTree, *, key: Any = None, inference: Any = None) -> PyTree:
             if self.norm.inference if inference is None else inference:
                 return self.norm(x, state, inference=True)
             found = _statistics(x, self.real, self.norm.axis_name)
@@ -171,7 +172,7 @@ def _statistics(x: jax.Array, real: jax.Array, axis: Any) -> tuple[jax.Array, ja
     return mean, jax.lax.psum(real * ((pixels - mean[:, None]) ** 2).mean(1), axis) / rows
 
 
-def _by_running(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any) -> Any:
+def _by_running(norm: PyTree, found: tuple[jax.Array, ...], x: jax.Array, state: PyTree) -> PyTree:
     """Mode "ema": normalized by the running statistics, into which the mini-batch's are mixed first."""
     first, running = state.get(norm.ema_first_time_index), state.get(norm.ema_state_index)
     mixed = [
@@ -182,7 +183,7 @@ def _by_running(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: An
     return norm(x, state.set(norm.ema_first_time_index, first & False), inference=True)
 
 
-def _by_batch(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any) -> Any:
+def _by_batch(norm: PyTree, found: tuple[jax.Array, ...], x: jax.Array, state: PyTree) -> PyTree:
     """Mode "batch": normalized by the mini-batch's own statistics, as if they were all that is remembered."""
     counter, running = state.get(norm.batch_counter), state.get(norm.batch_state_index)
     alone = state.set(norm.batch_state_index, found).set(norm.batch_counter, 0 * counter)
@@ -192,7 +193,7 @@ def _by_batch(norm: Any, found: tuple[jax.Array, ...], x: jax.Array, state: Any)
 
 
 def _mix_statistics(
-    norm: Any, old: tuple[jax.Array, ...], new: tuple[jax.Array, ...]
+    norm: PyTree, old: tuple[jax.Array, ...], new: tuple[jax.Array, ...]
 ) -> tuple[jax.Array, ...]:
     kept = norm.momentum
     return tuple(kept * before + (1 - kept) * now for before, now in zip(old, new, strict=True))

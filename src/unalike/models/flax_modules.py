@@ -8,6 +8,7 @@ Parameters in, predictions out. A module that behaves differently during trainin
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 
 from ..core.extras import import_extra
 from ..errors import ConfigError
-from ..typing import Params, PyTree
+from ..typing import Keywords, Params, PyTree
 from .model import Model
 from .module_state import Stateful, check_floats, choose_state, real_rows, update_state, weights_of
 from .unsupported_modules import check_library, is_nnx
@@ -115,7 +116,9 @@ def _padding_mask(weight: jax.Array) -> AbstractContextManager[None]:
     """While this lasts, every batch normalization leaves out rows of weight zero."""
     nn = import_extra("flax.linen", "flax", "this model")
 
-    def tell(next_function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+    def tell(
+        next_function: Callable[..., PyTree], args: tuple[PyTree, ...], kwargs: Keywords, context: Any
+    ) -> PyTree:
         if isinstance(context.module, nn.BatchNorm) and context.method_name == "__call__":
             kwargs = {"mask": real_rows(weight, args[0]), **kwargs}
         return next_function(*args, **kwargs)

@@ -47,7 +47,7 @@ class Layer:
 def flatten_layer(input_shape: tuple[int, ...]) -> Layer:
     """The first layer of models that read rows of numbers.
 
-    >>> flattened((8, 8, 3)).channels, flattened((13,)).channels
+    >>> flatten_layer((8, 8, 3)).channels, flatten_layer((13,)).channels
     (3, 1)
     """
     return Layer("flatten", channels=input_shape[-1] if len(input_shape) == 3 else 1)

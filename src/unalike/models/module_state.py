@@ -12,14 +12,14 @@ Parameters with state are a :class:`Stateful`, so that whoever has a model in ha
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 
 from ..core.pytrees import add, scale, subtract, zeros_like
 from ..errors import ConfigError, unknown
-from ..typing import Params, PyTree
+from ..typing import Params, PyTree, Scalar
 
 StateChoice = Literal["average", "local", "refuse"]
 
@@ -74,7 +74,7 @@ def without_state(gradient: PyTree) -> PyTree:
     return with_state(gradient, zeros_like(gradient.state)) if isinstance(gradient, Stateful) else gradient
 
 
-def mean_state(new: Params, old: Params, total: Params, start: Params, weight: Any = 1.0) -> Params:
+def mean_state(new: Params, old: Params, total: Params, start: Params, weight: Scalar = 1.0) -> Params:
     """The model `new` with the mean of clients' states, whatever an optimizer made of it.
 
     Weights that sum to more than one are scaled to one, for else a variance might become negative.

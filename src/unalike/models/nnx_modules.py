@@ -9,6 +9,7 @@ of :mod:`.module_state` says. Mini-batches are padded, so batch normalization is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -40,14 +41,14 @@ def from_nnx(make: Any, state: str = "refuse") -> Model:
 class _Parts:
     """The functions of a model, of a module that was taken apart."""
 
-    nnx: Any
+    nnx: ModuleType
     make: Any
-    graph: Any
-    parts: tuple[Any, Any, Any]
+    graph: object
+    parts: tuple[PyTree, PyTree, PyTree]
     """Parameters, running statistics, and the rest."""
 
     @classmethod
-    def of(cls, nnx: Any, make: Any, key: jax.Array) -> _Parts:
+    def of(cls, nnx: ModuleType, make: Any, key: jax.Array) -> _Parts:
         graph, *parts = nnx.split(_build(nnx, make, key), nnx.Param, nnx.BatchStat, ...)
         return cls(nnx, make, graph, tuple(parts))
 
@@ -98,11 +99,11 @@ class _Parts:
         return module
 
 
-def _is_module(make: Any) -> bool:
+def _is_module(make: object) -> bool:
     return is_nnx(make) and not isinstance(make, type)
 
 
-def _build(nnx: Any, make: Any, key: jax.Array) -> Any:
+def _build(nnx: ModuleType, make: Any, key: jax.Array) -> Any:
     made = make if _is_module(make) else make(nnx.Rngs(key))
     if not is_nnx(made):
         raise ConfigError(f"from_nnx was given a function that builds a {type(made).__name__}, no module.")
@@ -113,7 +114,7 @@ def _tell_padding(nnx: Any, module: Any, weight: jax.Array) -> None:
     """Let every batch normalization of a module, which is used once, leave out rows of weight zero."""
 
     class Masked(nnx.BatchNorm):
-        def __call__(self, x: jax.Array, *args: Any, **kwargs: Any) -> jax.Array:
+        def __call__(self, x: jax.Array, *args: object, **kwargs: object) -> jax.Array:
             return super().__call__(x, *args, **{"mask": real_rows(weight, x), **kwargs})
 
     for _, part in nnx.iter_modules(module):

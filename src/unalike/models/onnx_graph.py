@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..core.extras import import_extra
 from ..errors import ConfigError
@@ -22,6 +24,9 @@ from .onnx_recurrent import GATES, write_embedding, write_last_step, write_recur
 from .task import Task
 from .torch_names import to_torch_state_dict
 
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
 OPERATORS, FILES = 18, 9
 """The versions of ONNX's operators and of its files: old enough for the runtimes that people have."""
 
@@ -30,9 +35,9 @@ OPERATORS, FILES = 18, 9
 class Graph:
     """The nodes and tensors of a graph that grows layer by layer."""
 
-    onnx: Any
+    onnx: ModuleType
     weights: dict[str, Array]
-    nodes: list[Any] = field(default_factory=list)
+    nodes: list[NodeProto] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
     now: str = "x"
     """What the last node gave."""
@@ -45,7 +50,7 @@ class Graph:
         self.nodes.append(self.onnx.helper.make_node(kind, [self.now, *tensors], [given], **settings))
         self.now = given
 
-    def constant(self, name: str, value: Any, dtype: Any = np.float32) -> str:
+    def constant(self, name: str, value: ArrayLike, dtype: DTypeLike = np.float32) -> str:
         """A tensor of the graph, by its name."""
         self.constants[name] = np.asarray(value, dtype, order="C")
         return name

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
+from numpy.typing import DTypeLike
 
 from ..core.pixels import as_floats
 from ..errors import ConfigError, unknown
-from ..typing import Params, PyTree
+from ..typing import Leaf, Params, PyTree
 from .adapters import as_model
 from .convolution_layout import canonical
 from .losses import Loss, Outputs, cross_entropy, outputs_for, squared_error
@@ -41,7 +42,7 @@ class Batch(NamedTuple):
     key: jax.Array | None = None
 
     @classmethod
-    def of(cls, x: Any, y: Any, weight: Any = None, key: jax.Array | None = None) -> Batch:
+    def of(cls, x: Leaf, y: Leaf, weight: Leaf = None, key: jax.Array | None = None) -> Batch:
         """A batch without padding."""
         rows = jnp.asarray(x).shape[0]
         ones = jnp.ones(rows) if weight is None else jnp.asarray(weight)
@@ -80,7 +81,7 @@ class Task:
     def of(
         cls,
         federation: Federation,
-        model: Any = "mlp",
+        model: object = "mlp",
         *,
         l2: float = 0.0,
         metrics: Given = None,
@@ -103,7 +104,7 @@ class Task:
     @classmethod
     def classification(
         cls,
-        model: Any,
+        model: object,
         classes: int,
         l2: float = 0.0,
         metrics: Given = None,
@@ -123,7 +124,7 @@ class Task:
     @classmethod
     def regression(
         cls,
-        model: Any,
+        model: object,
         l2: float = 0.0,
         metrics: Given = None,
         *,
@@ -226,7 +227,7 @@ class Task:
         """What is computed of every row for the metrics, some of which may share it."""
         return {metric.statistic: metric.per_row for metric in self.metrics.values()}
 
-    def statistic_shapes(self, x: Any, y: Any) -> dict[str, tuple[int, ...]]:
+    def statistic_shapes(self, x: Leaf, y: Leaf) -> dict[str, tuple[int, ...]]:
         """The shape of a row's loss and of every statistic, () for a number, of rows such as these."""
         return _shapes(self, tuple(x.shape[1:]), x.dtype, tuple(y.shape[1:]), y.dtype)
 
@@ -248,7 +249,7 @@ def _or_usual(metrics: Given, kind: Outputs, classes: int | None) -> dict[str, M
 
 @lru_cache(maxsize=64)
 def _shapes(
-    task: Task, x: tuple[int, ...], x_type: Any, y: tuple[int, ...], y_type: Any
+    task: Task, x: tuple[int, ...], x_type: DTypeLike, y: tuple[int, ...], y_type: DTypeLike
 ) -> dict[str, tuple[int, ...]]:
     params = jax.eval_shape(task.init, jax.eval_shape(lambda: jax.random.key(0)))
     rows = jax.ShapeDtypeStruct((1, *x), x_type), jax.ShapeDtypeStruct((1, *y), y_type)

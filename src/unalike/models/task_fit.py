@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import ConfigError, UnalikeError
+from ..typing import Event
 from .losses import absolute_error, huber, outputs_for, squared_error
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def check_task_fit(task: Task, federation: Federation) -> None:
 
 
 @lru_cache(maxsize=64)
-def _output_shape(task: Task, input_shape: tuple[int, ...], dtype: Any) -> tuple[int, ...]:
+def _output_shape(task: Task, input_shape: tuple[int, ...], dtype: DTypeLike) -> tuple[int, ...]:
     """The shape of a row's output."""
     try:
         params = jax.eval_shape(task.init, jax.eval_shape(lambda: jax.random.key(0)))
@@ -105,7 +107,7 @@ def scale_advice(federation: Federation) -> str | None:
     )
 
 
-def warn_of_scale(federation: Federation) -> list[dict[str, Any]]:
+def warn_of_scale(federation: Federation) -> list[Event]:
     """Warn of features that are far too large, and return it as an event."""
     words = scale_advice(federation)
     if words is None:

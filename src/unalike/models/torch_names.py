@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
     return {one.name: one.there(np.asarray(tensors[one.path])) for one in rename_tensors(task.model)}
 
 
-def load_torch_weights(task: Task, weights: Mapping[str, Any] | str | Path) -> Task:
+def load_torch_weights(task: Task, weights: Mapping[str, object] | str | Path) -> Task:
     """The task with a model that starts from these weights: a `state_dict`, a module that has one, or a
     safetensors file of one."""
     found = _read(Path(weights)) if isinstance(weights, str | Path) else weights
@@ -138,7 +138,7 @@ def _regroup_columns(tensor: Array, first: int, second: int) -> Array:
     return tensor.reshape(len(tensor), first, second).swapaxes(1, 2).reshape(len(tensor), -1)
 
 
-def _array(tensor: Any) -> Array:
+def _array(tensor: object) -> Array:
     """A tensor of whatever library, as an array."""
     return np.asarray(tensor.detach() if hasattr(tensor, "detach") else tensor)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import ConfigError
 
 _LIBRARIES = ("torch", "flax", "equinox", "keras", "tensorflow", "haiku", "sklearn")
@@ -15,7 +13,7 @@ _WHAT_TO_DO = {
 }
 
 
-def library_of(thing: Any) -> str | None:
+def library_of(thing: object) -> str | None:
     """The library that a module, its class or a base of it is from, if it is one that makes models.
 
     >>> library_of({}) is None
@@ -26,7 +24,7 @@ def library_of(thing: Any) -> str | None:
     return next((root for root in roots if root in _LIBRARIES), None)
 
 
-def is_nnx(thing: Any) -> bool:
+def is_nnx(thing: object) -> bool:
     """Whether a module or its class is one of Flax NNX.
 
     >>> is_nnx("module")
@@ -36,7 +34,7 @@ def is_nnx(thing: Any) -> bool:
     return any(base.__module__.startswith("flax.nnx") for base in kind.__mro__)
 
 
-def check_model(model: Any) -> None:
+def check_model(model: object) -> None:
     """Raise for what is no model, with what would be one."""
     name = model.__name__ if isinstance(model, type) else type(model).__name__
     library = library_of(model)
@@ -52,7 +50,7 @@ def check_model(model: Any) -> None:
         )
 
 
-def check_library(thing: Any, wanted: str, call: str) -> None:
+def check_library(thing: object, wanted: str, call: str) -> None:
     """Raise where a module is of another library than the adapter."""
     library = library_of(thing)
     if library not in (None, wanted):

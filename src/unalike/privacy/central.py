@@ -27,7 +27,7 @@ from ..algorithms.shared.private_gradient import add_noise
 from ..errors import ConfigError
 from ..participation import Participation
 from ..timing import Step
-from ..typing import Array, Float64s, Message, Upload
+from ..typing import Array, Event, Float64s, Message, Report, Upload
 from .accounting import Ledger, budget_message
 
 
@@ -79,7 +79,7 @@ class CentralPrivacy(Aggregator):
         """The noise's standard deviation, where no client weighs more than that."""
         return self.noise * self.clip * heaviest
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """Charge the step's clients for what was released of them."""
         inverses = self._inverses(step)
         if not np.any(report.get("accepted", 0)) or not inverses.any():

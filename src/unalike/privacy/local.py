@@ -89,7 +89,7 @@ def local_privacy(words: str) -> LocalPrivacy:
 def upload_delta(epsilon: float, multiplier: float) -> float:
     """The exact delta of Gaussian noise of `multiplier` times the sensitivity (Balle and Wang, 2018).
 
-    >>> f"{spent_delta(1.0, 1.0):.4f}"
+    >>> f"{upload_delta(1.0, 1.0):.4f}"
     '0.1269'
     """
     return gaussian_delta(epsilon, 1 / multiplier)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -27,7 +27,7 @@ from ..algorithms.shared.wrapper import AlgorithmWrapper
 from ..errors import ConfigError
 from ..models import Task
 from ..timing import Step
-from ..typing import Array, Float64s, Memory, Message
+from ..typing import Array, Event, Float64s, Memory, Message, Report
 from .accounting import Ledger, budget_message
 from .local import LocalPrivacy
 
@@ -72,7 +72,7 @@ class LocalAccount(AggregatorWrapper):
             return budget_message(self.ledger)
         return self.rule.refusal(step)
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """Charge everyone who sent something; the column is called local_epsilon."""
         columns, events = super().observe(step, report)
         if not len(step.clients):

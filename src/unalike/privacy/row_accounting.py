@@ -31,7 +31,7 @@ from ..aggregation.needs import AggregatorNeeds
 from ..aggregation.wrapper import AggregatorWrapper
 from ..core.extras import install_command, is_installed
 from ..timing import Step
-from ..typing import Array, ClientIds, Float64s, Int64s
+from ..typing import Array, ClientIds, Event, Float64s, Int64s, Report
 from .accounting import ROUNDING, charge_epsilon
 
 MANY = 2**14
@@ -100,7 +100,7 @@ class RowAccount(AggregatorWrapper):
                 return f"one more round would bring {name} above {ledger.budget:g} at delta {ledger.delta:g}."
         return self.rule.refusal(step)
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """Charge everyone who took part, whatever became of its upload."""
         columns, events = super().observe(step, report)
         for name, ledger in self.ledgers.items():

@@ -33,7 +33,7 @@ from ..algorithms import Algorithm
 from ..core.spec import Spec
 from ..errors import ConfigError
 from ..participation import Participation
-from ..typing import Array, Float64s, Int64s
+from ..typing import Array, Document, Float64s, Int64s
 from .central import check_private
 
 FEWEST = 3
@@ -108,7 +108,7 @@ def secure_mean(
     }
     context = LegacyContext(Context(0, 0, {}, RecordDict(records), {}), strategy=result)  # type: ignore[arg-type]
     with _quiet():
-        SecureWorkflow(requests, clipping, patience)(cast(Grid, grid), context)
+        _SecureWorkflow(requests, clipping, patience)(cast(Grid, grid), context)
     return result.mean if result.mean is None or is_plausible(result.mean.vector) else None
 
 
@@ -117,7 +117,7 @@ def is_plausible(vector: Float64s) -> bool:
     return bool(np.isfinite(vector).all() and abs(vector[0] - 1) < WITNESS)
 
 
-class SecureWorkflow(SecAggPlusWorkflow):
+class _SecureWorkflow(SecAggPlusWorkflow):
     """Flower's workflow, with requests of ours instead of its own instructions."""
 
     def __init__(self, requests: Mapping[int, RecordDict], clipping: float, patience: float) -> None:
@@ -160,13 +160,13 @@ class _Result(Strategy):
     def configure_fit(
         self, server_round: int, parameters: Any, client_manager: Any
     ) -> list[tuple[Any, FitIns]]:
-        """All of them; their requests are put in by :class:`SecureWorkflow`."""
+        """All of them; their requests are put in by :class:`_SecureWorkflow`."""
         nothing = FitIns(Parameters([], "numpy.ndarray"), {})
         return [(SimpleNamespace(node_id=node), nothing) for node in self.nodes]
 
     def aggregate_fit(
         self, server_round: int, results: list[tuple[Any, FitRes]], failures: Any
-    ) -> tuple[None, dict[str, Any]]:
+    ) -> tuple[None, Document]:
         """Keep the mean, which stands in every result."""
         (vector,) = parameters_to_ndarrays(results[0][1].parameters)
         self.mean = SecureMean(np.asarray(vector), frozenset(proxy.node_id for proxy, _ in results))
@@ -179,9 +179,7 @@ class _Result(Strategy):
         """Nobody: our loop evaluates."""
         return []
 
-    def aggregate_evaluate(
-        self, server_round: int, results: Any, failures: Any
-    ) -> tuple[None, dict[str, Any]]:
+    def aggregate_evaluate(self, server_round: int, results: Any, failures: Any) -> tuple[None, Document]:
         """Not evaluated here: the loop does that."""
         return None, {}
 

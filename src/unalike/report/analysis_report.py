@@ -8,10 +8,11 @@ from typing import Any
 from ..analytics.estimator import Estimator
 from ..analytics.summary import show_number
 from ..runs.atomic import write_bytes
+from ..typing import Document
 from .html import write_report
 
 
-def report_analysis(path: Path, fitted: Estimator, config: dict[str, Any]) -> Path:
+def report_analysis(path: Path, fitted: Estimator, config: Document) -> Path:
     """Write the page of a fitted estimator."""
     summary = fitted.full_summary()
     facts: dict[str, str | float] = {
@@ -37,7 +38,7 @@ def report_analysis(path: Path, fitted: Estimator, config: dict[str, Any]) -> Pa
     )
 
 
-def write_analysis(folder: Path, fitted: Estimator, config: dict[str, Any]) -> Path:
+def write_analysis(folder: Path, fitted: Estimator, config: Document) -> Path:
     """`summary.txt`, `summary.tex` and `report.html` in a run's folder; the page's place."""
     summary = fitted.full_summary()
     write_bytes(folder / "summary.txt", summary.as_text().encode())
@@ -45,9 +46,9 @@ def write_analysis(folder: Path, fitted: Estimator, config: dict[str, Any]) -> P
     return report_analysis(folder / "report.html", fitted, config)
 
 
-def analysis_numbers(fitted: Any) -> dict[str, Any]:
+def analysis_numbers(fitted: Any) -> Document:
     """A result for JSON, without what the estimator refuses."""
-    found: dict[str, Any] = {"terms": list(fitted.terms)}
+    found: Document = {"terms": list(fitted.terms)}
     for name in ("params", "bse", "pvalues"):
         if name not in fitted.refuses and hasattr(fitted, name):
             found[name] = getattr(fitted, name).tolist()

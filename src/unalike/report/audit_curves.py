@@ -6,9 +6,8 @@ utility against training leakage and against reference leakage, side by side, fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +17,7 @@ from ..core.figure_style import MUTED, color, figure, with_figure_style
 from ..privacy.audit.curves import Curve, say_curves, tabulate
 from ..privacy.audit.report_card import ReportCard
 from ..privacy.audit.statistics import Rate
+from ..typing import Config
 from .html import write_report
 
 LEAKAGES = ("training leakage", "reference leakage")
@@ -25,7 +25,7 @@ _PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 _CAPTION = "Lines are 95 % intervals (leakages: of the strongest attack, widened for the choice)."
 
 
-def report_curves(curves: Sequence[Curve], path: str | Path, config: Mapping[str, Any]) -> Path:
+def report_curves(curves: Sequence[Curve], path: str | Path, config: Config) -> Path:
     """Write the page of a sweep, whole or not at all."""
     figures = {curve.name: knob_plot(curve) for curve in curves}
     if len(curves) > 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from ..privacy.audit.leakage import Leakage
 from ..privacy.audit.report_card import ReportCard, summarize
+from ..typing import Row
 from .audit_plots import leakage_by_client, roc_plot
 from .html import write_report
 
@@ -23,7 +24,7 @@ def report_audit(card: ReportCard, path: str | Path, title: str = "Privacy audit
     parts = [part for part in (card.training, card.reference) if part is not None]
     figures: dict[str, Figure] = {}
     captions: dict[str, str] = {}
-    tables: dict[str, Any] = {"Report card": card.rows()}
+    tables: dict[str, Sequence[Row]] = {"Report card": card.rows()}
     for part in parts:
         for kind, drawn in (("ROC", roc_plot(part)), ("Clients", leakage_by_client(part))):
             name = f"{kind}, {part.what} rows"

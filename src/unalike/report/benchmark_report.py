@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,6 +10,7 @@ from matplotlib.figure import Figure
 from ..core.figure_style import INK, PAPER, color, figure, with_figure_style
 from ..experiments.benchmark import BenchmarkResult
 from ..experiments.benchmark.table import cross_rows, mean_rows
+from ..typing import Row
 from .html import write_report
 from .text_format import number_text
 
@@ -94,14 +94,14 @@ def _headline(result: BenchmarkResult) -> dict[str, str | float]:
     return {"Best mean": best, **{row["strategy"]: number_text(row["mean"]) for row in rows[:6]}}
 
 
-def _readable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    def words(value: Any) -> Any:
+def _readable(rows: list[Row]) -> list[Row]:
+    def words(value: object) -> object:
         return f"{value:.3f}" if isinstance(value, float) else value
 
     return [{name: words(value) for name, value in row.items()} for row in rows]
 
 
-def _settings(result: BenchmarkResult) -> list[dict[str, Any]]:
+def _settings(result: BenchmarkResult) -> list[Row]:
     return [
         {
             "strategy": one.strategy,

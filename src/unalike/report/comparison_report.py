@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from ..experiments.targets import has_clock
 from ..runs.comparison import NOT_TRAINED, UNTRAINED, Comparison
 from ..runs.comparison_files import interval_words
+from ..typing import Config, Fields
 from .comparison_plots import Runs, comparison_clients, comparison_curves, comparison_in_time
 from .fairness_plots import frontier_plot
 from .html import write_report
-from .plots import save
+from .plots import fix_layout, save
 from .text_format import title, value
 
 _FRONTIER = "The mean over clients against its spread: up and to the left is better and fairer."
@@ -22,15 +22,15 @@ _LINE = " The line joins what nothing else beats in both."
 _TRIALS = "Every trial's score on validation rows; the filled one of each method was chosen."
 _ALONE = "Clients that do worse than alone"
 _PAYS = "Who gains and who pays"
-Rows = Sequence[Mapping[str, Any]]
-_NOTHING: Mapping[str, Any] = {}
+Rows = Sequence[Fields]
+_NOTHING: Config = {}
 
 
 def report_comparison(
     path: str | Path,
     comparison: Comparison,
     runs: Runs = _NOTHING,
-    config: Mapping[str, Any] = _NOTHING,
+    config: Config = _NOTHING,
     worse: Rows = (),
     source: str = "",
     pays: Rows = (),
@@ -47,7 +47,7 @@ def comparison_page(
     path: str | Path,
     comparison: Comparison,
     runs: Runs,
-    config: Mapping[str, Any],
+    config: Config,
     tables: Mapping[str, Rows] = _NOTHING,
     source: str = "",
     figures: Mapping[str, Figure] = _NOTHING,
@@ -69,6 +69,7 @@ def comparison_page(
     if len(points) > 1 and "Frontier" not in more:
         figures["Frontier"] = frontier_plot(points, comparison.higher is not False)
     figures |= more
+    fix_layout(figures.values())
     for name, drawn in figures.items():
         for ending in ("png", "pdf"):
             save(drawn, Path(path).parent / "plots" / f"{name.lower()}.{ending}")

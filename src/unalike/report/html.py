@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from html import escape, unescape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from ..core.figure_style import is_ours
 from ..runs.atomic import write_bytes
+from ..typing import Config, Document, Fields
 from .embed import embed, legend
 from .text_format import cell, number_text
 from .text_format import title as in_words
@@ -26,7 +26,7 @@ from .text_format import title as in_words
 _MOST_EVENTS = 200
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( %| ± \S+)?|nan|-?inf|failed|–|")
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Fields = {}
 
 
 def write_report(
@@ -35,9 +35,9 @@ def write_report(
     title: str,
     summary: Mapping[str, str | float],
     figures: Mapping[str, Figure],
-    config: Mapping[str, Any],
-    events: Sequence[Mapping[str, Any]],
-    tables: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING,
+    config: Config,
+    events: Sequence[Fields],
+    tables: Mapping[str, Sequence[Fields]] = _NOTHING,
     subtitle: str = "",
     captions: Mapping[str, str] = _NOTHING,
     source: str = "",
@@ -88,7 +88,7 @@ def page(title: str, body: str) -> str:
 """
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
+def table(rows: Sequence[Fields]) -> str:
     """Rows of equal meaning as a table; the columns are all keys in the order they are met."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     numeric = {key for key in columns if _is_numeric([row.get(key) for row in rows])}
@@ -99,13 +99,13 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 
 
-def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(config: Config, prefix: str = "") -> Document:
     """Nested options under dotted names.
 
     >>> flat({"seed": 1, "data": {"skew": 0.3}})
     {'seed': 1, 'data.skew': 0.3}
     """
-    options: dict[str, Any] = {}
+    options: Document = {}
     for key, option in config.items():
         if isinstance(option, Mapping):
             options.update(flat(option, f"{prefix}{key}."))
@@ -155,7 +155,7 @@ def _section(heading: str, content: str) -> str:
     return f"<section><h2>{escape(heading)}</h2>\n{content}</section>"
 
 
-def _configuration(config: Mapping[str, Any]) -> str:
+def _configuration(config: Config) -> str:
     if not config:
         return ""
     rows = [f"<tr><th>{escape(k)}</th><td>{escape(cell(v))}</td></tr>" for k, v in flat(config).items()]
@@ -171,7 +171,7 @@ def _details(words: str, content: str) -> str:
     return f"<details><summary>{escape(words)}</summary>{content}</details>"
 
 
-def _events(events: Sequence[Mapping[str, Any]]) -> str:
+def _events(events: Sequence[Fields]) -> str:
     if not events:
         return ""
     hidden = len(events) - _MOST_EVENTS
@@ -181,6 +181,6 @@ def _events(events: Sequence[Mapping[str, Any]]) -> str:
     return _section("Events", _details(words, table(events[:_MOST_EVENTS])) + note)
 
 
-def _is_numeric(column: Sequence[Any]) -> bool:
+def _is_numeric(column: Sequence[object]) -> bool:
     present = [cell(item) for item in column if item is not None]
     return bool(present) and all(_NUMBER.fullmatch(item) for item in present)

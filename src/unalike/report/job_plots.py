@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +16,10 @@ from matplotlib.ticker import MaxNLocator
 
 from ..core.figure_style import FAINT, INK, MUTED, figure, with_figure_style
 from ..errors import ConfigError
-from ..typing import Array, ClientIds, Float64s, Int64s
+from ..typing import Array, ClientIds, Float64s, Int64s, Keywords
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
 
 TIME = "simulated time"
 _MOST_ROWS, _MOST_JOBS, _MOST_IN_A_ROW, _MOST_LINES = 40, 400, 40, 60
@@ -152,7 +155,7 @@ def _write_versions(axes: Axes, shown: FinishedJobs, row: ClientIds) -> None:
     for k in np.flatnonzero(lengths >= _LONG_BAR / 2).tolist():
         middle = (shown.started[k] + shown.finished[k]) / 2
         ink = "#1d232c" if light[k] else "#fefefe"  # not those that a dark page exchanges: bars stay too
-        style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8, "clip_on": True}
+        style: Keywords = {"ha": "center", "va": "center_baseline", "fontsize": 8, "clip_on": True}
         axes.text(middle, row[k], str(shown.versions[k]), color=ink, **style)
 
 
@@ -194,7 +197,7 @@ def _age_legend(axes: Axes, shown: FinishedJobs) -> None:
     words = [f"{level:,}" for level in levels] if oldest else ["from the newest model"]
     words[-1] += {0: "", 1: " version old"}.get(int(levels[-1]), " versions old")
     inks = _AGES(levels / _scale_end(shown.staleness))
-    handles: list[Any] = [Patch(facecolor=ink, label=word) for ink, word in zip(inks, words, strict=True)]
+    handles: list[Artist] = [Patch(facecolor=ink, label=word) for ink, word in zip(inks, words, strict=True)]
     if (shown.aggregated > shown.finished).any():
         handles.append(Line2D([], [], color=MUTED, linewidth=0.7, alpha=0.6, label="waits"))
     axes.legend(

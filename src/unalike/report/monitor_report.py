@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,8 +10,11 @@ from matplotlib.figure import Figure
 
 from ..core.figure_style import MUTED, color, figure, label_ends, with_figure_style
 from ..runs.record import Record
-from ..typing import Array, Float64s, Int64s
+from ..typing import Array, Document, Float64s, Int64s, Keywords, Row
 from .plots import last, line, rounds_axis
+
+if TYPE_CHECKING:
+    from ..data import Federation
 
 SIGNALS = {
     "monitor_consecutive": "Cosine of a client's consecutive updates",
@@ -21,7 +24,7 @@ VERDICTS = ("clear", "watched", "quarantined", "excluded")
 _MOST_LINES, _MOST_NAMED = 200, 8
 
 
-def monitor_figures(record: Record, federation: Any = None) -> dict[str, Figure]:
+def monitor_figures(record: Record, federation: Federation | None = None) -> dict[str, Figure]:
     """Signals of each client over the rounds, where a monitor has measured them."""
     if not record.groups("monitored"):
         return {}
@@ -29,10 +32,10 @@ def monitor_figures(record: Record, federation: Any = None) -> dict[str, Figure]
     return {"Monitor": signal_timelines(record, verdicts, federation)}
 
 
-def suspects(record: Record, federation: Any = None) -> list[dict[str, Any]]:
+def suspects(record: Record, federation: Federation | None = None) -> list[Row]:
     """Clients that were suspected, the worst first: what was decided when, and why."""
     events = [event for event in record.events() if event.get("reasons") and event["client"] is not None]
-    first: dict[int, dict[str, Any]] = {}
+    first: dict[int, Document] = {}
     for event in events:
         first.setdefault(int(event["client"]), event)
     verdicts = last_verdicts(record)
@@ -50,14 +53,16 @@ def suspects(record: Record, federation: Any = None) -> list[dict[str, Any]]:
 
 
 @with_figure_style
-def signal_timelines(record: Record, verdicts: dict[int, int], federation: Any = None) -> Figure:
+def signal_timelines(
+    record: Record, verdicts: dict[int, int], federation: Federation | None = None
+) -> Figure:
     """A line per client and signal: suspects in color and by name, the others faint."""
     picture = figure(8.8, 3.2)
     shown = sorted(verdicts, key=lambda client: -verdicts[client])[:_MOST_LINES]
     for axes, (name, words) in zip(picture.subplots(1, 2), SIGNALS.items(), strict=True):
         for client in reversed(shown):
             rounds, values = signal_of(record, name, client)
-            style: dict[str, Any] = {"color": MUTED, "linewidth": 0.6, "alpha": 0.5}
+            style: Keywords = {"color": MUTED, "linewidth": 0.6, "alpha": 0.5}
             if verdicts[client]:
                 style = {"color": _hue(verdicts[client]), "linewidth": 1.4}
             line(axes, rounds, values, **style)
@@ -89,13 +94,13 @@ def last_verdicts(record: Record) -> dict[int, int]:
     }
 
 
-def name_of(client: int, federation: Any) -> str:
+def name_of(client: int, federation: Federation | None) -> str:
     """What a client is called."""
     return str(client) if federation is None else str(federation.name(client))
 
 
 def _name_suspects(
-    axes: Axes, record: Record, signal: str, verdicts: dict[int, int], federation: Any
+    axes: Axes, record: Record, signal: str, verdicts: dict[int, int], federation: Federation | None
 ) -> None:
     worst = sorted((c for c in verdicts if verdicts[c]), key=lambda c: -verdicts[c])[:_MOST_NAMED]
     measured = [(client, last(signal_of(record, signal, client)[1])) for client in worst]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..runs.record import Record
-from ..typing import Int64s
+from ..typing import Int64s, Row
 from .participation_plots import availability_timeline, classes_per_round
+
+if TYPE_CHECKING:
+    from ..data import Federation
 
 AWAY, THERE, USED, EXCLUDED = range(4)
 _NOBODY = np.zeros(0, np.int64)
 _MOST_SHOWN = 10
 
 
-def participation_figures(record: Record, federation: Any) -> dict[str, Figure]:
+def participation_figures(record: Record, federation: Federation | None) -> dict[str, Figure]:
     """The timeline of clients that come and go, and the classes that rounds saw, where there are any."""
     figures: dict[str, Figure] = {}
     if federation is None:
@@ -47,7 +50,7 @@ def timeline(record: Record, clients: int) -> tuple[Int64s, NDArray[np.int8]]:
     return rounds, codes
 
 
-def classes_seen(record: Record, federation: Any) -> dict[int, int]:
+def classes_seen(record: Record, federation: Federation) -> dict[int, int]:
     """How many classes the rows of each round's clients have, round by round."""
     if not federation.classes:
         return {}
@@ -57,7 +60,7 @@ def classes_seen(record: Record, federation: Any) -> dict[int, int]:
     }
 
 
-def most_excluded(record: Record, federation: Any, count: int = _MOST_SHOWN) -> list[dict[str, Any]]:
+def most_excluded(record: Record, federation: Federation | None, count: int = _MOST_SHOWN) -> list[Row]:
     """The clients that were left out most often, with how often each was there and used."""
     rounds = {name: record.groups(name) for name in ("excluded", "available", "used")}
     if federation is None or not any(len(clients) for clients in rounds["excluded"].values()):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -69,6 +70,14 @@ def traffic(metrics: Metrics) -> Figure:
     if counted:
         _participation_panel(panels[1], metrics, counted)
     return picture
+
+
+def fix_layout(figures: Iterable[Figure]) -> None:
+    """Lay out figures once for all files that show them: a layout takes as long as a drawing."""
+    for drawn in figures:
+        drawn.draw_without_rendering()
+        with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+            drawn.set_layout_engine(None)  # "none" would leave an engine that Matplotlib asks every time
 
 
 def save(figure: Figure, path: str | Path) -> Path:

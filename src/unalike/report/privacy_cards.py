@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ..typing import Array
+from ..typing import Array, Config
 from .plots import last
 
 _USUAL_DELTA = 1e-5
 
 
-def privacy_cards(
-    metrics: Mapping[str, Array], config: Mapping[str, Any], protection: Mapping[str, Any]
-) -> dict[str, str | float]:
+def privacy_cards(metrics: Mapping[str, Array], config: Config, protection: Config) -> dict[str, str | float]:
     """Clipping, noise, delta, whose privacy it is and towards whom, and whether sums alone were seen.
 
     >>> import numpy as np
@@ -34,7 +31,7 @@ def privacy_cards(
     return cards
 
 
-def central_numbers(config: Mapping[str, Any], protection: Mapping[str, Any]) -> dict[str, float]:
+def central_numbers(config: Config, protection: Config) -> dict[str, float]:
     """Clip, noise and delta of central privacy, as far as a run's folder tells them."""
     if "clip" in protection:
         return {name: float(protection[name]) for name in ("clip", "noise", "delta")}

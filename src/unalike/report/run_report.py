@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,11 +15,11 @@ from ..runs.fairness import group_means, group_measures
 from ..runs.record import Record
 from ..runs.selection import TEST_ROWS, best_in_words
 from ..runs.statistics import higher_is_better, summarize_clients
-from ..typing import Array
+from ..typing import Array, Config, Document, Fields, Row
 from .html import figures_on, write_report
 from .monitor_report import monitor_figures, suspects
 from .participation_report import most_excluded, participation_figures
-from .plots import client_distribution, curves, last, save, traffic
+from .plots import client_distribution, curves, fix_layout, last, save, traffic
 from .privacy_cards import privacy_cards
 from .stream_report import stream_figures
 from .text_format import (
@@ -33,6 +33,9 @@ from .text_format import (
     value,
 )
 from .timing_report import timing_cards, timing_figures
+
+if TYPE_CHECKING:
+    from ..data import Federation
 
 Columns = Mapping[str, Array]
 _WORST_SHOWN, _MOST_NAMED = 10, 8
@@ -72,11 +75,14 @@ class RunLike(Protocol):
 
     path: Path
     record: Record
-    config: dict[str, Any]
+    config: Document
 
 
 def report_run(
-    folder: RunLike, federation: Any = None, more: Mapping[str, Figure] | None = None, missing: str = ""
+    folder: RunLike,
+    federation: Federation | None = None,
+    more: Mapping[str, Figure] | None = None,
+    missing: str = "",
 ) -> Path:
     """Write `report.html` and `plots/*.png` into the run folder, with `more` figures beside those of the
     record, and return the report's path; `missing` says why some figures cannot be drawn, and a page that
@@ -97,6 +103,7 @@ def report_run(
             f"{path} is kept: a new page would lack the figures {', '.join(lost)}, because "
             f"{missing.rstrip('.')}. To write it all the same, delete the page first."
         )
+    fix_layout(figures.values())
     for name, drawn in figures.items():
         save(drawn, folder.path / "plots" / f"{name.lower().replace(' ', '-')}.png")
     worst, events = worst_clients(clients, federation, asked=asked), folder.record.events()
@@ -123,7 +130,7 @@ def report_run(
     )
 
 
-def _has_rows(federation: Any, real: bool) -> bool:
+def _has_rows(federation: Federation | None, real: bool) -> bool:
     """Whether clients' rows are here, and not only their number."""
     if federation is None or real:
         return False
@@ -131,7 +138,7 @@ def _has_rows(federation: Any, real: bool) -> bool:
     return rows is None or any(rows.x.strides)
 
 
-def _beside(folder: RunLike) -> dict[str, Any]:
+def _beside(folder: RunLike) -> Document:
     """What a page shows beside the settings of an experiment."""
     return {
         name: getattr(folder, name, {}) for name in ("protection", "versions") if getattr(folder, name, {})
@@ -139,7 +146,7 @@ def _beside(folder: RunLike) -> dict[str, Any]:
 
 
 def run_figures(
-    metrics: Columns, clients: Columns, federation: Any = None, asked: Sequence[str] = ()
+    metrics: Columns, clients: Columns, federation: Federation | None = None, asked: Sequence[str] = ()
 ) -> dict[str, Figure]:
     """The figures that the record has numbers for, by name."""
     figures: dict[str, Figure] = {}
@@ -162,8 +169,8 @@ def headline(
     metrics: Columns,
     clients: Columns,
     timings: Columns,
-    events: Sequence[Mapping[str, Any]] = (),
-    federation: Any = None,
+    events: Sequence[Fields] = (),
+    federation: Federation | None = None,
     asked: Sequence[str] = (),
 ) -> dict[str, str | float]:
     """The numbers that a reader wants first; of a run that has diverged, never those from before."""
@@ -188,7 +195,7 @@ def headline(
     return cards
 
 
-def selection_cards(meta: Mapping[str, str], events: Sequence[Mapping[str, Any]]) -> dict[str, str | float]:
+def selection_cards(meta: Mapping[str, str], events: Sequence[Fields]) -> dict[str, str | float]:
     """Which rows chose a model or the end of training."""
     best = best_in_words(meta)
     cards: dict[str, str | float] = {} if best is None else {"Best model": best}
@@ -204,8 +211,11 @@ def client_score(clients: Columns, asked: Sequence[str] = ()) -> str | None:
 
 
 def worst_clients(
-    clients: Columns, federation: Any = None, count: int = _WORST_SHOWN, asked: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+    clients: Columns,
+    federation: Federation | None = None,
+    count: int = _WORST_SHOWN,
+    asked: Sequence[str] = (),
+) -> list[Row]:
     """The clients with the worst score, worst first, by name, with all that was measured of them."""
     score = client_score(clients, asked)
     if score is None:
@@ -215,13 +225,13 @@ def worst_clients(
     measured = np.isfinite(clients[score]) & (clients.get("test_samples", np.ones(len(order))) > 0)
     order = order[measured[order]][:count]
     columns = ["client", score, *(name for name in clients if name not in ("client", score))]
-    rows = [{name: _entry(name, clients[name][row]) for name in columns} for row in order]
+    rows: list[Row] = [{name: _entry(name, clients[name][row]) for name in columns} for row in order]
     if federation is not None and federation.names is not None:
         rows = [{**row, "client": federation.name(int(row["client"]))} for row in rows]
     return rows
 
 
-def data_source(federation: Any, real: bool = False) -> str:
+def data_source(federation: Federation | None, real: bool = False) -> str:
     """Where the rows came from, which column is predicted and what was not read, as far as it is known.
 
     >>> data_source(None)
@@ -233,7 +243,7 @@ def data_source(federation: Any, real: bool = False) -> str:
     return f"Data: {words}." if words else ""
 
 
-def _rows_of(federation: Any) -> str:
+def _rows_of(federation: Federation) -> str:
     here = _with_rows(federation)
     names = [federation.name(i) for i in here[:_MOST_NAMED]]
     more = f" and {len(here) - len(names):,} more" if len(here) > len(names) else ""
@@ -241,7 +251,7 @@ def _rows_of(federation: Any) -> str:
     return f"rows of {', '.join(names)}{more}, who keep them{target}"
 
 
-def subtitle(config: Mapping[str, Any]) -> str:
+def subtitle(config: Config) -> str:
     """The choices that name an experiment, where the configuration has them.
 
     >>> subtitle({"seed": 1, "algorithm": {"name": "fedavg"}, "partition": "dirichlet:0.3"})
@@ -261,7 +271,9 @@ def _learning(metrics: Columns, asked: Sequence[str]) -> list[str]:
     return [name for name in pairs if name in metrics]
 
 
-def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> dict[str, str | float]:
+def _client_cards(
+    clients: Columns, federation: Federation | None, asked: Sequence[str]
+) -> dict[str, str | float]:
     score = client_score(clients, asked)
     if score is None:
         return {}
@@ -276,11 +288,11 @@ def _client_cards(clients: Columns, federation: Any, asked: Sequence[str]) -> di
     }
 
 
-def _with_rows(federation: Any) -> list[int]:
+def _with_rows(federation: Federation) -> list[int]:
     """The clients that have rows, as far as that is known: those that were forgotten have none."""
     if not hasattr(federation, "train"):
         return list(range(len(federation)))
-    sizes = sum(part.sizes for part in (federation.train, federation.validation, federation.test))
+    sizes = federation.train.sizes + federation.validation.sizes + federation.test.sizes
     return [client for client, size in enumerate(sizes.tolist()) if size]
 
 
@@ -290,10 +302,11 @@ def _forgotten_count(record: Record) -> dict[str, float]:
     return {"Clients forgotten": float(count)} if count else {}
 
 
-def _group_cards(clients: Columns, federation: Any, score: str) -> dict[str, str | float]:
-    if getattr(federation, "groups", None) is None:
+def _group_cards(clients: Columns, federation: Federation | None, score: str) -> dict[str, str | float]:
+    of_client = getattr(federation, "groups", None)
+    if of_client is None:
         return {}
-    groups = [federation.groups[int(i)] for i in clients["client"]]
+    groups = [of_client[int(i)] for i in clients["client"]]
     found = group_measures(clients[score], groups, higher_is_better(score))
     return {
         "Worst group": value(score, found["worst_group"]),
@@ -301,17 +314,18 @@ def _group_cards(clients: Columns, federation: Any, score: str) -> dict[str, str
     }
 
 
-def group_rows(clients: Columns, federation: Any, asked: Sequence[str] = ()) -> list[dict[str, Any]]:
+def group_rows(clients: Columns, federation: Federation | None, asked: Sequence[str] = ()) -> list[Row]:
     """Every group's mean over its clients, the worst first, where clients belong to groups."""
     score = client_score(clients, asked)
-    if score is None or getattr(federation, "groups", None) is None:
+    of_client = getattr(federation, "groups", None)
+    if score is None or of_client is None:
         return []
-    groups = [federation.groups[int(i)] for i in clients["client"]]
+    groups = [of_client[int(i)] for i in clients["client"]]
     means = group_means(clients[score], groups)
     order = sorted(means, key=lambda group: means[group] * (1 if higher_is_better(score) else -1))
     return [{"group": g, "clients": groups.count(g), title(score): value(score, means[g])} for g in order]
 
 
-def _entry(name: str, item: Any) -> Any:
+def _entry(name: str, item: Any) -> object:
     plain = item.item() if isinstance(item, np.generic) else item
     return value(name, plain) if name == "test_loss" or find_metric(name) else plain

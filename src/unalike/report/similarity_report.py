@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data import Federation
 from ..data.similarity import Similarity
+from ..typing import Document, Row
 from .html import write_report
 from .similarity_plots import cohort_figure, similarity_figures
 
@@ -34,7 +35,7 @@ def report_similarity(
     found: Similarity,
     federation: Federation,
     advice: HeterogeneityAdvice | None = None,
-    config: dict[str, Any] | None = None,
+    config: Document | None = None,
 ) -> Path:
     """Write the page: verdict, numbers, figures, measures side by side, clients and warnings."""
     figures = similarity_figures(found, federation)
@@ -67,7 +68,7 @@ def _summary(found: Similarity) -> dict[str, str | float]:
     return summary | {"groups": float(found.groups().max() + 1)}
 
 
-def _measures(advice: HeterogeneityAdvice | None) -> dict[str, list[dict[str, Any]]]:
+def _measures(advice: HeterogeneityAdvice | None) -> dict[str, list[Row]]:
     if advice is None:
         return {}
     rows = [
@@ -87,7 +88,7 @@ def _words(advice: HeterogeneityAdvice) -> str:
     return " ".join((f"Use {advice.recommended}.", *advice.reasons))
 
 
-def _clients(found: Similarity, federation: Federation) -> list[dict[str, Any]]:
+def _clients(found: Similarity, federation: Federation) -> list[Row]:
     """The clients of the graph, the least like others first."""
     groups, shares = found.groups(), found.importance[found.compared] * len(found.clients)
     return [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ..core.catalog import separate
 from ..core.spec import Spec
 from ..models.metrics import is_share, label_of, metric_columns
+from ..typing import Config
 
 _SPLITS = ("train", "validation", "test")
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -34,10 +34,10 @@ def title(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def requested_metrics(config: Mapping[str, Any]) -> list[str]:
+def requested_metrics(config: Config) -> list[str]:
     """The metrics that a configuration asks for, in order.
 
-    >>> asked_metrics({"metrics": "f1,auc:500"}), asked_metrics({})
+    >>> requested_metrics({"metrics": "f1,auc:500"}), requested_metrics({})
     (['f1', 'auc'], [])
     """
     return [Spec.parse(words).name for words in separate(str(config.get("metrics") or ""))]
@@ -96,7 +96,7 @@ def seconds_text(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def cell(content: Any) -> str:
+def cell(content: object) -> str:
     """What stands in a cell of a table.
 
     >>> cell(None), cell(0.5), cell(True), cell([1, 2])

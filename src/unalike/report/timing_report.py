@@ -6,7 +6,7 @@ their results weighed in all rounds together, sum_i q~_i L_i, which is what trai
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,12 +20,15 @@ from .plots import last
 from .text_format import number_text, seconds_text
 from .timing_plots import against_time, clock, staleness_histogram, target_and_surrogate
 
+if TYPE_CHECKING:
+    from ..data import Federation
+
 _GROUPS = ("used", "versions", "started", "finished")
 _MOST_EVALUATIONS = 60
 REAL_TIME = "time, in seconds"
 
 
-def timing_figures(record: Record, federation: Any, real: bool = False) -> dict[str, Figure]:
+def timing_figures(record: Record, federation: Federation | None, real: bool = False) -> dict[str, Figure]:
     """Jobs, learning in time, ages of results and the two objectives, as far as the record tells of them.
 
     Of `real` clients the clock shows seconds that have passed.
@@ -50,7 +53,9 @@ def timing_figures(record: Record, federation: Any, real: bool = False) -> dict[
     return figures
 
 
-def timing_cards(record: Record, federation: Any = None, real: bool = False) -> dict[str, float | str]:
+def timing_cards(
+    record: Record, federation: Federation | None = None, real: bool = False
+) -> dict[str, float | str]:
     """Time, how old results were, lost jobs and, knowing the federation, the weights' bias."""
     work = recorded_jobs(record)
     if not len(work.clients):

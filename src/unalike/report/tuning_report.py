@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,7 +13,7 @@ from ..core.figure_style import color, figure, with_figure_style
 from ..experiments.tuning_study import Trial
 from ..runs.comparison import Comparison
 from ..runs.statistics import higher_is_better
-from ..typing import Float64s
+from ..typing import Config, Float64s
 from .comparison_plots import Runs
 from .comparison_report import comparison_page
 from .fairness_plots import frontier_plot
@@ -62,7 +61,7 @@ def report_tuning(
     comparison: Comparison,
     trials: Trials,
     runs: Runs,
-    config: Mapping[str, Any],
+    config: Config,
     source: str = "",
 ) -> Path:
     """Write the page of a comparison with all trials that led to it."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count, repeat
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import RunError
-from ..typing import Array, Float64s, Int64s
+from ..typing import Array, Fields, Float64s, Int64s
 
 Columns = dict[str, Array]
 
 
-def client_rows(round: int, clients: Mapping[str, ArrayLike]) -> Iterator[tuple[Any, ...]]:
+def client_rows(round: int, clients: Mapping[str, ArrayLike]) -> Iterator[tuple[object, ...]]:
     """(round, name, position, client, value) for every client and measure; positions keep the given order."""
     ids = np.asarray(clients["client"]).tolist()
     measures = {name: np.asarray(column, dtype=float) for name, column in clients.items() if name != "client"}
@@ -29,14 +28,14 @@ def client_rows(round: int, clients: Mapping[str, ArrayLike]) -> Iterator[tuple[
     )
 
 
-def client_columns(rows: Iterable[tuple[str, int, Any, float | None]]) -> Columns:
+def client_columns(rows: Iterable[tuple[str, int, int | str, float | None]]) -> Columns:
     """Rows (name, position, client, value) as a column `client` and one per measure; NaN where there is none.
 
     >>> client_columns([("loss", 0, "ann", 0.5), ("loss", 1, "bob", 0.25), ("size", 1, "bob", 9.0)])
     {'client': array(['ann', 'bob'], dtype='<U3'), 'loss': array([0.5 , 0.25]), 'size': array([nan,  9.])}
     """
     measured: dict[str, list[tuple[int, float | None]]] = {}
-    ids: dict[int, Any] = {}
+    ids: dict[int, int | str] = {}
     for name, position, client, value in rows:
         measured.setdefault(name, []).append((position, value))
         ids[position] = client
@@ -56,7 +55,7 @@ def round_columns(rows: Iterable[tuple[int, str, float | None]], rounds: Int64s)
 def align(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
     """Values at sorted `keys`, NaN where there is none.
 
-    >>> aligned([(2, 0.5)], np.array([1, 2]))
+    >>> align([(2, 0.5)], np.array([1, 2]))
     array([nan, 0.5])
     """
     column = np.full(len(keys), np.nan)
@@ -65,13 +64,13 @@ def align(pairs: list[tuple[int, float | None]], keys: Int64s) -> Float64s:
     return column
 
 
-def event_row(round: int, event: Mapping[str, Any]) -> tuple[Any, ...]:
+def event_row(round: int, event: Fields) -> tuple[object, ...]:
     """(round, kind, client, the rest as JSON)."""
     detail = {key: value for key, value in event.items() if key not in ("round", "kind", "client")}
     return round, str(event["kind"]), plain(event.get("client")), json.dumps(detail, default=plain)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A NumPy scalar or array as Python's own numbers and lists, other strange things as text."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from ..errors import RunError, unknown
 from ..models.metrics import metric_columns
-from ..typing import Float64s
+from ..typing import Fields, Float64s, Row
 from .statistics import higher_is_better, mean_interval, paired_test
 
 Seeds = Sequence[Mapping[str, float]]
@@ -48,7 +47,7 @@ class Comparison:
 
     metric: str
     baseline: str
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     clients: dict[str, Float64s] = field(default_factory=dict)
     higher: bool | None = None
     """Whether larger values are better, where the metric's name does not say so."""
@@ -62,7 +61,7 @@ class Comparison:
         means = {row["method"]: sign * row[self.metric] for row in self.rows}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name])
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[Row]:
         """One dict per method that JSON can hold: what is not a number is None."""
         return [{key: _finite(value) for key, value in row.items()} for row in self.rows]
 
@@ -137,15 +136,17 @@ def _metrics(results: Results) -> list[str]:
     return [name for name in seen if name not in ("seed", UNTRAINED)]
 
 
-def _means(method: str, seeds: Seeds, names: list[str], metric: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": method, "seeds": len(seeds), "failed": _failures(seeds, metric)}
+def _means(method: str, seeds: Seeds, names: list[str], metric: str) -> Row:
+    row: Row = {"method": method, "seeds": len(seeds), "failed": _failures(seeds, metric)}
     row[UNTRAINED] = sum(map(_is_untrained, seeds))
     for name in names:
         row[name], row[f"{name}_half_width"] = mean_interval(_values(seeds, name))
     return row
 
 
-def _against(pairs: list[tuple[Any, Any]], metric: str, is_baseline: bool) -> dict[str, Any]:
+def _against(
+    pairs: list[tuple[Mapping[str, float], Mapping[str, float]]], metric: str, is_baseline: bool
+) -> Row:
     """The paired test, or Nones for the baseline itself and for seeds that cannot be paired."""
     keys = ("difference", "difference_half_width", "p_t", "p_free", "free_test")
     if is_baseline or not pairs:
@@ -154,7 +155,7 @@ def _against(pairs: list[tuple[Any, Any]], metric: str, is_baseline: bool) -> di
     return dict(zip(keys, (test[k] for k in ("difference", "half_width", *keys[2:])), strict=True))
 
 
-def _pairs(seeds: Seeds, reference: Seeds) -> list[tuple[Any, Any]]:
+def _pairs(seeds: Seeds, reference: Seeds) -> list[tuple[Mapping[str, float], Mapping[str, float]]]:
     if all("seed" in result for result in (*seeds, *reference)):
         by_seed = {result["seed"]: result for result in reference}
         return [(result, by_seed[result["seed"]]) for result in seeds if result["seed"] in by_seed]
@@ -174,11 +175,11 @@ def _failures(seeds: Seeds, metric: str) -> int:
     return int(np.sum(~np.isfinite(_values(seeds, metric))))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, str]:
+def _readable(row: Fields, metric: str, baseline: str) -> dict[str, str]:
     beside = {
         words: _or_dash(row[name], ".4f")
         for name, words in {**_newcomer_columns(row, metric), **_BESIDE}.items()
@@ -196,7 +197,7 @@ def _readable(row: Mapping[str, Any], metric: str, baseline: str) -> dict[str, s
     }
 
 
-def _to_target(row: Mapping[str, Any]) -> dict[str, str]:
+def _to_target(row: Fields) -> dict[str, str]:
     """What it took to reach the target; where not all seeds did, a mean would be of the lucky ones alone."""
     missed = row["seeds"] - round(row.get(REACHED, 1) * row["seeds"])
     shown = {}
@@ -216,7 +217,7 @@ def _spread(mean: float, half_width: float) -> str:
     return f"{mean:.4g}" if math.isnan(half_width) else f"{mean:.4g} ± {half_width:.4g}"
 
 
-def _newcomer_columns(row: Mapping[str, Any], metric: str) -> dict[str, str]:
+def _newcomer_columns(row: Fields, metric: str) -> dict[str, str]:
     """The column of clients that joined later: of the metric that decides, if they have it."""
     names = metric_columns((name for name in row if not name.endswith("_half_width")), "unseen_")
     same = metric.replace("test_", "unseen_")

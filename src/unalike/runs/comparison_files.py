@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..core.csv_text import csv_text
 from ..core.json_text import json_ready
 from ..core.latex import escape_latex, latex_table
 from ..models.metrics import label_of
+from ..typing import Document
 from .atomic import write_bytes
 from .comparison import Comparison
 
@@ -48,7 +48,7 @@ def write_comparison(folder: Path, answer: Comparison, notes: Sequence[str] = ()
     return [folder / name for name in texts]
 
 
-def as_dict(answer: Comparison) -> dict[str, Any]:
+def as_dict(answer: Comparison) -> Document:
     """What JSON can hold of a comparison."""
     found = {"metric": answer.metric, "baseline": answer.baseline, "best": answer.leader}
     found["best_mean"] = answer.best
@@ -77,7 +77,7 @@ def as_latex(answer: Comparison, notes: Sequence[str] = ()) -> str:
     for row, shown in zip(answer.rows, cells, strict=True):
         if row["method"] == answer.leader:
             shown[1] = rf"\textbf{{{shown[1]}}}"
-    table = latex_table([escape_latex(word) for word in head], cells)
+    table = latex_table(head, cells)
     return "".join(f"% {note}\n" for note in notes) + table
 
 

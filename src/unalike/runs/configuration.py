@@ -11,15 +11,16 @@ import numpy as np
 import tomli_w
 
 from ..errors import RunError
+from ..typing import Config, Document
 from .atomic import write_bytes
 
 
-def write_config(path: Path, config: Mapping[str, Any]) -> None:
+def write_config(path: Path, config: Config) -> None:
     """Write a configuration; options that are None are left out, for TOML has no word for nothing."""
     write_bytes(path, tomli_w.dumps(plain(config)).encode())
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> Document:
     """Read a configuration, or say in one sentence why that cannot be done."""
     try:
         with path.open("rb") as file:
@@ -32,7 +33,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise RunError(f"cannot read configuration {path} ({error.strerror}).") from None
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The same with TOML's own types only, as it is read again."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items() if item is not None}

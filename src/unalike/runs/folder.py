@@ -13,12 +13,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ..core.private_files import make_private_folder
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, FACTS, MODEL, OURS, RECORD, check_free, check_run
 from ..errors import RunError
-from ..typing import PyTree
+from ..typing import Config, Document, Fields, PyTree
 from .atomic import write_bytes
 from .checkpoints import Checkpoints
 from .configuration import read_config, write_config
@@ -33,7 +32,7 @@ from .tensors import load_tensors, restore, save_tensors
 class RunFolder:
     """One run on disk; make one with :meth:`create` or :meth:`open`."""
 
-    def __init__(self, path: Path, record: Record, document: Mapping[str, Any], seal: Seal) -> None:
+    def __init__(self, path: Path, record: Record, document: Fields, seal: Seal) -> None:
         self.path = path
         self.is_own = seal.is_own
         """Whether this user has sealed it; whatever it names is opened only then."""
@@ -41,14 +40,14 @@ class RunFolder:
         self.checkpoints = Checkpoints(path / CHECKPOINTS, _kept(record))
         self.config = {key: value for key, value in document.items() if key not in BESIDE}
         self.versions: dict[str, str] = dict(document.get("versions", {}))
-        self.protection: dict[str, Any] = dict(document.get("protection", {}))
+        self.protection: Document = dict(document.get("protection", {}))
         """What a deployment promises its clients, where it is one."""
 
     @classmethod
     def create(
         cls,
         path: str | Path,
-        config: Mapping[str, Any],
+        config: Config,
         overwrite: bool = False,
         *,
         keep: int | None = 2,
@@ -110,7 +109,7 @@ class RunFolder:
     def finished(self, value: bool) -> None:
         self.record.set_meta("finished", "true" if value else "false")
 
-    def save_facts(self, facts: Mapping[str, Any]) -> None:
+    def save_facts(self, facts: Fields) -> None:
         """Keep what is known of the clients without their rows, for predictions."""
         write_bytes(self.path / FACTS, json.dumps(facts, ensure_ascii=False).encode())
 

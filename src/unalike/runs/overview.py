@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..core.run_files import BESIDE, CHECKPOINTS, CONFIG, OURS, RECORD, SEAL
 from ..errors import RunError, UnalikeError
 from ..models.metrics import metric_columns
+from ..typing import Document
 from .configuration import read_config
 from .lock import is_locked, lock_folder
 from .record import Record
@@ -36,7 +36,7 @@ class RunFacts:
 
     folder: Path
     state: str
-    config: dict[str, Any]
+    config: Document
     rounds: int = 0
     metrics: Mapping[str, float] | None = None
     """The last value of everything that was measured."""
@@ -69,7 +69,7 @@ class RunFacts:
         """Bytes on disk."""
         return size_of(path for path in self.folder.rglob("*"))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         facts = {**asdict(self), "folder": str(self.folder), "method": self.method, "asked": self.asked}
         return {**facts, "changed": self.changed.isoformat(timespec="seconds"), "bytes": self.size}
@@ -108,7 +108,7 @@ def look_at(folder: Path) -> RunFacts:
     return RunFacts(folder, state, config, rounds, last, forgotten)
 
 
-def differing_settings(runs: list[RunFacts]) -> dict[str, list[Any]]:
+def differing_settings(runs: list[RunFacts]) -> dict[str, list[object]]:
     """Settings that are not the same in all runs, with their values; None where one is not given."""
     names = dict.fromkeys(name for run in runs for name in run.config)
     found = {name: [run.config.get(name) for run in runs] for name in names}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import RunError
-from ..typing import Array
+from ..typing import Array, Event, Fields
 from .columns import Columns, client_columns, client_rows, event_row, group_numbers, group_rows, round_columns
 from .database import ROUND_TABLES, connect, damage, reporting
 from .digests import ABOUT_THE_RUN, seal
@@ -63,7 +63,7 @@ class Record:
         round: int,
         metrics: Mapping[str, float],
         clients: Mapping[str, ArrayLike] | None = None,
-        events: Sequence[Mapping[str, Any]] = (),
+        events: Sequence[Fields] = (),
         seconds: float | None = None,
         groups: Mapping[str, Array] | None = None,
     ) -> None:
@@ -184,7 +184,7 @@ class Record:
         rows = self._rows("SELECT round, kind, numbers FROM groups WHERE name = ? ORDER BY round", name)
         return {round: group_numbers(kind, numbers) for round, kind, numbers in rows}
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """Everything unusual, in the order of rounds: dicts of `round`, `kind`, `client` and details."""
         rows = self._rows("SELECT round, kind, client, detail FROM events ORDER BY round, rowid")
         return [{"round": r, "kind": k, "client": c, **json.loads(detail)} for r, k, c, detail in rows]
@@ -246,11 +246,11 @@ class Record:
             self._database.execute("DELETE FROM client_metrics WHERE round = ? AND name = ?", (round, name))
         self._insert("client_metrics (round, name, position, client, value)", client_rows(round, clients))
 
-    def _insert(self, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def _insert(self, target: str, rows: Iterable[tuple[object, ...]]) -> None:
         marks = ", ".join("?" * (target.count(",") + 1))
         self._database.executemany(f"INSERT OR REPLACE INTO {target} VALUES ({marks})", rows)
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
+    def _rows(self, query: str, *values: object) -> list[Any]:
         with reporting(self.path):
             return self._database.execute(query, values).fetchall()
 

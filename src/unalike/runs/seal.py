@@ -16,10 +16,10 @@ import secrets
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from ..core.run_files import BEST, CHECKPOINTS, CONFIG, FACTS, MODEL, SEAL, UNLEARNING
 from ..errors import RunError
+from ..typing import Document
 from .seal_key import NO_KEY, key_name, user_key
 
 FORMAT = 1
@@ -145,7 +145,7 @@ def changed_file_message(folder: Path, name: str) -> str:
     )
 
 
-def _read_lines(lines: list[dict[str, Any]]) -> Seal:
+def _read_lines(lines: list[Document]) -> Seal:
     head, key = lines[0], user_key()
     if head["format"] != FORMAT or not isinstance(head["run"], str):
         raise ValueError("of another format")
@@ -164,7 +164,7 @@ def _read_lines(lines: list[dict[str, Any]]) -> Seal:
     return Seal(head["run"], head["key"], is_own, digests, last)
 
 
-def _check_codes(lines: list[dict[str, Any]], key: bytes) -> None:
+def _check_codes(lines: list[Document], key: bytes) -> None:
     before = ""
     for line in lines:
         code = line.pop("code")
@@ -173,7 +173,7 @@ def _check_codes(lines: list[dict[str, Any]], key: bytes) -> None:
         before = code
 
 
-def _append(folder: Path, line: dict[str, Any]) -> None:
+def _append(folder: Path, line: Document) -> None:
     """Add a line, on the disk when this returns; what a crash left of another one goes."""
     with (folder / SEAL).open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
@@ -191,10 +191,10 @@ def _append(folder: Path, line: dict[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
-def _line(content: dict[str, Any], before: str, key: bytes) -> bytes:
+def _line(content: Document, before: str, key: bytes) -> bytes:
     return json.dumps({**content, "code": _code(content, before, key)}).encode() + b"\n"
 
 
-def _code(content: dict[str, Any], before: str, key: bytes) -> str:
+def _code(content: Document, before: str, key: bytes) -> str:
     text = before + json.dumps(content, sort_keys=True)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

@@ -8,7 +8,6 @@ an average. A NaN among clients is a client that was not measured, and is left o
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import scipy
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import RunError
 from ..models.metrics import higher_is_better
-from ..typing import Float64s
+from ..typing import Document, Float64s
 
 __all__ = [
     "bottom_decile",
@@ -45,7 +44,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
     return float(sample.mean()), float(scipy.special.stdtrit(sample.size - 1, (1 + level) / 2) * spread)
 
 
-def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> dict[str, Any]:
+def paired_test(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Document:
     """Is `a` different from `b`, seed by seed?
 
     `difference` is the mean of a - b, with `half_width`; `p_t` is the p-value of a paired t-test; `p_free`

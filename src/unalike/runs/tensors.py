@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from ..errors import RunError
-from ..typing import Array, PyTree
+from ..typing import Array, Leaf, PyTree
 from .atomic import replacing
 
 Tensors = dict[str, Array]
@@ -99,11 +98,11 @@ def _checksum(tensors: Tensors, words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _name(path: Any) -> str:
+def _name(path: tuple[object, ...]) -> str:
     return keystr(path, simple=True, separator="/") or "value"
 
 
-def _array(name: str, leaf: Any) -> Array:
+def _array(name: str, leaf: Leaf) -> Array:
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         raise RunError(f"{name!r} is a random key; store its data (jax.random.key_data) instead.")
     array = np.asarray(leaf)
@@ -113,7 +112,7 @@ def _array(name: str, leaf: Any) -> Array:
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
-def _fit(name: str, leaf: Any, tensor: Array) -> Any:
+def _fit(name: str, leaf: Leaf, tensor: Array) -> Leaf:
     wanted = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     if tuple(wanted.shape) != tensor.shape:
         raise RunError(f"tensor {name!r} has shape {tensor.shape}, but {tuple(wanted.shape)} is expected.")

@@ -8,13 +8,13 @@ steps; a synchronous step number r starts from version r.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..core.registry import Registry
 from ..participation import Cohort
-from ..typing import Array, Bools, ClientIds, Float64s, Int64s
+from ..typing import Array, Bools, ClientIds, Float64s, Int64s, Keywords
 
 if TYPE_CHECKING:
     from .clock.jobs import Jobs
@@ -53,7 +53,7 @@ class Step(NamedTuple):
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> Step:
         """The inverse of :meth:`arrays`."""
-        plain: dict[str, Any] = {"number": int(arrays["number"]), "time": float(arrays["time"])}
+        plain: Keywords = {"number": int(arrays["number"]), "time": float(arrays["time"])}
         if "messages" in arrays:
             plain["messages"] = float(arrays["messages"])
         return cls(**{**arrays, **plain})
@@ -62,7 +62,7 @@ class Step(NamedTuple):
         """The same step with some of its clients, whose weights may be multiplied."""
         weights = self.weights if factors is None else self.weights * factors
         given = {"jobs": self.jobs, "started": self.started, "finished": self.finished}
-        some: dict[str, Any] = {name: values[kept] for name, values in given.items() if values is not None}
+        some: Keywords = {name: values[kept] for name, values in given.items() if values is not None}
         return self._replace(
             clients=self.clients[kept], versions=self.versions[kept], weights=weights[kept], **some
         )

@@ -24,7 +24,7 @@ SHARPNESS = (20.0, 200.0, 2000.0, 20000.0)
 WALK = 100
 
 
-class Chain:
+class _Chain:
     """Chains on a graph, by the weights of its edges."""
 
     def __init__(self, graph: Graph) -> None:
@@ -70,13 +70,13 @@ class Chain:
 
 def fastest_weights(graph: Graph, start: Float64s, keep: float = 0.0) -> Float64s:
     """The weights of all edges (no diagonal), from a start; everyone keeps at least `keep` of its own."""
-    chain = Chain(graph)
+    chain = _Chain(graph)
     first = chain.allowed(start[chain.heads, chain.tails], keep)
     best = (_solve if len(first) <= FEW_EDGES else _walk)(chain, first, keep)
     return chain.table(best)
 
 
-def _solve(chain: Chain, start: Float64s, keep: float) -> Float64s:
+def _solve(chain: _Chain, start: Float64s, keep: float) -> Float64s:
     """Sharper and sharper smooth problems, each from the last one's answer."""
     room = scipy.optimize.LinearConstraint(chain.ends, -np.inf, 1 - keep)
     seen = [start]
@@ -95,7 +95,7 @@ def _solve(chain: Chain, start: Float64s, keep: float) -> Float64s:
     return min(seen, key=chain.slowest)
 
 
-def _walk(chain: Chain, start: Float64s, keep: float) -> Float64s:
+def _walk(chain: _Chain, start: Float64s, keep: float) -> Float64s:
     """Subgradient steps of falling length, brought back to what is allowed."""
     weights, best, lowest = start, start, np.inf
     sharpness = 10 * np.log(2 * chain.size) / max(chain.slowest(start), 1e-3)

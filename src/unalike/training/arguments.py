@@ -16,27 +16,27 @@ from ..data import Federation
 from ..data.streams import MemoryStream, Stream
 from ..errors import ConfigError
 from ..models import Task
-from ..participation import Participation, sampler_registry
+from ..participation import Participation, Sampler, sampler_registry
 from ..timing import Timing, timing_registry
 from .plan import Unlearning
 
 T = TypeVar("T")
 
 
-def as_federation(given: Any) -> Federation:
+def as_federation(given: object) -> Federation:
     """The federation; a name of data does not say how they are partitioned, and is refused."""
     if isinstance(given, str):
         raise ConfigError(f"the federation is {given!r}; load it first, such as unalike.load({given!r}).")
     return _instance(given, Federation, "federation", "unalike.load(...) or Federation.from_clients(...)")
 
 
-def as_task(given: Any, federation: Federation) -> Task:
+def as_task(given: object, federation: Federation) -> Task:
     """The task, or the one that a model's name makes for these clients."""
     made = Task.of(federation, given) if isinstance(given, str) else given
     return _instance(made, Task, "task", 'Task.of(federation, "mlp") or the name of a model')
 
 
-def as_algorithm(given: Any) -> Algorithm:
+def as_algorithm(given: object) -> Algorithm:
     """The algorithm, or the one of a name with its own settings."""
     made = _make_by_name(given, Algorithm, algorithm_registry.make, "algorithm", "FedAvg() or its name")
     for name in ("optimizer", "server_optimizer"):
@@ -48,7 +48,7 @@ def as_algorithm(given: Any) -> Algorithm:
 
 
 def as_participation(
-    given: Any, per_round: int | None, federation: Federation, seed: int
+    given: object, per_round: int | None, federation: Federation, seed: int
 ) -> Participation | None:
     """Who takes part, or a sampler by name."""
     if isinstance(given, str) and _needs(sampler_registry, given, "per_round") and per_round is None:
@@ -61,19 +61,19 @@ def as_participation(
     return None if given is None else _make_by_name(given, Participation, make, "participation", example)
 
 
-def as_timing(given: Any) -> Timing | None:
+def as_timing(given: object) -> Timing | None:
     """When results arrive, or a policy by name."""
     example = "FedFix(0.5) or its name, such as fedfix:0.5"
     return None if given is None else _make_by_name(given, Timing, timing_registry.make, "timing", example)
 
 
-def as_stream(given: Any) -> Stream | None:
+def as_stream(given: object) -> Stream | None:
     """Which rows clients hold, or how they arrive, by name."""
     example = 'MemoryStream("constant:5") or "constant:5"'
     return None if given is None else _make_by_name(given, Stream, MemoryStream, "stream", example)
 
 
-def as_aggregator(given: Any, clients: int) -> Aggregator | None:
+def as_aggregator(given: object, clients: int) -> Aggregator | None:
     """What the server makes of uploads, or a rule by name."""
 
     def make(name: str) -> Aggregator:
@@ -83,7 +83,7 @@ def as_aggregator(given: Any, clients: int) -> Aggregator | None:
     return None if given is None else _make_by_name(given, Aggregator, make, "aggregator", example)
 
 
-def as_unlearning(given: Any) -> Unlearning | None:
+def as_unlearning(given: object) -> Unlearning | None:
     """What is kept so that clients can be forgotten, or the models that are kept, by name."""
     made = Unlearning(given) if isinstance(given, str) else given
     return (
@@ -91,7 +91,7 @@ def as_unlearning(given: Any) -> Unlearning | None:
     )
 
 
-def check_whole(name: str, value: Any) -> None:
+def check_whole(name: str, value: object) -> None:
     """Raise if something is no whole number."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ConfigError(f"{name} must be a whole number, but is {value!r}.")
@@ -128,12 +128,12 @@ def check_numbers(
         raise ConfigError(f"until must be a time above 0, but is {until!r}.")
 
 
-def _make_by_name(given: Any, kind: type[T], make: Callable[[str], T], name: str, example: str) -> T:
+def _make_by_name(given: object, kind: type[T], make: Callable[[str], T], name: str, example: str) -> T:
     made = make(given) if isinstance(given, str) else given
     return _instance(made, kind, name, example)
 
 
-def _instance(given: Any, kind: type[T], name: str, example: str) -> T:
+def _instance(given: object, kind: type[T], name: str, example: str) -> T:
     if isinstance(given, kind):
         return given
     if inspect.isclass(given) and issubclass(given, kind):
@@ -144,11 +144,11 @@ def _instance(given: Any, kind: type[T], name: str, example: str) -> T:
     )
 
 
-def _needs(registry: Registry[Any], name: str, parameter: str) -> bool:
+def _needs(registry: Registry[Sampler], name: str, parameter: str) -> bool:
     found = inspect.signature(registry[Spec.parse(name)]).parameters.get(parameter)
     return found is not None and found.default is found.empty
 
 
-def _show_value(given: Any) -> str:
+def _show_value(given: object) -> str:
     text = repr(given)
     return text if len(text) <= 60 else f"of the type {type(given).__name__}"

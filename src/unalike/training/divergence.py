@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..errors import DivergenceWarning
 from ..runs import Record
-from ..typing import Message
+from ..typing import Event, Fields, Message
 from .median_columns import decisive_columns
 
 TOO_LARGE = 1000.0
@@ -34,7 +33,7 @@ class Divergence:
         self.sound: tuple[int, Message] | None = None
         """The last round whose evaluation was sound, and what the server broadcast after it."""
 
-    def look(self, round: int, metrics: Mapping[str, float], message: Message) -> list[dict[str, Any]]:
+    def look(self, round: int, metrics: Mapping[str, float], message: Message) -> list[Event]:
         """Judge an evaluation; returns the event to record, if it is the first that tells of divergence."""
         if round == 0:
             self._first = dict(metrics)
@@ -55,7 +54,7 @@ class Divergence:
         return not value < limit if math.isfinite(value) else True
 
 
-def advice(event: Mapping[str, Any], kept: int | None) -> str:
+def advice(event: Fields, kept: int | None) -> str:
     """What a person reads of a training that has diverged.
 
     >>> print(advice({"round": 4, "metric": "test_loss", "value": "inf"}, 2).partition("; ")[0])
@@ -74,6 +73,6 @@ def warn_of_divergence(record: Record) -> None:
         warnings.warn(advice(event, find_kept_round(events)), DivergenceWarning, stacklevel=4)
 
 
-def find_kept_round(events: Iterable[Mapping[str, Any]]) -> int | None:
+def find_kept_round(events: Iterable[Fields]) -> int | None:
     """The round whose model was kept in place of the last one, if there was one."""
     return next((event["of_round"] for event in events if event["kind"] == "kept model"), None)

@@ -15,21 +15,21 @@ again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..data.streams import Stream
 from ..data.streams.drift_detectors import DriftDetector, detector_registry
 from ..models.metrics import Metric, deciding_metric, higher_is_better
 from ..runs import Record
-from ..typing import Float64s
+from ..typing import Event, Float64s
 from .prequential import PREFIX
 
 DETECTED = "drift_detected"
 DELAY = "drift_delay"
 EVENT = "drift detected"
-Noticed = tuple[dict[str, float], list[dict[str, Any]]]
+Noticed = tuple[dict[str, float], list[Event]]
 
 
 class DriftDetection:
@@ -44,21 +44,21 @@ class DriftDetection:
         if self._detector is not None:
             self._tell_again(record)
 
-    def look(self, round: int, clients: Mapping[str, Any]) -> Noticed:
+    def look(self, round: int, clients: Mapping[str, ArrayLike]) -> Noticed:
         """Columns and events of an evaluation after so many rounds, from each client's prequential scores."""
         if self._detector is None or not self._update(clients):
             return {}, []
         began = [turn for turn in self._stream.drift_begins(round) if turn <= round]
         delay = round - began[-1] if began and not any(t >= began[-1] for t in self._found) else None
         self._found.append(round)
-        event: dict[str, Any] = {"kind": EVENT, "detector": self._stream.detector}
+        event: Event = {"kind": EVENT, "detector": self._stream.detector}
         event["false_alarm"] = int(delay is None)
         columns = {DETECTED: 1.0}
         if delay is not None:
             columns[DELAY] = event["delay"] = float(delay)
         return columns, [event]
 
-    def _update(self, clients: Mapping[str, Any]) -> bool:
+    def _update(self, clients: Mapping[str, ArrayLike]) -> bool:
         """Whether one of these errors made the detector sure that there are more of them."""
         assert self._detector is not None
         errors, changed = self._errors(clients), False
@@ -69,7 +69,7 @@ class DriftDetection:
         self._before = errors.tolist() if changed else [*self._before, *errors.tolist()]
         return changed and bool(errors.mean() > earlier)
 
-    def _errors(self, clients: Mapping[str, Any]) -> Float64s:
+    def _errors(self, clients: Mapping[str, ArrayLike]) -> Float64s:
         name = f"{PREFIX}_{self._score}"
         if name not in clients:
             name = f"{PREFIX}_loss"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ..algorithms import Algorithm
 from ..engine import Engine
 from ..runs import Record
+from ..typing import Array, Event, Fields
 from .consensus import consensus_columns
 from .divergence import Divergence
 from .drift_detection import DriftDetection
@@ -33,7 +31,7 @@ class Evaluation:
         setting = engine.setting
         self._drift = setting.stream and DriftDetection(setting.stream, record, setting.task.metrics)
 
-    def add_to(self, report: RoundReport, now: Progress) -> dict[str, Any] | None:
+    def add_to(self, report: RoundReport, now: Progress) -> dict[str, Array] | None:
         """Add metrics and events to a round's report; each client's own metrics are returned."""
         engine, messages = self._engine, now.messages
         place = (now.memories, report.round, self._clients)
@@ -58,8 +56,8 @@ class Evaluation:
         return clients
 
     def _predict_arrivals(
-        self, report: RoundReport, now: Progress, clients: dict[str, Any] | None
-    ) -> dict[str, Any] | None:
+        self, report: RoundReport, now: Progress, clients: dict[str, Array] | None
+    ) -> dict[str, Array] | None:
         """Add what the model predicts of rows before they are learned, where there are any."""
         found = prequential_columns(self._engine, now.messages, now.memories, report.round, self._clients)
         if found is None:
@@ -74,7 +72,7 @@ class Evaluation:
             report.events.extend(events)
         return {"client": self._clients, **(clients or {}), **of_each} if of_each else clients
 
-    def _notices(self, now: Progress) -> list[dict[str, Any]]:
+    def _notices(self, now: Progress) -> list[Event]:
         """What the algorithm finds unusual in its clients' memories, and was not recorded before."""
         algorithm, seen = self._engine.setting.algorithm, now.memories.seen()
         if type(algorithm).notices is Algorithm.notices or not len(seen):
@@ -85,6 +83,6 @@ class Evaluation:
         return [event for event in found if _gist(event) not in known]
 
 
-def _gist(event: Mapping[str, Any]) -> dict[str, Any]:
+def _gist(event: Fields) -> Event:
     """What makes an event that event, whenever it happened: its words and whole numbers."""
     return {k: v for k, v in event.items() if k != "round" and isinstance(v, str | int)}

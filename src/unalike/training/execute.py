@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..core.precision import precision
 from ..data.facts import facts_of
@@ -13,7 +12,7 @@ from ..engine import BlockLimits, Setting
 from ..engine.compilation_cache import forget_programs
 from ..errors import ConfigError
 from ..runs import Record, RunFolder
-from ..typing import Message
+from ..typing import Config, Fields, Message
 from .best_model import BestModel, judging_metric
 from .blocks import Blocks, choose_limits
 from .checkpoint import Checkpointer
@@ -32,14 +31,14 @@ from .run import Run
 
 Out: TypeAlias = str | Path | RunFolder | None
 """Where a run is written; nowhere when None."""
-FROM_PYTHON: Mapping[str, Any] = {"made_by": "unalike.train"}
+FROM_PYTHON: Fields = {"made_by": "unalike.train"}
 
 
 def execute(
     plan: TrainingPlan,
     out: Out = None,
     resume: bool = False,
-    config: Mapping[str, Any] = FROM_PYTHON,
+    config: Config = FROM_PYTHON,
     overwrite: bool = False,
 ) -> Run:
     """Train a plan whose parts are fitted to its clients; see :func:`unalike.training.fit_plan.fit_plan`.
@@ -136,7 +135,7 @@ def _about(setting: Setting, folder: RunFolder | None, done: int) -> TrainingInf
     return TrainingInfo(folder.path.name, dict(folder.config), folder.path, done)
 
 
-def _open_folder(out: Out, resume: bool, config: Mapping[str, Any], overwrite: bool) -> RunFolder | None:
+def _open_folder(out: Out, resume: bool, config: Config, overwrite: bool) -> RunFolder | None:
     path = path_of(out)
     if path is None or isinstance(out, RunFolder):
         return out if isinstance(out, RunFolder) else None

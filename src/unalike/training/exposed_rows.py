@@ -8,7 +8,6 @@ features; a run says which.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,10 @@ from ..algorithms import Algorithm
 from ..algorithms.base import LocalWork
 from ..data import Federation
 from ..engine.shards import local_steps
-from ..typing import Int64s
+from ..typing import Event, Int64s
 
 
-def row_events(algorithm: Algorithm, federation: Federation) -> list[dict[str, Any]]:
+def row_events(algorithm: Algorithm, federation: Federation) -> list[Event]:
     """Warn of uploads that hold a row exactly, and return it, and the dropped columns, as events."""
     events = [{"kind": "column dropped", "column": c, "reason": why} for c, why in federation.dropped_columns]
     clients = single_row_uploads(algorithm.work, federation.train.sizes)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
 from ..core.json_text import number_text
 from ..runs import Record
-from ..typing import Array
+from ..typing import Array, Event, Fields
 
 NOT_FINITE, NOTHING_TRAINED = "not finite", "nothing trained"
 TESTED = ("test_", "honest_test_", "unseen_")
@@ -24,13 +23,13 @@ def note_final_numbers(record: Record, round: int) -> None:
         record.write_round(round, {}, events=news)
 
 
-def final_events(metrics: Mapping[str, Array]) -> list[dict[str, Any]]:
+def final_events(metrics: Mapping[str, Array]) -> list[Event]:
     """What must be said of the numbers that a training ends with.
 
     >>> final_events({"test_loss": np.array([0.5, np.nan]), "train_loss": np.array([0.4, 0.3])})
     [{'kind': 'not finite', 'metric': 'test_loss', 'value': 'NaN'}]
     """
-    events: list[dict[str, Any]] = []
+    events: list[Event] = []
     if nothing_trained(metrics):
         events.append({"kind": NOTHING_TRAINED, "rejected": int(np.nansum(metrics["rejected"]))})
     for name, values in metrics.items():
@@ -52,7 +51,7 @@ def nothing_trained(metrics: Mapping[str, Array]) -> bool:
     return sent > 0 and rejected >= sent
 
 
-def final_sentences(events: Iterable[Mapping[str, Any]]) -> list[str]:
+def final_sentences(events: Iterable[Fields]) -> list[str]:
     """What a person reads of such events."""
     told = list(events)
     sentences = [

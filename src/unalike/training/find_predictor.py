@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def find_predictor(run: Run, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
+def find_predictor(run: Run, client: int | str | None = None, newcomer: object = None) -> ClientPredictor:
     """What predicts for everyone, for one client, or for a newcomer with rows `(x, y)` of its own."""
     setting = run.setting
     with precision(setting.algorithm.needs.float64):
@@ -77,7 +77,7 @@ def _check_memory(run: Run, client: int, name: str) -> None:
         )
 
 
-def _for_newcomer(run: Run, rows: Any) -> ClientPredictor:
+def _for_newcomer(run: Run, rows: object) -> ClientPredictor:
     """A client that never took part personalizes what it is sent from its own rows."""
     given, setting = _federation(run.setting.federation, rows), run.setting
     messages = mean_for_each(run.messages, 1) if run.messages.per_client else run.messages

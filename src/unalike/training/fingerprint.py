@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from ..core.describe import describe, difference, names_in
 from ..core.user_code import digest_modules
@@ -18,12 +17,13 @@ from ..data import Federation
 from ..data.digests import data_digests
 from ..errors import RunError
 from ..runs import RunFolder
+from ..typing import Document
 
 KEY = "fingerprint"
-Fingerprint = dict[str, Any]
+Fingerprint = Document
 
 
-def settings_fingerprint(seed: int, **parts: Any) -> Fingerprint:
+def settings_fingerprint(seed: int, **parts: object) -> Fingerprint:
     """What is computed: the seed, settings of all `parts`, and the user's own code among them.
 
     >>> sorted(settings_fingerprint(1, method=dict(rate=0.1)))
@@ -69,7 +69,7 @@ def check_same(folder: RunFolder, now: Fingerprint) -> None:
         )
 
 
-def _words(part: str, name: str, before: Any, now: Any) -> str:
+def _words(part: str, name: str, before: object, now: object) -> str:
     if part == "data":
         return f"its {name} are not those it was begun with"
     if part == "code":

@@ -7,8 +7,8 @@ training can be rewound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -16,10 +16,10 @@ import numpy as np
 from ..algorithms import Messages
 from ..engine import Block, Outcome
 from ..errors import UnalikeError
-from ..typing import Int64s, Message, State
+from ..typing import Fields, Int64s, Message, State
 
 
-class BroadcastBlock(NamedTuple):
+class _BroadcastBlock(NamedTuple):
     """What several versions in a row broadcast (leading axis); it may still be being computed."""
 
     first: int
@@ -39,7 +39,7 @@ class History:
         self._messages: dict[int, Message] = {}
         self._states: dict[int, State] = {}
         self._unwanted: set[int] = set()
-        self._block: BroadcastBlock | None = None
+        self._block: _BroadcastBlock | None = None
         self._state: State | None = None
         """Of the newest version, as long as nobody has asked what it broadcasts: to find out may mean to wait
         for it, and between rounds that are handed over together nobody asks."""
@@ -100,7 +100,7 @@ class History:
         """Versions `first`, `first + 1`, ... broadcast these; they are looked at when they are needed, so
         that they can be computed meanwhile."""
         self._settle()
-        self._block = BroadcastBlock(first, count, messages)
+        self._block = _BroadcastBlock(first, count, messages)
         self.newest = first + count - 1
 
     def forget(self, versions: Iterable[int]) -> None:
@@ -148,7 +148,7 @@ class History:
         """Messages of versions before the current one, for a checkpoint."""
         return {str(version): message for version, message in self.kept.items() if version < current}
 
-    def restore(self, older: Mapping[str, Any]) -> None:
+    def restore(self, older: Fields) -> None:
         """The inverse of :meth:`older`; what else was there is forgotten."""
         self._messages = {int(version): message for version, message in older.items()}
 

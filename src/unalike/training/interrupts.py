@@ -9,8 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 
 class StoppedWaitingError(Exception):
@@ -23,7 +23,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.stop_requested = False
-        self._before: Any = None
+        self._before: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():

@@ -9,16 +9,17 @@ a median beyond what the others report.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 MEDIAN = "median_"
 """What columns of medians begin with, as in `median_test_accuracy`."""
 Value = TypeVar("Value")
 
 
-def median_columns(of_each: Mapping[str, Any]) -> dict[str, float]:
+def median_columns(of_each: Mapping[str, ArrayLike]) -> dict[str, float]:
     """The median over clients of every metric; clients that report none are left out.
 
     >>> median_columns({"test_loss": np.array([1.0, np.nan, 2.0, 1e9]), "test_samples": np.ones(4)})

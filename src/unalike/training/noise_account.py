@@ -8,7 +8,7 @@ is not given is chosen for it, and training ends before it is exceeded.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..privacy.central import CentralPrivacy
 from ..privacy.local_simulation import LocalAccount
 from ..privacy.noise_calibration import check_accountant, check_budget, smallest_noise
 from ..privacy.row_accounting import RowAccount, RowLedger
+from ..typing import Keywords
 
 DELTA = 1e-5
 """At which epsilon is counted, unless another is said."""
@@ -67,7 +68,7 @@ def choose_noise(
     check_accountant()
     delta = DELTA if budget.delta is None else budget.delta
     check_budget(budget.epsilon, delta)
-    chosen: dict[str, Any] = {}
+    chosen: Keywords = {}
     for setting, rows in missing.items():
 
         def spent(noise: float, rows: PrivateRows = rows) -> float:

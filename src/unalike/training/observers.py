@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..typing import Document
 from .round_report import RoundReport
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class TrainingInfo(NamedTuple):
 
     name: str
     """What the run is called."""
-    words: dict[str, Any]
+    words: Document
     """The settings of the experiment, as far as there are words for them."""
     folder: Path | None
     done: int

@@ -7,7 +7,6 @@ columns became features, and what classes are called. It needs neither the feder
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -38,14 +37,14 @@ class ClientPredictor:
         whose = "everyone" if self.client is None else f"client {self.client}"
         return f"ClientPredictor({self.algorithm.name or type(self.algorithm).__name__}, for {whose})"
 
-    def outputs(self, rows: Any) -> Array:
+    def outputs(self, rows: object) -> Array:
         """What the model gives for each row: one number per class before they are probabilities, or the
         predicted values."""
         x = read_features(self.about, rows, self.algorithm.needs.float64)
         with precision(self.algorithm.needs.float64):
             return predictor_outputs(self.algorithm, self.task, self.parameters, x)
 
-    def predict(self, rows: Any) -> Array:
+    def predict(self, rows: object) -> Array:
         """The label (its name, where labels have names) or the value of every row."""
         kind, outputs = self.task.kind(), self.outputs(rows)
         if kind == "values":
@@ -54,7 +53,7 @@ class ClientPredictor:
         names = self.about.label_names
         return labels if names is None else np.array(names)[labels]
 
-    def predict_proba(self, rows: Any) -> Array:
+    def predict_proba(self, rows: object) -> Array:
         """The probability of every class, in the order of :attr:`classes`, for every row."""
         kind, outputs = self.task.kind(), self.outputs(rows)
         if kind == "values":

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from ..aggregation.base import WeightedSum
 from ..aggregation.observed_updates import WATCHED
@@ -22,7 +21,7 @@ from ..participation import Participation, check_draw
 from ..participation.samplers.usual_bias import warn_of_bias
 from ..runs.selection import TEST_ROWS
 from ..timing import Clients, plan_schedule
-from ..typing import Message
+from ..typing import Event, Message
 from .best_model import judging_metric
 from .cadence import ENDLESS, Cadence, make_cadence
 from .exposed_rows import row_events
@@ -34,8 +33,6 @@ from .progress import Progress
 from .steps import Cohorts, Steps
 from .stopping import Patience, Stopping, StopRule
 from .stream_clock import follow_clock
-
-Event = dict[str, Any]
 
 
 @dataclass

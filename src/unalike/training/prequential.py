@@ -13,16 +13,14 @@ measured.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..algorithms import Messages
 from ..engine import Engine, Memories
-from ..typing import ClientIds
+from ..typing import Array, ClientIds
 from .round_report import label_columns
 
 PREFIX = "prequential"
 NOT_PREDICTED = "no prequential evaluation on this engine"
-Found = tuple[dict[str, float], dict[str, Any]]
+Found = tuple[dict[str, float], dict[str, Array]]
 
 
 def prequential_columns(

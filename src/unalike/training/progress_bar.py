@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .observers import TrainingInfo
 from .round_report import RoundReport
+
+if TYPE_CHECKING:
+    from .run import Run
 
 
 class ProgressBar:
@@ -31,6 +34,6 @@ class ProgressBar:
         words = "  ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in self._latest.items())
         self._progress.update(self._task, total=rounds, completed=report.round, words=words)
 
-    def end(self, run: Any) -> None:
+    def end(self, run: Run | None) -> None:
         """Leave the bar as it is."""
         self._progress.stop()

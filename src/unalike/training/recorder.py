@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..engine import Block, Engine, Outcome, Report
 from ..participation import Cohort, Participation
 from ..runs import Record
 from ..timing import Step
-from ..typing import Array, ClientIds, State
+from ..typing import Array, ClientIds, Event, State
 from .best_model import BestModel
 from .cadence import Cadence
 from .checkpoint import Checkpointer
@@ -28,23 +28,23 @@ MOST_LISTED = 10_000
 """Larger groups of clients are counted in the record, not listed."""
 
 
-class PendingStep(NamedTuple):
+class _PendingStep(NamedTuple):
     """A step that is computed, or still being computed, and not written down yet."""
 
     step: Step
     report: Report
     columns: dict[str, float]
-    events: list[dict[str, Any]]
+    events: list[Event]
     seconds: float
     of_clients: Mapping[str, Array] = {}
     """What the aggregator says of single clients."""
 
 
-class StepObservations(NamedTuple):
+class _StepObservations(NamedTuple):
     """What the aggregator and the stream say of a step."""
 
     columns: dict[str, float]
-    events: list[dict[str, Any]]
+    events: list[Event]
     of_clients: Mapping[str, Array]
 
 
@@ -60,7 +60,7 @@ class Describe(NamedTuple):
     medians: bool = False
     """Whether medians of what clients report are recorded, too."""
 
-    def __call__(self, taken: PendingStep) -> RoundReport:
+    def __call__(self, taken: _PendingStep) -> RoundReport:
         report = round_report(
             *(taken.step, taken.report, *self.traffic, self.name, self.groups(taken.step.number)),
             self.medians,
@@ -96,7 +96,7 @@ class Recorder:
         self._observer, self._keeper, self._stopping, self._best = observer, keeper, stopping, best
         self._reached = stopping.begin(record, now.done)
         self._converged = now.done > 0 and self._is_finished(now.state)
-        self._waiting: list[PendingStep] = []
+        self._waiting: list[_PendingStep] = []
         self._last = time.perf_counter()
         stream = engine.setting.stream
         self._dry = stream is not None and now.done > 0 and stream.is_dry(now.done - 1)
@@ -118,7 +118,7 @@ class Recorder:
         now = time.perf_counter()
         seconds = (now - self._last) / len(block.steps)
         self._waiting = [
-            PendingStep(step, report, seen.columns, seen.events, seconds, seen.of_clients)
+            _PendingStep(step, report, seen.columns, seen.events, seconds, seen.of_clients)
             for step, report, seen in zip(block.steps, outcome.reports, observed, strict=True)
         ]
         self._last = now
@@ -141,12 +141,12 @@ class Recorder:
         setting = self._engine.setting
         return setting.algorithm.converges and setting.algorithm.finished(setting.task, state)
 
-    def _observe(self, block: Block, outcome: Outcome) -> list[StepObservations]:
+    def _observe(self, block: Block, outcome: Outcome) -> list[_StepObservations]:
         """Let the participation and the aggregator see the steps; what is to be recorded of it and of the
         stream for each. The engine's events belong to the last step."""
         who, aggregator = self._participation, self._engine.setting.aggregator
         stream = self._engine.setting.stream
-        observed: list[StepObservations] = []
+        observed: list[_StepObservations] = []
         for step, report in zip(block.steps, outcome.reports, strict=True):
             if who.learns and report:
                 reports = {name: np.asarray(values) for name, values in report.items()}
@@ -156,7 +156,7 @@ class Recorder:
             if stream and not self._dry and stream.is_dry(step.number):
                 self._dry = True
                 events = [*events, {"kind": "stream ran dry", "arrived_before_round": step.number + 1}]
-            observed.append(StepObservations({**columns, **arrivals}, events, aggregator.of_clients(step)))
+            observed.append(_StepObservations({**columns, **arrivals}, events, aggregator.of_clients(step)))
         observed[-1].events.extend(self._engine.events())
         return observed
 

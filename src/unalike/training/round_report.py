@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from ..algorithms import Messages
 from ..engine import Engine, Memories, Report
 from ..models import Task
 from ..timing import Step
-from ..typing import Array, ClientIds, Float64s, Int64s
+from ..typing import Array, ClientIds, Event, Float64s, Int64s
 from .client_queries import QUESTIONS
 from .median_columns import median_columns
 
@@ -27,7 +26,7 @@ class RoundReport:
 
     round: int
     metrics: dict[str, float] = field(default_factory=dict)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     groups: Groups = field(default_factory=dict)
     """Which clients were used and, where it matters, available, asked or excluded."""
     seconds: float | None = None
@@ -88,7 +87,7 @@ def round_report(
     return RoundReport(number, metrics, events, groups)
 
 
-def _event(kind: str, client: int, name: Callable[[int], str]) -> dict[str, Any]:
+def _event(kind: str, client: int, name: Callable[[int], str]) -> Event:
     return {"kind": kind, "client": client, "name": name(client)}
 
 
@@ -124,11 +123,11 @@ def evaluation_columns(
     memories: Memories,
     round: int,
     clients: ClientIds,
-) -> tuple[dict[str, float], dict[str, Any] | None]:
+) -> tuple[dict[str, float], dict[str, Array] | None]:
     """Test (and validation) metrics: of all samples together, and each client's own."""
     federation = engine.setting.federation
     metrics: dict[str, float] = {}
-    columns: dict[str, Any] = {}
+    columns: dict[str, Array] = {}
     for split in ("test", "validation"):
         if not len(getattr(federation, split).y):
             continue
@@ -158,12 +157,12 @@ def honest_columns(
 
 def label_columns(
     prefix: str, values: Mapping[str, Float64s], task: Task
-) -> tuple[dict[str, float], dict[str, Any]]:
+) -> tuple[dict[str, float], dict[str, Array]]:
     """What an evaluation comes to, under names with this prefix: of all samples together, and of each
     client."""
     samples = values["samples"]
     of_all = {f"{prefix}_loss": _mean(values["loss"], samples)}
-    of_each: dict[str, Any] = {f"{prefix}_samples": samples, f"{prefix}_loss": values["loss"]}
+    of_each: dict[str, Array] = {f"{prefix}_samples": samples, f"{prefix}_loss": values["loss"]}
     for metric in task.metrics.values():
         if not metric.table:
             means = values[metric.statistic]

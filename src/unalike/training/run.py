@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,17 @@ from ..engine import Engine, Memories, Setting
 from ..errors import RunError
 from ..models.metrics import finish_means
 from ..runs import Record, RunFolder
-from ..typing import Array, Float64s, Message, State
+from ..typing import Array, Event, Float64s, Message, State
 from .find_predictor import find_predictor
 from .history import History
 from .prediction import ClientPredictor
 from .round_report import evaluation_columns
 from .run_tables import plot_run, run_as_html, to_pandas
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ..core.figures import Figure
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Run:
         """One column per metric and one row per client, at the last evaluation or in a given round."""
         return self.record.client_metrics(round)
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """Everything unusual: rejected uploads, empty rounds, skipped checkpoints."""
         return self.record.events()
 
@@ -89,17 +94,17 @@ class Run:
             means = self.engine.evaluate(self.messages, self.memories, split, self.rounds)
         return finish_means(means, self.setting.task.metrics)
 
-    def predictor(self, client: int | str | None = None, newcomer: Any = None) -> ClientPredictor:
+    def predictor(self, client: int | str | None = None, newcomer: object = None) -> ClientPredictor:
         """What predicts for everyone, for one client (its name or number), or for a `newcomer` who gives rows
         of its own, `(x, y)`, to personalize from."""
         return find_predictor(self, client, newcomer)
 
-    def predict(self, rows: Any, client: int | str | None = None, newcomer: Any = None) -> Array:
+    def predict(self, rows: object, client: int | str | None = None, newcomer: object = None) -> Array:
         """The label (by name, where labels have names) or value of every row: an array, or a table whose
         columns are prepared as those of training were."""
         return self.predictor(client, newcomer).predict(rows)
 
-    def predict_proba(self, rows: Any, client: int | str | None = None, newcomer: Any = None) -> Array:
+    def predict_proba(self, rows: object, client: int | str | None = None, newcomer: object = None) -> Array:
         """The probability of every class for every row."""
         return self.predictor(client, newcomer).predict_proba(rows)
 
@@ -110,12 +115,12 @@ class Run:
 
         return export(self, path, format, client)
 
-    def to_pandas(self, what: str = "rounds") -> Any:
+    def to_pandas(self, what: str = "rounds") -> DataFrame:
         """A data frame of what was measured: one row per evaluated round, or, with `clients`, per client at
         the last evaluation."""
         return to_pandas(self, what)
 
-    def plot(self, metric: str | None = None) -> Any:
+    def plot(self, metric: str | None = None) -> Figure:
         """A figure (Matplotlib's) of a metric over rounds, or of loss and accuracy."""
         return plot_run(self, metric)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from ..core.extras import import_extra
 from ..errors import ConfigError, unknown
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ..core.figures import Figure
     from .run import Run
 
 WHAT = ("rounds", "clients", "events")
 
 
-def to_pandas(run: Run, what: str = "rounds") -> Any:
+def to_pandas(run: Run, what: str = "rounds") -> DataFrame:
     """One row per round, per client at the last evaluation, or per event."""
     if what not in WHAT:
         raise unknown("table of a run", what, WHAT)
@@ -30,7 +33,7 @@ def to_pandas(run: Run, what: str = "rounds") -> Any:
     return pandas.DataFrame({**columns, "client": names}).set_index("client")
 
 
-def plot_run(run: Run, metric: str | None = None) -> Any:
+def plot_run(run: Run, metric: str | None = None) -> Figure:
     """A figure of one metric over rounds, or of all losses and the metric that judges."""
     from ..core.figures import Figure
 

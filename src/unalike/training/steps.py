@@ -49,7 +49,7 @@ class Cohorts:
         return self._notes.pop(number, {})
 
 
-class StreamedWeights:
+class _StreamedWeights:
     """Gives steps the weights that follow a stream: p_i(t) in place of the federation's p_i.
 
     Drawn cohorts have them already; other weights are multiplied by p_i(t) / p_i. Clients that count for
@@ -76,7 +76,7 @@ class Steps:
 
     def __init__(self, timing: Timing, cohorts: Cohorts, until: float = math.inf) -> None:
         self.timing, self.cohorts, self.until = timing, cohorts, until
-        self._weighted = StreamedWeights(cohorts.setting, timing.traits.by_cohort)
+        self._weighted = _StreamedWeights(cohorts.setting, timing.traits.by_cohort)
         self._aggregator = cohorts.setting.aggregator
         self.refused: str | None = None
         """Why the aggregator lets no further step be taken, once it does not."""

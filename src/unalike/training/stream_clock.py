@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..core.spec import Spec
 from ..data.streams import ClockedStream, HeldSteps, Stream
 from ..errors import ConfigError
 from ..timing import Timing
+from ..typing import Event
 
 
-def follow_clock(
-    stream: Stream, timing: Timing, until: float, engine: str
-) -> tuple[Stream, list[dict[str, Any]]]:
+def follow_clock(stream: Stream, timing: Timing, until: float, engine: str) -> tuple[Stream, list[Event]]:
     """The stream, whose rows arrive by the clock where there is one, and the event that says so."""
     if isinstance(stream, HeldSteps):
         inner, said = follow_clock(stream.stream, timing, until, engine)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ..aggregation.base import Aggregator
 from ..algorithms import Algorithm
@@ -20,7 +18,7 @@ from ..participation import Participation
 from ..runs.checkpoints import Checkpoints
 from ..timing import Timing
 from ..trust.behaviors import Behavior
-from ..typing import State
+from ..typing import Config, State
 from .execute import FROM_PYTHON, Out, execute, path_of
 from .fit_plan import check_restarts, fit_plan, fit_stream
 from .make_plan import plan_training
@@ -163,7 +161,7 @@ def run_plan(
     plan: TrainingPlan,
     out: Out = None,
     resume: bool = False,
-    config: Mapping[str, Any] = FROM_PYTHON,
+    config: Config = FROM_PYTHON,
     overwrite: bool = False,
 ) -> Run:
     """Fit a plan's parts to its clients, train it, and evaluate clients that join afterwards.

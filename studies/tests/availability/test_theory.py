@@ -103,7 +103,7 @@ def test_a_product_of_chains_with_another_second_eigenvalue_is_caught(monkeypatc
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("kept_error", lambda mass, gap, weight, largest: gap / mass + weight * (1 - mass) ** 2 * largest),
+        ("subset_error", lambda mass, gap, weight, largest: gap / mass + weight * (1 - mass) ** 2 * largest),
         ("biased_importance", lambda active, weights: np.asarray(weights) / np.sum(weights)),
         ("total_variation", lambda alpha, p: float(np.abs(alpha - p).sum())),
     ],

@@ -10,8 +10,6 @@ from unalike.experiments.planned_runs import train_planned
 SMALL = ("--data", "digits", "--samples", "200", "--clients", "5", "--model", "linear", "--rounds", "2")
 WORDS = (*SMALL, "--steps", "1", "--devices", "1", "--seeds", "1")
 
-pytestmark = pytest.mark.usefixtures("no_reports")
-
 
 def test_every_value_is_a_row_and_tables_are_in_the_folder(unalike):
     words = ("--algorithms", "fedavg", "--vary", "timing=sync,fedfix:0.5", "--target", "accuracy=0")

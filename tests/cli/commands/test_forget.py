@@ -83,7 +83,7 @@ def test_schemes_are_compared_and_the_run_stays(folder, unalike):
     assert [path.read_bytes() for path in files] == before
 
 
-def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
+def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike):
     assert unalike("forget", folder, "--client", "1", "--quality", "--json").code == 0
     assert "has forgotten clients before" in unalike("forget", folder, "--client", "2", "--compare").sentence
     words = ("run", "--clients", "3", "--model", "linear", "--rounds", "1", "--out", folder, "--json")
@@ -92,6 +92,7 @@ def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike, no_reports):
     assert not list(folder.glob("unlearning/**/*.safetensors"))
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_run_that_has_forgotten_shows_the_others_only(folder, unalike):
     """Its page, its list and its best model are of the retraining."""
     assert unalike("forget", folder, "--client", "1", "--sigma", "0.0001", "--json").code == 0

@@ -20,7 +20,7 @@ def write(path, rows, *, without=()):
 
 
 @pytest.fixture
-def trained(unalike, no_reports):
+def trained(unalike):
     write("all.csv", ROWS)
     words = ("--data", "all.csv", "--client-column", "site", "--label", "ill", "--model", "linear")
     answer = unalike("run", *words, "--rounds", "2", "--out", "run", "--algorithm", "ditto", "--quiet")

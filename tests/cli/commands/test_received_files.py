@@ -89,7 +89,7 @@ def test_a_link_leads_out_as_a_path_does(unalike, secret):
         assert "a path outside its folder" in unalike("run", file, *TABLE).sentence
 
 
-def test_what_the_user_says_counts(unalike, no_reports, secret):
+def test_what_the_user_says_counts(unalike, secret):
     file = experiment("received/theirs.toml", data="private/secret.csv", track="jsonl:log.jsonl")
     assert unalike("run", file, *TABLE, "--trust-file", "--out", "trusted").code == 0
     assert Path("log.jsonl").exists()
@@ -98,7 +98,7 @@ def test_what_the_user_says_counts(unalike, no_reports, secret):
     assert Path("other.jsonl").exists()
 
 
-def test_files_below_the_experiment_and_names_are_free(unalike, no_reports):
+def test_files_below_the_experiment_and_names_are_free(unalike):
     write("study/rows.csv")
     file = experiment("study/own.toml", data="study/rows.csv", track="jsonl")
     assert unalike("run", file, *TABLE, "--out", "run").code == 0
@@ -107,7 +107,7 @@ def test_files_below_the_experiment_and_names_are_free(unalike, no_reports):
     assert read_experiment("study/plain.toml").data == "digits"
 
 
-def test_the_configuration_of_an_own_run_may_be_run_again(unalike, no_reports, secret):
+def test_the_configuration_of_an_own_run_may_be_run_again(unalike, secret):
     assert unalike("run", "--data", secret, *TABLE, "--out", "run").code == 0
     assert unalike("run", "run/config.toml", "--out", "again", "--quiet").code == 0
     config = Path("run/config.toml")
@@ -116,7 +116,7 @@ def test_the_configuration_of_an_own_run_may_be_run_again(unalike, no_reports, s
 
 
 @pytest.fixture
-def received(unalike, no_reports, secret, monkeypatch, tmp_path):
+def received(unalike, secret, monkeypatch, tmp_path):
     """A run folder of kNN-Per, which predicts from its clients' rows, made by somebody else."""
     with monkeypatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody"))
@@ -151,9 +151,7 @@ def test_a_received_folder_can_be_reported_without_its_rows(unalike, received):
     assert "sealed by another key" in answer.sentence
 
 
-def test_resuming_a_received_folder_overwrites_nothing(
-    unalike, no_reports, tiny, secret, monkeypatch, tmp_path
-):
+def test_resuming_a_received_folder_overwrites_nothing(unalike, tiny, secret, monkeypatch, tmp_path):
     before = secret.read_bytes()
     with monkeypatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(Path("somebody").resolve()))

@@ -71,7 +71,7 @@ def outside():
 
 
 @pytest.fixture
-def canaries(unalike, no_reports, monkeypatch):
+def canaries(unalike, monkeypatch):
     for place in ("private/canary.csv", "home/canary.csv", "canary.csv", "received/rows.csv"):
         Path(place).parent.mkdir(exist_ok=True)
         Path(place).write_text(CANARY)

@@ -11,7 +11,7 @@ SMALL = ("--data", "digits", "--samples", "100", "--clients", "3", "--model", "l
 
 
 @pytest.fixture
-def drawn(monkeypatch, no_reports):
+def drawn(monkeypatch):
     """What was drawn of runs: their clients, and figures beside those of the record."""
     seen = []
 
@@ -35,6 +35,7 @@ def test_a_run_is_drawn_from_its_folder_as_when_it_ended(unalike, drawn):
     assert drawn[2] == (3, [])
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_page_is_not_replaced_by_one_with_less(unalike, tmp_path):
     words = ("--label", "y", "--model", "linear", "--rounds", "1", "--out", "one", "--json")
     rows = "\n".join(f"{i % 7},{i % 2}" for i in range(30))

@@ -151,7 +151,7 @@ def test_a_comparison_does_not_reuse_a_changed_run(run, other):
         check_unchanged(planned)
 
 
-def test_a_changed_comparison_is_refused(unalike, no_reports):
+def test_a_changed_comparison_is_refused(unalike):
     words = ("--samples", "200", "--clients", "3", "--model", "linear", "--rounds", "1", "--quiet")
     assert unalike("compare", *words, "--algorithms", "fedavg", "--seeds", "1", "--out", "out").code == 0
     asked = Path("out/comparison.toml")

@@ -28,12 +28,7 @@ SEEN: dict[str, set[str]] = {"serve": set(), "join": set()}
 
 
 @pytest.fixture
-def network(network_with_pages, no_reports):
-    return network_with_pages
-
-
-@pytest.fixture
-def network_with_pages(unalike, monkeypatch):
+def network(unalike, monkeypatch):
     made = Network(monkeypatch)
     answer = unalike("certs", "--nodes", "ann,bob,cyd")
     assert answer.code == 0, answer
@@ -102,10 +97,9 @@ def test_sums_only_with_noise_that_a_budget_chooses(network, tmp_path):
     assert len(lines) >= 2
 
 
-def test_a_deployed_run_shows_its_protection_and_its_page_can_be_written_again(
-    network_with_pages, unalike, tmp_path
-):
-    network, page = network_with_pages, tmp_path / "runs" / "dp" / "report.html"
+@pytest.mark.usefixtures("reports")
+def test_a_deployed_run_shows_its_protection_and_its_page_can_be_written_again(network, unalike, tmp_path):
+    page = tmp_path / "runs" / "dp" / "report.html"
     digits(network)
     promise = ("--central-dp", "1,0.8,1e-4", "--epsilon", "90", "--secure-aggregation")
     answer = served(network, *TINY, *promise, "--out", "runs/dp")

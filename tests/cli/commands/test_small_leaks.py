@@ -42,6 +42,7 @@ def check_nothing_of_rows(folder, needles=("Secret", "ladder")):
         assert not any(word.encode() in content for word in needles), path
 
 
+@pytest.mark.usefixtures("reports")
 def test_names_and_notes_reach_no_file_of_any_command(unalike, patients):
     answer = unalike("inspect", "patients.csv", *patients[2:], "--picture", "who.png")
     assert "dropped text columns" in " ".join(answer.out.split())
@@ -78,6 +79,7 @@ def test_cells_that_a_spreadsheet_would_run_are_escaped(unalike, patients):
 REJECTED = ("--data", "digits", "--samples", "120", "--clients", "3", "--model", "linear", "--rounds", "3")
 
 
+@pytest.mark.usefixtures("reports")
 def test_a_run_of_which_all_uploads_were_rejected_is_no_row_like_others(unalike):
     answer = unalike(
         *("compare", *REJECTED, "--algorithms", "fedavg", "--vary", "learning_rate=0.1,1e39,0.01"),

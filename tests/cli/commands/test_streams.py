@@ -12,7 +12,7 @@ def column(path, name):
         return np.array(folder.record.metrics()[name])
 
 
-def test_run_and_compare_show_one_set_of_rows_for_a_step_of_several_rounds(unalike, no_reports):
+def test_run_and_compare_show_one_set_of_rows_for_a_step_of_several_rounds(unalike):
     words = (*STREAM, "--rounds", "4", "--stream", "constant:6", "--memory", "replace")
     assert unalike("run", "--algorithm", "fem-omd", *words, "--out", "one").code == 0
     assert column("one", "arrived")[1:].tolist() == [30, 0, 30, 0]

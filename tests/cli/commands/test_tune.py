@@ -15,7 +15,7 @@ TWO = (*SMALL, *WORK, "--algorithms", "fedavg,ditto", "--budget", "2", "--seeds"
 
 
 @pytest.fixture(autouse=True)
-def no_drawing(monkeypatch, no_reports):
+def no_drawing(monkeypatch):
     """Pictures take most of the time here, and are tested elsewhere."""
     monkeypatch.setattr(unalike.report, "report_tuning", lambda path, *_: Path(path))
 

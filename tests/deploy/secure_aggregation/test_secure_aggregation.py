@@ -131,7 +131,7 @@ def expected(federation, nodes):
 def served(town, folder, patience=5.0, aggregator=WeightedSum(), **values):
     described = experiment(**values)
     told = introductions(town, len(town.workers), 5.0, lambda line: None)
-    federation = unalike.deploy.server.gathered(told, described)
+    federation = unalike.deploy.server.gather_federation(told, described)
     task, algorithm = make_task(described, federation), make_algorithm(described)
     who = make_participation(described, federation)
     check_secure(described.algorithm, algorithm, who, described.timing, len(federation))

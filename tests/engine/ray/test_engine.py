@@ -25,7 +25,7 @@ from unalike.engine.ray.rows import OnDisk, on_disk, pack, unpack
 from unalike.topology import Gossip
 from unalike.trust.behaviors import SimulatedAttack
 
-from ...analytics.test_sums import ADDING, made
+from ...aggregation.test_plain_sum import ADDING, made
 from .. import toys
 
 SIZES = [3, 6, 2, 4, 5, 3]

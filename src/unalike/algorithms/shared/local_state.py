@@ -11,14 +11,14 @@ starts from that has none of its own:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 
 from ...errors import ConfigError
 from ...models import Stateful, Task
 from ...models.module_state import choose_state, with_state
-from ...typing import Int64s, Memory, Message, Predictor, PyTree
+from ...typing import Event, Int64s, Memory, Message, Predictor, PyTree
 from ..base import Algorithm, Reply
 from .client_data import ClientData
 from .wrapper import AlgorithmWrapper
@@ -52,7 +52,7 @@ class LocalState(AlgorithmWrapper):
     def newcomer(self, task: Task, message: Message, data: ClientData, key: jax.Array) -> Memory:
         return Memory({"method": self.method.newcomer(task, message, data, key), "state": _state(message)})
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         return self.method.notices(memories["method"], rows)
 
     def client(self, task: Task, message: Message, memory: Memory, data: ClientData, key: jax.Array) -> Reply:

@@ -7,7 +7,7 @@ its steps by a factor that depends on the round.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import optax
 
 from ...core.registry import Registry
 from ...errors import ConfigError, unknown
+from ...typing import Fields
 
 LearningRateSchedule = Callable[[jax.Array], jax.Array]
 schedule_registry: Registry[LearningRateSchedule] = Registry("schedule", "schedules")
@@ -116,9 +117,7 @@ class Optimizer:
         schedule_registry.make(self.schedule)
 
     @classmethod
-    def of(
-        cls, name: str, learning_rate: float, options: Mapping[str, Any] | None = None, **rest: Any
-    ) -> Optimizer:
+    def of(cls, name: str, learning_rate: float, options: Fields | None = None, **rest: Any) -> Optimizer:
         """The same with options as a mapping."""
         return cls(name, learning_rate, options=tuple(sorted((options or {}).items())), **rest)
 

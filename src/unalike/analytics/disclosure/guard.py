@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...data.tables import Table
 from ...errors import DataError, unknown
-from ...typing import Array, Float64s, Int64s
+from ...typing import Array, Document, Fields, Float64s, Int64s
 from ..formula import columns_in, factor_expressions, parse_formula
 from ..model_matrix import Matrix, Plan, factor_columns, matrix_of
 from ..statistics.answers import (
@@ -91,7 +90,7 @@ class DisclosureGuard:
         """Count a question against the budget of its columns."""
         self.ledger.charge(columns, question, self.policy.maximum_questions)
 
-    def accumulate(self, asked: Mapping[str, Any], rows: Array, design: Design) -> None:
+    def accumulate(self, asked: Fields, rows: Array, design: Design) -> None:
         """Add a design to what was answered, or refuse it.
 
         Args:
@@ -108,7 +107,7 @@ class DisclosureGuard:
         self._answered.append(design)
         self.ledger.add_design(asked, rows)
 
-    def rebuild(self, asked: Mapping[str, Any], rows: Array) -> Design:
+    def rebuild(self, asked: Fields, rows: Array) -> Design:
         """A design from its description in the ledger."""
         if "products" in asked:
             return self.design_of_products(list(asked["products"]), rows)
@@ -159,7 +158,7 @@ class DisclosureGuard:
         rows = len(self.table) if len(self.table) >= self.minimum else SUPPRESSED
         return Answer({"rows": rows, "minimum_cell_count": self.minimum, "columns": facts})
 
-    def _facts(self, name: str, is_factor: bool) -> dict[str, Any]:
+    def _facts(self, name: str, is_factor: bool) -> Document:
         missing = int(self.table.missing(name).sum())
         shown = missing if missing == 0 or missing >= self.minimum else SUPPRESSED
         kind = self.table.kind(name)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from ...data.tables import Table
 from ...errors import RunError
 from ...runs.atomic import replacing
-from ...typing import Array, Float64s
+from ...typing import Array, Document, Fields, Float64s
 from .influence import is_within, largest_share_of_row
 from .policy import DisclosureError
 
@@ -50,13 +50,13 @@ class DisclosureLedger:
         if self.path is not None and self.path.exists():
             self._take(self._load())
 
-    def _take(self, state: dict[str, Any]) -> None:
+    def _take(self, state: Document) -> None:
         self._state, self.loaded = state, self.loaded + 1
         of_table = self._state["tables"].setdefault(self._digest, {})
         self._sets: dict[str, list[str]] = of_table.setdefault("row_sets", {})
         self._resolved: dict[str, str] = of_table.setdefault("resolved", {})
         self._rounds: dict[str, list[list[float]]] = of_table.setdefault("rounds", {})
-        self._designs: dict[str, dict[str, Any]] = of_table.setdefault("designs", {})
+        self._designs: dict[str, Document] = of_table.setdefault("designs", {})
         self._noisy: dict[str, list[Any]] = of_table.setdefault("noisy_answers", {})
         self._order = np.random.default_rng(int(self._state["secret"], 16)).permutation(self.size)
 
@@ -100,15 +100,15 @@ class DisclosureLedger:
         self._record(key, rows, columns)
         return rows
 
-    def designs(self) -> list[tuple[dict[str, Any], Array]]:
+    def designs(self) -> list[tuple[Document, Array]]:
         """What was asked for in every answer with sums of products, and over which rows."""
         return [(one["asked"], _unpack(one["rows"], self.size)) for one in self._designs.values()]
 
-    def has_design(self, asked: Mapping[str, Any], rows: Array) -> bool:
+    def has_design(self, asked: Fields, rows: Array) -> bool:
         """Whether exactly this was answered before."""
         return _design_key(asked, rows) in self._designs
 
-    def add_design(self, asked: Mapping[str, Any], rows: Array) -> None:
+    def add_design(self, asked: Fields, rows: Array) -> None:
         """Remember an answer."""
         self._designs[_design_key(asked, rows)] = {"asked": dict(asked), "rows": _pack(rows)}
         self._save()
@@ -161,7 +161,7 @@ class DisclosureLedger:
         if changed:
             self._save()
 
-    def _load(self) -> dict[str, Any]:
+    def _load(self) -> Document:
         if self.path is None:
             return {"secret": "0", "tables": {}, "questions": {}}
         if not self.path.exists():
@@ -193,7 +193,7 @@ def digest_table(table: Table) -> str:
     return digest.hexdigest()
 
 
-def _design_key(asked: Mapping[str, Any], rows: Array) -> str:
+def _design_key(asked: Fields, rows: Array) -> str:
     return hashlib.sha256((json.dumps(asked, sort_keys=True) + _pack(rows)).encode()).hexdigest()
 
 

@@ -20,7 +20,6 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from ...data.tables import Table
 from ...errors import ConfigError, DataError
 from ...privacy.accounting import charge_epsilon
 from ...privacy.noise_calibration import release_noise
-from ...typing import Array, Float64s
+from ...typing import Array, Document, Float64s
 from ..design import INTERCEPT
 from ..formula import parse_formula
 from ..model_matrix import Plan, complete_rows, matrix_of
@@ -148,7 +147,7 @@ class NoisyAnswers:
         words = {"rows": len(self.table), "minimum_cell_count": 1, "columns": columns, "noise": noise}
         return Answer(words)
 
-    def _facts(self, name: str) -> dict[str, Any]:
+    def _facts(self, name: str) -> Document:
         bounds = self.policy.bounds[name]
         if _is_range(bounds):
             return {"kind": "numbers", "missing": WITHHELD}

@@ -39,7 +39,7 @@ from ...errors import ConfigError, DataError, unknown
 from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics import metrics_for
-from ...typing import Int64s, Memory, Message, Predictor, State, Upload
+from ...typing import Event, Int64s, Memory, Message, Predictor, State, Upload
 from ..serialization import shareable
 from .kernels import Kernel
 from .likelihood import Likelihood, factorize, negative_log_likelihood
@@ -204,7 +204,7 @@ class FGPR(Algorithm):
             after = jnp.concatenate([after[:at], before[at : at + 1], after[at:]])
         return State({**state, "params": self._log(after)})
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         refused = np.flatnonzero(np.asarray(memories["refused"]))
         found = [{"kind": "covariance without a factor", "client": int(i)} for i in refused]
         return found + [{"kind": "one row", "client": int(i)} for i in np.flatnonzero(rows == 1)]

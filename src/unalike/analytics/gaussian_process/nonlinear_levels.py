@@ -33,7 +33,7 @@ _STARTS = ((1.0, 0.5, 1.0, 0.3, 0.5, 0.01), (1.0, 1.0, 1.0, 0.1, 0.2, 0.05))
 
 
 @dataclass(frozen=True)
-class NonlinearLevel:
+class _NonlinearLevel:
     """A level whose inputs have, as their last column, what the level below predicts."""
 
     params: Float64s
@@ -58,7 +58,7 @@ def predict_nonlinear(levels: Sequence[Rows], x: Float64s) -> Float64s:
     return below[0]
 
 
-def _fit_level(inputs: Float64s, y: Float64s) -> NonlinearLevel:
+def _fit_level(inputs: Float64s, y: Float64s) -> _NonlinearLevel:
     rows = pad_rows(inputs, y)
 
     def objective(params: Float64s) -> tuple[float, Float64s]:
@@ -67,7 +67,7 @@ def _fit_level(inputs: Float64s, y: Float64s) -> NonlinearLevel:
     best = minimize_from([np.log(start) for start in _STARTS], objective, BOUNDS).params
     noise = np.exp(2 * best[5]) + JITTER
     factor = cho_factor(_covariance(best, inputs, inputs, np) + noise * np.eye(len(y)), lower=True)
-    return NonlinearLevel(best, inputs, cho_solve(factor, y))
+    return _NonlinearLevel(best, inputs, cho_solve(factor, y))
 
 
 def _covariance(params: Any, a: Any, b: Any, xp: Any) -> Any:

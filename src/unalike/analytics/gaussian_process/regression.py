@@ -22,7 +22,7 @@ from ...data.splitting import PARTS
 from ...data.tables import Table
 from ...errors import ConfigError, unknown
 from ...training.run import Run
-from ...typing import Bools, Float64s
+from ...typing import Bools, Document, Fields, Float64s
 from ..design import INTERCEPT, Design, flat_features
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds
@@ -96,7 +96,7 @@ class GaussianProcess(Estimator):
     most_rows: int = MOST_ROWS
     """Rows above which `auto` conditions on the nearest ones only."""
 
-    usual_elsewhere: ClassVar[Mapping[str, Any]] = {"batch_size": 0}
+    usual_elsewhere: ClassVar[Fields] = {"batch_size": 0}
 
     def fit(self, data: Any, formula: str | None = None, gaps: Gaps = "drop", **training: Any) -> Self:
         """Learn the prior from a federation, a design, or tables with a formula; `training` is what
@@ -124,7 +124,7 @@ class GaussianProcess(Estimator):
         require_domain(self.domain)
         check_full_steps(self.batch_size)
 
-    def units(self) -> dict[str, Any]:
+    def units(self) -> Document:
         """In which units clients compute, as words for those whose rows are elsewhere."""
         known = self.domain is None or isinstance(self.domain, str)
         domain = self.domain if known else [np.asarray(edge).tolist() for edge in self.domain or ()]

@@ -16,7 +16,7 @@ import numpy as np
 from ...data import Federation, Split
 from ...data.splitting import PARTS
 from ...errors import ConfigError, DataError
-from ...typing import Float64s
+from ...typing import Float64s, Keywords
 from ..design import INTERCEPT, Design, flat_features
 
 Domain = tuple[Any, Any] | str
@@ -132,7 +132,7 @@ def scale_design(data: Design | Federation, domain: Domain | None, standardize: 
         for i in range(len(design))
     )
     made = design.federation
-    parts: dict[str, Any] = {part: _scale_split(getattr(made, part), keep, inputs, outputs) for part in PARTS}
+    parts: Keywords = {part: _scale_split(getattr(made, part), keep, inputs, outputs) for part in PARTS}
     # A design's clients count equally so that sums are exact; a likelihood's count by their rows.
     counts = None if isinstance(data, Design) else data.given_importance
     federation = replace(made, **parts, given_importance=counts)
@@ -143,7 +143,7 @@ def _scale_remote_design(design: Design, domain: Domain) -> Scaled:
     """Of clients who keep their rows and scale them for themselves; each row here is a zero."""
     keep, far = _inputs_of(design), design.federation
     inputs = InputScaling.of(far.train.x[:, keep], domain)
-    parts: dict[str, Any] = {part: _narrow_split(getattr(far, part), len(keep)) for part in PARTS}
+    parts: Keywords = {part: _narrow_split(getattr(far, part), len(keep)) for part in PARTS}
     federation = replace(far, **parts, given_importance=None)
     return Scaled(Design(federation, tuple(design.terms[j] for j in keep), design.response), inputs, ())
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...algorithms import Algorithm, Ditto, FedAvg, Local, LocalWork, Optimizer
 from ...training.run import Run
-from ...typing import Float64s
+from ...typing import Float64s, Keywords
 from ..design import Design
 from ..fitting import fit_rounds, linear_task
 
@@ -83,9 +83,9 @@ def _sgd(rate: float) -> Optimizer:
     return Optimizer("sgd", 2 * rate)
 
 
-def _work(steps: int, training: dict[str, Any]) -> LocalWork:
+def _work(steps: int, training: Keywords) -> LocalWork:
     return LocalWork(steps=steps, batch_size=training.pop("batch_size", 0))
 
 
-def _run(design: Design, algorithm: Algorithm, rounds: int, training: dict[str, Any]) -> Run:
+def _run(design: Design, algorithm: Algorithm, rounds: int, training: Keywords) -> Run:
     return fit_rounds(design, linear_task(design), algorithm, rounds, **training)

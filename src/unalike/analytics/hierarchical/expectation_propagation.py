@@ -16,7 +16,7 @@ computed with 64 bits, so q and its sites do not drift apart and are not rebuilt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ from ...core.pytrees import nbytes, where
 from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Task
-from ...typing import Int64s, Memory, Message, Predictor, State, Upload
+from ...typing import Event, Int64s, Memory, Message, Predictor, State, Upload
 from ..design import check_equal_importance
 from ..serialization import shareable
 from .moments import Moments, moments_of, residual_variance
@@ -187,7 +187,7 @@ class ExpectationPropagation(Algorithm):
     def finished(self, task: Task, state: State) -> bool:
         return float(state["still"]) >= self.patience
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         skipped = int(np.sum(np.asarray(memories["skipped"]) > 0))
         return [{"kind": "cavity not a distribution", "clients": skipped}] if skipped else []
 

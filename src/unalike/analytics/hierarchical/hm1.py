@@ -16,7 +16,7 @@ import numpy as np
 from ...algorithms import LocalWork
 from ...errors import ConfigError
 from ...training.run import Run
-from ...typing import Float64s
+from ...typing import Fields, Float64s
 from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry, check_full_steps
 from ..fitting import fit_rounds, linear_task
@@ -76,7 +76,7 @@ class HM1(Estimator):
     design: Design | None = field(default=None, init=False, repr=False)
     run: Run | None = field(default=None, init=False, repr=False)
 
-    usual_elsewhere: ClassVar[Mapping[str, Any]] = {"batch_size": 0}
+    usual_elsewhere: ClassVar[Fields] = {"batch_size": 0}
 
     def check_elsewhere(self) -> None:
         check_full_steps(self.batch_size)

@@ -32,7 +32,7 @@ from ...algorithms.shared.client_data import ClientData
 from ...data import Federation
 from ...errors import ConfigError, unknown
 from ...models import Batch, Task
-from ...typing import Int64s, Memory, Message, Predictor, State, Upload
+from ...typing import Event, Int64s, Memory, Message, Predictor, State, Upload
 from ..serialization import shareable
 from .device_covariance import (
     LowRank,
@@ -176,7 +176,7 @@ class HM1Rounds(Algorithm):
             covariance = update_covariance(old, held, self.damping)
         return State({"models": models, "covariance": covariance, "noise": noise})
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         capped = int(np.sum(np.asarray(memories["capped"]) > 0))
         return [{"kind": "shrinkage capped", "clients": capped}] if capped else []
 

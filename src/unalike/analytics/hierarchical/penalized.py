@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...training.run import Run
-from ...typing import Bools, Float64s
+from ...typing import Bools, Float64s, Keywords
 from ..design import INTERCEPT, Design
 from ..estimator import Estimator, analysis_registry
 from ..fitting import fit_rounds, linear_task
@@ -124,7 +124,7 @@ class PenalizedRegression(Estimator):
     def _rounds(self, width: int) -> ExpectationPropagation:
         penalty = penalty_registry.make(self.prior)
         beliefs = [hyper_prior_registry.make(name) for name in (self.lambda_prior, self.noise_prior)]
-        common: dict[str, Any] = {
+        common: Keywords = {
             "site": RidgeSite(width),
             "prior_mean": tuple(belief.mean for belief in beliefs),
             "prior_variance": tuple(belief.variance for belief in beliefs),
@@ -133,7 +133,7 @@ class PenalizedRegression(Estimator):
         }
         if penalty.ratio == 0:
             return ExpectationPropagation(**common, rounds=self.rounds or 15)
-        sampling: dict[str, Any] = {"draws": self.draws, "burn_in": self.burn_in, "tolerance": 0.0}
+        sampling: Keywords = {"draws": self.draws, "burn_in": self.burn_in, "tolerance": 0.0}
         return PenalizedRounds(
             **common, **sampling, rounds=self.rounds or 4, ratio=penalty.ratio, width=width
         )

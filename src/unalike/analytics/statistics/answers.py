@@ -12,13 +12,12 @@ Nothing is suppressed here. What a node answers to others is in :mod:`..disclosu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from ...data.tables import Table
 from ...errors import DataError, unknown
-from ...typing import Array, Float64s, Int64s
+from ...typing import Array, Document, Float64s, Int64s
 from .questions import Answer, Question
 
 WITHHELD = -1
@@ -125,9 +124,9 @@ def category_names(question: Question, which: str) -> list[str]:
     return [str(name) for name in names]
 
 
-def _column(table: Table, name: str) -> dict[str, Any]:
+def _column(table: Table, name: str) -> Document:
     kind = table.kind(name)
-    told: dict[str, Any] = {"kind": kind, "missing": int(table.missing(name).sum())}
+    told: Document = {"kind": kind, "missing": int(table.missing(name).sum())}
     if kind != "words":
         return told
     words, counts = np.unique(table[name][~table.missing(name)], return_counts=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import DataError
+from ...typing import Document, Fields
 from ..summary import Cell, Summary, SummaryTable
 from .answers import WITHHELD
 from .moments import Moments, ask_moments
@@ -62,10 +62,10 @@ class Description:
         tables = [self._number_table(), self._word_table(), self._node_table()]
         return Summary("First look", facts, tuple(table for table in tables if table.rows), notes)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For JSON."""
         m, agreed = self.moments, self.agreed
-        columns: dict[str, Any] = {
+        columns: Document = {
             name: {"kind": kind, "missing": agreed.missing[name]} for name, kind in agreed.kinds.items()
         }
         for j, name in enumerate(m.names):
@@ -149,13 +149,13 @@ def agree_on_columns(
     )
 
 
-def _everywhere(answers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _everywhere(answers: Mapping[str, Fields]) -> list[str]:
     """Columns that all nodes have, in the order of the first."""
     first, *others = (answer["columns"] for answer in answers.values())
     return [name for name in first if all(name in other for other in others)]
 
 
-def _one_kind(column: str, answers: Mapping[str, Mapping[str, Any]]) -> str:
+def _one_kind(column: str, answers: Mapping[str, Fields]) -> str:
     kinds = {}
     for name, answer in answers.items():
         if column not in answer["columns"]:
@@ -169,7 +169,7 @@ def _one_kind(column: str, answers: Mapping[str, Mapping[str, Any]]) -> str:
     return next(iter(known), "empty")
 
 
-def _add_words(told: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _add_words(told: Sequence[Fields]) -> dict[str, int]:
     words = sorted({word for one in told for word in one.get("words", {})})
     return {
         word: _add_counts(int(one["words"][word]) for one in told if word in one.get("words", {}))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...data.tables import Tables
 from ...errors import DataError, UnalikeError
-from ...typing import Array, Float64s, Int64s
+from ...typing import Array, Fields, Float64s, Int64s
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Question:
     """What all nodes are asked."""
 
     kind: str
-    words: Mapping[str, Any] = field(default_factory=dict)
+    words: Fields = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
 
@@ -28,7 +28,7 @@ class Question:
 class Answer:
     """What one node tells."""
 
-    words: Mapping[str, Any] = field(default_factory=dict)
+    words: Fields = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
 

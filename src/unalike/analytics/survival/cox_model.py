@@ -9,7 +9,6 @@ Efron's treatment of ties; or, stratified, those with a baseline hazard of every
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -25,7 +24,7 @@ from ...errors import ConfigError, DataError, unknown
 from ...models import Model, Task
 from ...models.losses import squared_error
 from ...models.metrics.concordance import concordance_index
-from ...typing import Float64s, Int64s
+from ...typing import Float64s, Int64s, NamedColumns
 from ..design import INTERCEPT, Design
 from ..estimator import analysis_registry
 from ..forecast import Forecast, select_predicted_rows
@@ -254,7 +253,7 @@ def _sign(client: str, table: Table, response: str, event: str, word: str | None
         signed[known] = signed_times(times[known], events[known])
     except DataError as error:
         raise DataError(f"client {client!r}: {error}") from None
-    columns: Mapping[str, Any] = {**table.columns, response: signed}
+    columns: NamedColumns = {**table.columns, response: signed}
     return Table(columns)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
+from ...typing import Keywords
 from ..help import Program
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
@@ -47,7 +48,7 @@ def start() -> None:
 @advise.command("sampling")
 @with_data
 def sampling(
-    rows: dict[str, Any],
+    rows: Keywords,
     per_round: int = typer.Option(10, min=1, help="Clients drawn each round."),
     importance: str = typer.Option(
         "data", help="How much clients count: data (their rows), equal, similarity, or a file of numbers."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from ...core.catalog import check_name
+from ...typing import Keywords
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -35,7 +36,7 @@ _WORDS = {
 @advise.command("availability")
 @with_data
 def availability(
-    rows: dict[str, Any],
+    rows: Keywords,
     availability: str = typer.Option(
         "groups", help="When clients are there (`unalike list availabilities`)."
     ),

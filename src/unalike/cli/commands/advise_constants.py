@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from ...typing import Keywords
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -25,7 +26,7 @@ _LEGEND = (
 @advise.command("constants")
 @with_data
 def constants(
-    rows: dict[str, Any],
+    rows: Keywords,
     model: str | None = MODEL,
     l2: float = L2,
     importance: str = typer.Option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from ...core.spec import number_or_word
 from ...errors import ConfigError
+from ...typing import Keywords
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -27,7 +28,7 @@ _LEGEND = (
 @advise.command("free-riders")
 @with_data
 def free_riders(
-    rows: dict[str, Any],
+    rows: Keywords,
     numbers: str | None = typer.Option(
         None, help="How many free-riders, such as 1,5,45.", show_default="1, half and nine tenths of all"
     ),

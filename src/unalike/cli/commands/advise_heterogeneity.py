@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
+from ...typing import Document, Keywords
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -30,7 +31,7 @@ _LEGEND = (
 @advise.command("heterogeneity")
 @with_data
 def heterogeneity(
-    rows: dict[str, Any],
+    rows: Keywords,
     model: str = typer.Option("linear", help="Model for gradients and losses; none leaves them out."),
     privacy: str | None = typer.Option(
         None, help="Hide messages: rotation, projection:16 or gaussian:1,1e-5.", show_default="no"
@@ -70,7 +71,7 @@ def heterogeneity(
     for place in (plot, page, sweep):
         if place is not None:
             check_place(place)
-    settings: dict[str, Any] = {**rows, "seed": seed, "model": None if model == "none" else model}
+    settings: Keywords = {**rows, "seed": seed, "model": None if model == "none" else model}
     settings |= {"per_round": per_round, "sampling": sampling, "availability": availability}
     experiment = experiment_of(**settings)
     from ...advice.cohort_similarity import measure_cohorts
@@ -115,7 +116,7 @@ def _what_if(
     return compare_networks(found.weights, after.weights)
 
 
-def _sweep(place: Path, found: Similarity, federation: Federation) -> dict[str, Any]:
+def _sweep(place: Path, found: Similarity, federation: Federation) -> Document:
     """Draw homogeneity over both knobs; what was drawn, and where."""
     from ...data.similarity.sweep import sweep_homogeneity
     from ...report import save
@@ -153,7 +154,7 @@ def write_similarity(
     plot: Path | None,
     page: Path | None,
     advice: HeterogeneityAdvice | None = None,
-    config: dict[str, Any] | None = None,
+    config: Document | None = None,
 ) -> dict[str, str]:
     """The picture and the page that are asked for, and where they are."""
     places: dict[str, str] = {}

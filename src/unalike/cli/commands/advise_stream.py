@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from ...errors import ConfigError
-from ...typing import Int64s
+from ...typing import Int64s, Keywords
 from ..options import experiment_of, name_of, with_data
 from ..screen import console, print_json, show_rows
 from .advise import advise
@@ -29,7 +29,7 @@ _LEGEND = (
 @advise.command("stream")
 @with_data
 def stream(
-    rows: dict[str, Any],
+    rows: Keywords,
     historical: str | None = typer.Option(
         None,
         help="Clients whose rows stay: how many (the first ones), or a file with their numbers.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from ...errors import ConfigError
+from ...typing import Document
 from ..options import parse_settings
 from ..screen import LiveRounds, print_aligned, print_json
 
@@ -129,7 +130,7 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _plain(found: Any) -> dict[str, Any]:
+def _plain(found: Any) -> Document:
     """The tables of a summary, for JSON."""
     summary = found.summary()
     tables = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from ...core.run_files import check_run
 from ...errors import ConfigError
+from ...typing import Keywords
 from ..options import TRUST
 from ..screen import console, print_json, show_rows, stderr
 from .audit_curves import audit_curves, beside
@@ -76,7 +77,7 @@ def audit(
     """
     if not 0 <= delta < 1:
         raise ConfigError(f"delta must be at least 0 and below 1, but is {delta:g}.")
-    settings: dict[str, Any] = {
+    settings: Keywords = {
         **{"references": references, "kind": kind, "sensitivity": sensitivity},
         **{"rows": rows, "delta": delta, "seed": seed},
     }

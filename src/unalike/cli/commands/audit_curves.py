@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 
 from ...errors import ConfigError
+from ...typing import Config
 from ..screen import console, print_json, show_rows, stderr
 
 
@@ -19,7 +19,7 @@ def audit_curves(
     reference: str | None,
     page: Path | None,
     json: bool,
-    settings: Mapping[str, Any],
+    settings: Config,
     trust_file: bool = False,
 ) -> None:
     """Train and audit every setting, write the page and print the table."""

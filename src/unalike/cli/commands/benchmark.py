@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from ...core.catalog import check_name
 from ...errors import ConfigError, RunError
+from ...typing import Row
 from ..screen import LiveRounds, console, print_json, show_rows, stderr
 from .run import free_folder
 
@@ -107,5 +108,5 @@ def show_result(result: BenchmarkResult) -> None:
         stderr.print(escape(note), highlight=False, soft_wrap=True)
 
 
-def _round_scores(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _round_scores(rows: list[Row]) -> list[Row]:
     return [{k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()} for row in rows]

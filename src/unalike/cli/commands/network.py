@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -14,6 +14,7 @@ from rich.status import Status
 from ...core.catalog import check_name
 from ...core.csv_text import csv_lines
 from ...errors import ConfigError
+from ...typing import Document, Keywords
 from ..help import Program
 from ..screen import console, print_json, show_rows, show_summary, stderr
 
@@ -196,7 +197,7 @@ def load_silos(
     """The silos on a map or in a file of measurements."""
     from ...topology import GIGABIT, connect, read_measurements
 
-    settings: dict[str, Any] = {"local_steps": local_steps, "access": access * GIGABIT}
+    settings: Keywords = {"local_steps": local_steps, "access": access * GIGABIT}
     if underlay.endswith(".csv"):
         return read_measurements(underlay, workload, **settings)
     return connect(underlay, workload, core=core * GIGABIT, seed=seed, **settings)
@@ -215,7 +216,7 @@ def check_place(out: Path) -> None:
         raise ConfigError(f"--out {out} cannot be written, because there is no folder {out.parent}; make it.")
 
 
-def describe_design(chosen: Design, silos: Connectivity) -> dict[str, Any]:
+def describe_design(chosen: Design, silos: Connectivity) -> Document:
     """What a design costs and brings."""
     from ...topology import Overlay, expected_contraction
 

@@ -4,11 +4,12 @@ nodes."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
+from ...typing import Config, Fields
 from ..interrupted import can_go_on
 from ..screen import LiveRounds, print_aligned, print_json
 
@@ -25,8 +26,8 @@ Log = Callable[[str], None]
 def check_tables(
     analysis: str | None,
     statistics: bool,
-    others: Mapping[str, Any],
-    settings: Mapping[str, Any] | None = None,
+    others: Fields,
+    settings: Config | None = None,
 ) -> None:
     """Raise where a server is asked for an analysis and for something else, or for an impossible one."""
     if analysis is not None and statistics:
@@ -73,7 +74,7 @@ def run_analysis(
     post: MessageGrid,
     names: list[str],
     out: Path,
-    settings: Mapping[str, Any],
+    settings: Config,
     going_on: tuple[bool, bool],
     patience: float,
     log: Log,

@@ -11,6 +11,7 @@ import typer
 
 from ...core.csv_text import csv_text
 from ...errors import DataError, RunError, UnalikeError
+from ...typing import Document, NamedColumns
 from ..screen import console, print_json, show_rows
 
 if TYPE_CHECKING:
@@ -74,12 +75,12 @@ def predict_rows(
 
 def _predictions(
     run: Run,
-    columns: Mapping[str, Any],
+    columns: NamedColumns,
     client: str | None,
     client_column: str | None,
     newcomer: Any,
     probabilities: bool,
-) -> dict[str, Any]:
+) -> Document:
     """A column of predictions, and of probabilities where these are asked for."""
     import numpy as np
 
@@ -101,7 +102,7 @@ def _predictions(
 _ROW = "number of the row"
 
 
-def _one(predictor: Any, columns: Mapping[str, Any], probabilities: bool) -> dict[str, Any]:
+def _one(predictor: Any, columns: NamedColumns, probabilities: bool) -> Document:
     rows = columns["x"] if set(columns) <= {"x", "y"} and getattr(columns["x"], "ndim", 1) > 1 else columns
     answer = {"prediction": predictor.predict(rows)}
     if probabilities:
@@ -110,12 +111,12 @@ def _one(predictor: Any, columns: Mapping[str, Any], probabilities: bool) -> dic
     return answer
 
 
-def _newcomer_data(columns: Mapping[str, Any]) -> Any:
+def _newcomer_data(columns: NamedColumns) -> Any:
     """What a newcomer learns from: a pair of arrays, or a table with its target."""
     return (columns["x"], columns["y"]) if set(columns) == {"x", "y"} else dict(columns)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> NamedColumns:
     """The columns of a table, or the arrays x and y of an .npz file."""
     from ...data.files.array_files import read_npz
     from ...data.files.text_columns import reading
@@ -130,11 +131,11 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _remarks(run: Run, columns: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+def _remarks(run: Run, columns: NamedColumns, table: NamedColumns) -> Document:
     """Words that training did not have, and how many predictions are right where that is known."""
     from ...data.tables import Table
 
-    about, said, answer = run.setting.federation, list[str](), dict[str, Any]()
+    about, said, answer = run.setting.federation, list[str](), dict[str, object]()
     if about.preparation is not None:
         said += about.preparation.remarks(Table.of(columns))
     target = columns.get(about.target or "y")

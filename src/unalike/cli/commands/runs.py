@@ -9,6 +9,7 @@ import typer
 
 from ...core.run_files import check_run
 from ...errors import ConfigError
+from ...typing import Row
 from ..help import ListingGroup, Program
 from ..screen import console, print_json, show_rows
 
@@ -166,7 +167,7 @@ def _results(found: list[RunFacts]) -> dict[str, list[Any]]:
     return {"state": [run.state for run in found], "rounds": [run.rounds for run in found], **measured}
 
 
-def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[dict[str, Any]]:
+def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[Row]:
     shown = {
         key: ["–" if v is None else v if isinstance(v, float) else str(v) for v in vs]
         for key, vs in rows.items()
@@ -174,5 +175,5 @@ def _table(head: str, rows: dict[str, list[Any]], names: list[str]) -> list[dict
     return [{head: key, **dict(zip(names, values, strict=True))} for key, values in shown.items()]
 
 
-def _run_row(one: DisposableFiles) -> dict[str, Any]:
+def _run_row(one: DisposableFiles) -> Row:
     return {"run": str(one.run.folder), "why": one.why, "bytes": one.size, "files": len(one.files)}

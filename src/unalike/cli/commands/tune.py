@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -13,6 +13,7 @@ from rich.markup import escape
 from ...core.extras import check_extra
 from ...errors import ConfigError
 from ...experiments.config import Experiment
+from ...typing import Row
 from ..interrupted import SAME, can_go_on
 from ..messages import say_data
 from ..screen import LiveRounds, console, print_json, show_rows, stderr
@@ -207,7 +208,7 @@ def _pair(words: str) -> tuple[float, float]:
     return low, high
 
 
-def _chosen_row(found: list[Trial]) -> dict[str, Any]:
+def _chosen_row(found: list[Trial]) -> Row:
     trial = found[0]
     own = {k: v for k, v in trial.settings.items() if k != "learning_rate"}
     return {
@@ -220,7 +221,7 @@ def _chosen_row(found: list[Trial]) -> dict[str, Any]:
     }
 
 
-def _trial_rows(trials: dict[str, list[Trial]]) -> list[dict[str, Any]]:
+def _trial_rows(trials: dict[str, list[Trial]]) -> list[Row]:
     return [
         {
             "method": t.method,

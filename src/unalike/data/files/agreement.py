@@ -11,13 +11,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.control_characters import has_hidden_letters
 from ...errors import DataError
-from ...typing import Array, Int64s
+from ...typing import Array, Int64s, Keywords
 from ..federation import Federation, Split
 from ..missing_values import is_missing_word, say_missing_words
 from ..splitting import PARTS
@@ -43,7 +43,7 @@ def code_words(client: str, words: Sequence[str]) -> StringLabels:
     """One client's labels, each word kept once; an empty or very long one is refused with its row.
 
     >>> code_words("basel", ["ill ", "well", "ill"])
-    Words(names=('ill', 'well'), codes=array([0, 1, 0]))
+    StringLabels(names=('ill', 'well'), codes=array([0, 1, 0]))
     """
     written: dict[str, int] = {}
     names: dict[str, int] = {}
@@ -157,7 +157,7 @@ def order_columns(x: Array, names: Sequence[str], wanted: Sequence[str]) -> Arra
 def number_words(words: StringLabels, wanted: Sequence[str]) -> Int64s:
     """Labels as their places in the `wanted` names.
 
-    >>> number_words(Words(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
+    >>> number_words(StringLabels(("well", "ill"), np.array([0, 0, 1])), ("ill", "well"))
     array([1, 1, 0])
     """
     places = {name: place for place, name in enumerate(wanted)}
@@ -168,7 +168,7 @@ def translate(
     federation: Federation, label_names: Sequence[str] | None, columns: Sequence[str] | None
 ) -> Federation:
     """The same rows with labels numbered and columns ordered as agreed; None leaves them as they are."""
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         part: _translate(federation, getattr(federation, part), label_names, columns) for part in PARTS
     }
     if label_names is not None:

@@ -19,7 +19,7 @@ SETTLED = 1.0
 """Seconds between two looks at which a file must be the same."""
 
 
-class FileState(NamedTuple):
+class _FileState(NamedTuple):
     """What a file was like at a look."""
 
     size: int
@@ -28,7 +28,7 @@ class FileState(NamedTuple):
     since: float
     """When it was first seen like this."""
 
-    def like(self, other: FileState | None) -> bool:
+    def like(self, other: _FileState | None) -> bool:
         """Whether nothing has changed between two looks."""
         return other is not None and (self.size, self.changed) == (other.size, other.changed)
 
@@ -40,8 +40,8 @@ class GrowingFolder:
         self, folder: Path, settled: float = SETTLED, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.folder, self._settled, self._clock = folder, settled, clock
-        self._seen: dict[Path, FileState] = {}
-        self._done: dict[Path, FileState] = {}
+        self._seen: dict[Path, _FileState] = {}
+        self._done: dict[Path, _FileState] = {}
 
     def look(self) -> list[Path]:
         """Files that are ready and that nobody has settled, the oldest first."""
@@ -70,7 +70,7 @@ class GrowingFolder:
         return found is not None and found.like(self._seen.get(path))
 
 
-def _look_at(path: Path, now: float) -> FileState | None:
+def _look_at(path: Path, now: float) -> _FileState | None:
     """What a plain file is like; None for anything else, and for one that is gone already."""
     try:
         found = path.stat()
@@ -78,4 +78,4 @@ def _look_at(path: Path, now: float) -> FileState | None:
         return None
     if path.name.startswith(".") or not stat.S_ISREG(found.st_mode):
         return None
-    return FileState(found.st_size, found.st_mtime_ns, now)
+    return _FileState(found.st_size, found.st_mtime_ns, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ..dates import days_of_moments
 from ..library_data import is_index
 from .agreement import StringLabels
 from .text_columns import numbers_of, targets_of, words_of
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray, DataType, Schema
+    from pyarrow.parquet import ParquetFile
 
 _WORDS = ("string", "large_string")
 
@@ -50,15 +54,15 @@ def parquet_columns(path: Path, header: Sequence[str]) -> list[Array | list[str]
     return [_values(column) for column in _read(file)]
 
 
-def _names(file: Any) -> list[str]:
+def _names(file: ParquetFile) -> list[str]:
     return [name for name in file.schema_arrow.names if not is_index(name)]
 
 
-def _read(file: Any) -> list[Any]:
+def _read(file: ParquetFile) -> list[ChunkedArray]:
     return list(file.read(columns=_names(file)).columns)
 
 
-def _values(column: Any) -> Array | list[str]:
+def _values(column: ChunkedArray) -> Array | list[str]:
     coded = _encode_column(column)
     if coded is None:
         values = np.asarray(column.to_numpy())
@@ -67,7 +71,7 @@ def _values(column: Any) -> Array | list[str]:
     return [words[code] for code in codes]
 
 
-def _feature(column: Any) -> Array:
+def _feature(column: ChunkedArray) -> Array:
     """Numbers where all of it is numbers, words otherwise."""
     coded = _encode_column(column)
     if coded is None:
@@ -77,7 +81,7 @@ def _feature(column: Any) -> Array:
     return (words_of(words) if numbers is None else numbers)[codes]
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path) -> ParquetFile:
     held = check_plain_file(path, None)
     import_extra("pyarrow", "parquet", "reading .parquet files", DataError)
     from pyarrow import parquet
@@ -90,7 +94,7 @@ def _open(path: Path) -> Any:
     return file
 
 
-def _check_types(path: Path, schema: Any) -> None:
+def _check_types(path: Path, schema: Schema) -> None:
     from pyarrow import types
 
     allowed = (
@@ -106,7 +110,7 @@ def _check_types(path: Path, schema: Any) -> None:
             )
 
 
-def _numbers(column: Any) -> Float64s:
+def _numbers(column: ChunkedArray) -> Float64s:
     """Numbers as they are, dates as days since 1970."""
     values = np.asarray(column.to_numpy())
     if values.dtype.kind == "M" or _is_date(column.type):
@@ -114,13 +118,13 @@ def _numbers(column: Any) -> Float64s:
     return np.asarray(values, np.float64)
 
 
-def _is_date(kind: Any) -> bool:
+def _is_date(kind: DataType) -> bool:
     from pyarrow import types
 
     return bool(types.is_date(kind))
 
 
-def _targets(path: Path, column: Any) -> Array | StringLabels:
+def _targets(path: Path, column: ChunkedArray) -> Array | StringLabels:
     coded = _encode_column(column)
     if coded is not None:
         words, codes = coded
@@ -129,7 +133,7 @@ def _targets(path: Path, column: Any) -> Array | StringLabels:
     return np.asarray(values, np.float64) if values.dtype == object else values
 
 
-def _encode_column(column: Any) -> tuple[list[str], Int64s] | None:
+def _encode_column(column: ChunkedArray) -> tuple[list[str], Int64s] | None:
     """The distinct words of a column and the place of every row's, a missing one being empty."""
     if not hasattr(column.type, "value_type"):
         return None

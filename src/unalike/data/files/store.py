@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import NoneType
-from typing import Any
 
 import numpy as np
 
 from ...core.plain_files import check_plain_file
 from ...core.private_files import FILE, make_private_folder
 from ...errors import DataError
-from ...typing import Array
+from ...typing import Array, Document
 from ..federation import Federation, Split
 from ..preprocessing import Preparation
 from ..splitting import PARTS
@@ -88,7 +87,7 @@ def load_federation(folder: Path, mmap: bool = True, check: bool = True) -> Fede
     return validate(federation) if check else federation
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path) -> Document:
     if not path.exists():
         raise DataError(f"{str(path.parent)!r} is not a saved federation: it has no {MANIFEST}.")
     try:
@@ -104,7 +103,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _check_manifest(manifest: Any) -> None:
+def _check_manifest(manifest: object) -> None:
     """`ValueError` if something is not of the type that it was written with."""
     if not isinstance(manifest, dict):
         raise ValueError("it is not a table of settings")
@@ -118,13 +117,13 @@ def _check_manifest(manifest: Any) -> None:
         raise ValueError("its classes are not a number")
 
 
-def _names(manifest: dict[str, Any], key: str) -> tuple[str, ...] | None:
+def _names(manifest: Document, key: str) -> tuple[str, ...] | None:
     """Names that a manifest may have; folders saved by an older version do not know all of them."""
     names = manifest.get(key)
     return None if names is None else tuple(names)
 
 
-def _preparation(manifest: dict[str, Any]) -> Preparation | None:
+def _preparation(manifest: Document) -> Preparation | None:
     document = manifest.get("preparation")
     return None if document is None else Preparation.of(document)
 

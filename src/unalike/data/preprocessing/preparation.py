@@ -10,14 +10,14 @@ sent to nodes, kept in a folder and read by other programs; nothing in it is run
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...errors import DataError
-from ...typing import Array, Float32s
+from ...typing import Array, Document, Fields, Float32s
 from ..dates import all_days, date_of
 from ..files.agreement import spell
 from ..tables.table import Table
@@ -182,7 +182,7 @@ class Preparation:
             for column in self.columns
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """As plain data for a file."""
         kinds = {CodedNumbers: "numbers", CodedWords: "words"}
         return {
@@ -211,7 +211,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _read(document: Mapping[str, Any]) -> Coded:
+def _read(document: Fields) -> Coded:
     name, gaps = str(document["name"]), bool(document["gaps"])
     if document["kind"] == "words":
         return CodedWords(name, tuple(str(word) for word in document["words"]), gaps)

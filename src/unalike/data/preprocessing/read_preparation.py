@@ -7,12 +7,12 @@ Nodes of a deployment prepare their rows alike if each is given the same file: w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...core.plain_files import check_plain_file
 from ...errors import DataError
+from ...typing import Fields
 from ..dates import days_of
 from .column_facts import ColumnFacts
 from .fit import fit_preparation
@@ -41,7 +41,7 @@ def read_preparation(path: Path, columns: Sequence[str] | Callable[[str], bool])
     return made
 
 
-def statistics_facts(told: Mapping[str, Any], columns: Sequence[str]) -> dict[str, ColumnFacts]:
+def statistics_facts(told: Fields, columns: Sequence[str]) -> dict[str, ColumnFacts]:
     """What printed statistics say of some columns.
 
     >>> told = {"age": {"kind": "numbers", "missing": 1, "count": 9, "mean": 50, "std": 2}}
@@ -57,28 +57,28 @@ def statistics_facts(told: Mapping[str, Any], columns: Sequence[str]) -> dict[st
         raise DataError(f"these are not statistics of columns ({error}).") from None
 
 
-class MissingCategoriesError(Exception):
+class _MissingCategoriesError(Exception):
     """A column of words of which none was told."""
 
 
-def _parse_facts(column: str, told: Mapping[str, Any]) -> ColumnFacts:
+def _parse_facts(column: str, told: Fields) -> ColumnFacts:
     try:
         return _facts(told)
-    except MissingCategoriesError:
+    except _MissingCategoriesError:
         raise DataError(
             f"the statistics tell no word of column {column!r}, because each is in too few rows; leave it "
             f"out with --drop {column}."
         ) from None
 
 
-def _facts(told: Mapping[str, Any]) -> ColumnFacts:
+def _facts(told: Fields) -> ColumnFacts:
     gaps = abs(int(told["missing"]))  # a number that is withheld is negative, and means some
     if told["kind"] == "numbers":
         known, mean, std = int(told["count"]), float(told["mean"]), float(told["std"])
         return ColumnFacts("numbers", known + gaps, gaps, mean, std**2 * max(known - 1, 0))
     words = {str(word): int(count) for word, count in told.get("words", {}).items()}
     if not words and told["kind"] == "words":
-        raise MissingCategoriesError
+        raise _MissingCategoriesError
     days = {days_of(word): count for word, count in words.items()}
     known = sum(words.values())
     if words and None not in days:

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from ...typing import ClientIds, Float64s, Int64s
+from ...typing import ClientIds, Document, Float64s, Int64s
 from .caveats import edge_caveats
 from .clusters import spectral_groups
 from .graph import Spectrum, adjacency, degree_weights, edge_weights, spectrum
@@ -101,7 +100,7 @@ class Similarity:
             f"-ln misalignment {self.fit.theta:.2f} ± {self.fit.phi:.2f}{_in_words(self.ratio)}"
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Everything but the tables, ready for JSON."""
         edges = pairs(self.misalignments)
         several = len(self.compared) > 1

@@ -11,13 +11,12 @@ is the mean over seeds, so that the homogeneity of given clients has a scale to 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...core.random import generator
 from ...errors import ConfigError, DataError
-from ...typing import Float64s
+from ...typing import Float64s, Row
 from ..federation import Federation
 from ..imbalance import deal_by_imbalance
 from .principal_direction import directions_of
@@ -44,7 +43,7 @@ class HomogeneitySweep:
         """Over seeds, by data imbalance and class imbalance."""
         return np.asarray(self.values.mean(axis=2))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """A table with a row for each setting."""
         return [
             {

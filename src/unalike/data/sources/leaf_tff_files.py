@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
-from ...typing import Array
+from ...typing import Array, Fields
 from .files import local, reading
 from .shakespeare import from_roles
 from .source import Source, source_registry
@@ -128,7 +128,7 @@ def next_characters(users: Mapping[str, tuple[Sequence[str], Sequence[str]]]) ->
     return Source(**{**vars(made), "label_names": tuple(symbols), "ordered": True})
 
 
-def tff_examples(paths: Sequence[Path]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def tff_examples(paths: Sequence[Path]) -> Iterator[tuple[str, Fields]]:
     """Every user of some HDF5 files, with its arrays."""
     try:
         h5py = importlib.import_module("h5py")
@@ -142,7 +142,7 @@ def tff_examples(paths: Sequence[Path]) -> Iterator[tuple[str, Mapping[str, Any]
                 yield str(name), {str(key): np.asarray(values) for key, values in group.items()}
 
 
-def tff_pictures(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, Rows]:
+def tff_pictures(examples: Iterator[tuple[str, Fields]]) -> dict[str, Rows]:
     """Pictures and labels by user, of several files one after the other."""
     users: dict[str, Rows] = {}
     for name, arrays in examples:
@@ -152,7 +152,7 @@ def tff_pictures(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str,
     return users
 
 
-def tff_texts(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+def tff_texts(examples: Iterator[tuple[str, Fields]]) -> dict[str, str]:
     """Everything that a role says, by role."""
     said: dict[str, str] = {}
     for name, arrays in examples:
@@ -161,7 +161,7 @@ def tff_texts(examples: Iterator[tuple[str, Mapping[str, Any]]]) -> dict[str, st
     return said
 
 
-def _picture(pixels: Any, labels: Any) -> Rows:
+def _picture(pixels: object, labels: object) -> Rows:
     """Pictures of one channel, whether they come as rows of 784 numbers or as squares."""
     x, y = _numbers(pixels, "pixels").astype(np.float32), _numbers(labels, "labels")
     if y.ndim != 1 or (y != np.floor(y)).any():
@@ -171,7 +171,7 @@ def _picture(pixels: Any, labels: Any) -> Rows:
     return x.reshape(-1, SIDE, SIDE, 1), y.astype(np.int32)
 
 
-def _numbers(values: Any, what: str) -> Array:
+def _numbers(values: object, what: str) -> Array:
     """Values of a file as an array of numbers: rows of unequal length, words and missing values are not."""
     try:
         found = np.asarray(values, np.float64)

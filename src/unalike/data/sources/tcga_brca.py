@@ -19,7 +19,6 @@ import numpy as np
 from ...errors import DataError
 from ...typing import Array
 from ..survival import signed_times
-from .cross_silo_like import TCGA_SIZES
 from .files import reading, require_local
 from .source import Source, source_registry
 
@@ -60,8 +59,3 @@ def read_tcga(path: Path) -> tuple[Array, Array, Array]:
         if not (np.isfinite(centers).all() and (centers >= 0).all() and (centers % 1 == 0).all()):
             raise DataError(f"centers of {path.name} must be whole numbers from 0.")
         return x, signed_times(times, events), centers.astype(np.int64)
-
-
-def has_published_sizes(centers: Array) -> bool:
-    """Whether the centers have the published numbers of patients."""
-    return tuple(np.bincount(centers).tolist()) == TCGA_SIZES

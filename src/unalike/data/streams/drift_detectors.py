@@ -6,7 +6,8 @@ calls that `update(value)` and `drift_detected`; whatever has these two can be u
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 from ...core.extras import import_extra
 from ...core.registry import Registry
@@ -19,7 +20,7 @@ class DriftDetector(Protocol):
     drift_detected: bool
     """Whether the last value was the one that made it sure."""
 
-    def update(self, value: float) -> Any:
+    def update(self, value: float) -> object:
         """Take in the next error."""
 
 
@@ -51,7 +52,7 @@ def kswin(alpha: float = 0.005, window: int = 100) -> DriftDetector:
     return _river().KSWIN(alpha=alpha, window_size=window, stat_size=max(window // 3, 3), seed=0)
 
 
-def _river() -> Any:
+def _river() -> ModuleType:
     return import_extra("river.drift", "drift", "drift detection")
 
 

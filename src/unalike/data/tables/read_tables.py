@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
-from ...typing import Array
+from ...typing import Array, NamedColumns
 from ..federation import Federation
 from ..files.client_files import client_paths, read_header
 from ..files.csv_tables import csv_columns
@@ -25,7 +25,7 @@ from .sql import plain_column
 from .table import Table, Tables
 
 
-def tables_of(data: Any, client_column: str | None = None) -> Tables:
+def tables_of(data: object, client_column: str | None = None) -> Tables:
     """Tables of all clients, from whatever people have.
 
     data: a mapping of names to tables, data frames or mappings of columns; one data frame or file with a
@@ -44,7 +44,7 @@ def tables_of(data: Any, client_column: str | None = None) -> Tables:
     return check_tables({str(name): _one_table(value) for name, value in tables_in(data).items()})
 
 
-def tables_in(data: Any) -> Mapping[str, Any]:
+def tables_in(data: object) -> NamedColumns:
     """The tables of a mapping, by client; refused where it is none."""
     if isinstance(data, Mapping) and data and all(is_table(value) for value in data.values()):
         if are_parts(data):
@@ -59,7 +59,7 @@ def tables_in(data: Any) -> Mapping[str, Any]:
     )
 
 
-def are_parts(tables: Any) -> bool:
+def are_parts(tables: object) -> bool:
     """Whether what looks like clients are parts of one data set, as Hugging Face has them.
 
     >>> are_parts({"train": {"x": [1]}, "test": {"x": [2]}}), are_parts({"train": {"x": [1]}, "basel": {}})
@@ -78,7 +78,7 @@ def read_table(path: str | Path) -> Table:
     return table
 
 
-def read_columns(path: Path) -> dict[str, Any]:
+def read_columns(path: Path) -> NamedColumns:
     """The columns of a CSV or Parquet file by name, text or numbers as they are there."""
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}.")
@@ -96,7 +96,7 @@ def split_table(table: Table, column: str) -> Tables:
     return check_tables({name: Table(columns).with_days() for name, columns in parts.items()})
 
 
-def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, dict[str, Array]]:
+def split_columns(columns: NamedColumns, client_column: str) -> dict[str, dict[str, Array]]:
     """One set of columns per value of a column, which is left out of them.
 
     >>> found = split_columns({"site": ["b", "a"], "age": [50, 60]}, "site")
@@ -121,7 +121,7 @@ def split_columns(columns: Mapping[str, Any], client_column: str) -> dict[str, d
     }
 
 
-def _name(owner: Any) -> str:
+def _name(owner: object) -> str:
     """What a client is called; whole numbers are spelled out, for 1e6 may be several clients."""
     return str(int(owner) if isinstance(owner, float) and owner.is_integer() else owner).strip()
 
@@ -164,17 +164,17 @@ def _of_federation(federation: Federation) -> Tables:
     return check_tables(tables)
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: object) -> bool:
     """Whether it has named columns: a mapping, or a table of another library."""
     made = any(can(value, call) for call in ("to_pandas", "fetchnumpy", "collect"))
     return made or isinstance(value, Table | Mapping) or hasattr(value, "columns")
 
 
-def _one_table(value: Any) -> Table:
+def _one_table(value: object) -> Table:
     return value if isinstance(value, Table) else Table.of(columns_of(value)).with_days()
 
 
-def columns_of(value: Any) -> Mapping[str, Any]:
+def columns_of(value: Any) -> NamedColumns:
     """The columns of a table of another library, or of a mapping, by name."""
     if isinstance(value, Table):
         return value.columns
@@ -208,7 +208,7 @@ def _frame(value: Any) -> Any:
         raise DataError(f"a {type(value).__name__} is read by pandas: {error}.") from None
 
 
-def _class_names(value: Any, columns: Mapping[str, Any]) -> dict[str, Array]:
+def _class_names(value: object, columns: NamedColumns) -> dict[str, Array]:
     """The columns that hold numbers of classes whose names are known, as data sets of Hugging Face do."""
     kinds = getattr(value, "features", None)
     if not isinstance(kinds, Mapping):

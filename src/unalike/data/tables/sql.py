@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from ...core.extras import import_extra
 from ...core.plain_files import free_memory
 from ...errors import DataError
+from ...typing import NamedColumns
 
 _SAFE = {
     "autoinstall_known_extensions": False,
@@ -32,7 +34,7 @@ FILES = (".csv", ".csv.gz", ".tsv", ".parquet", ".json", ".jsonl")
 """How the files of tables end."""
 
 
-def read_sql(words: str) -> dict[str, Any]:
+def read_sql(words: str) -> NamedColumns:
     """The columns that a query gives: `SELECT ...`, or `FILE.duckdb:SELECT ...`."""
     library = import_extra("duckdb", "sql", "reading rows by SQL", DataError)
     database, query = _database(words)
@@ -69,7 +71,7 @@ def _database(words: str) -> tuple[str | None, str]:
 def find_table_files(query: str) -> list[str]:
     """The files of tables that a query names in quotes.
 
-    >>> named_tables("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
+    >>> find_table_files("SELECT 'x.csv', * FROM '*.csv' JOIN read_text('/etc/passwd')")
     []
     """
     quoted = [found[1:-1].replace(found[0] * 2, found[0]) for found in re.findall(_QUOTED, query)]
@@ -81,7 +83,7 @@ _QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*\""""
 
 
 @contextmanager
-def _connect(library: Any, database: str | None, query: str) -> Iterator[Any]:
+def _connect(library: ModuleType, database: str | None, query: str) -> Iterator[Any]:
     """A connection that reaches the tables of one query only, and is interrupted when its time is over."""
     bounded = {**_SAFE, "memory_limit": f"{max(free_memory() // 2, 1 << 28)}B"}
     with library.connect(database or ":memory:", read_only=database is not None, config=bounded) as opened:
@@ -98,7 +100,7 @@ def _connect(library: Any, database: str | None, query: str) -> Iterator[Any]:
             alarm.cancel()
 
 
-def _check_query(library: Any, query: str) -> None:
+def _check_query(library: ModuleType, query: str) -> None:
     try:
         statements = library.extract_statements(query)
     except library.Error as error:

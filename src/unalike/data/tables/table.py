@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Table:
         return self.columns[name]
 
     @classmethod
-    def of(cls, columns: Mapping[str, Iterable[Any]]) -> Table:
+    def of(cls, columns: Mapping[str, Iterable[object]]) -> Table:
         """From lists, arrays or columns of a data frame."""
         return cls({str(name): _name_column(str(name), values) for name, values in columns.items()})
 
@@ -91,7 +91,7 @@ Tables = dict[str, Table]
 """The table of every client, by the client's name."""
 
 
-def column_of(values: Iterable[Any]) -> Array:
+def column_of(values: Iterable[object]) -> Array:
     """A column of numbers where everything that is there is a number, of words otherwise.
 
     >>> column_of(["1", "?", "2.5"]), column_of(["low", "", "high"])
@@ -116,14 +116,14 @@ def column_of(values: Iterable[Any]) -> Array:
         return np.array(words, dtype=str)
 
 
-def _name_column(name: str, values: Iterable[Any]) -> Array:
+def _name_column(name: str, values: Iterable[object]) -> Array:
     try:
         return column_of(values)
     except DataError as error:
         raise DataError(f"column {name!r} {error}") from None
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     """What a value is as a word, a gap being the empty one."""
     if is_nested(value):
         raise _several()

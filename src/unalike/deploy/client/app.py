@@ -159,7 +159,7 @@ class ClientWorker:
         session.hold(as_agreed(stream.federation(), session.client_config, self.uncut))
 
 
-class Shapes(NamedTuple):
+class _Shapes(NamedTuple):
     """What messages and memories look like."""
 
     message: Message
@@ -251,10 +251,10 @@ class Session:
         return memories
 
 
-def _shapes(setting: Setting) -> Shapes:
+def _shapes(setting: Setting) -> _Shapes:
     message = message_template(setting)
     reply = reply_template(setting, message)
-    return Shapes(message, reply.memory, reply.weight is not None)
+    return _Shapes(message, reply.memory, reply.weight is not None)
 
 
 def add_prefix(name: str, tree: PyTree) -> dict[str, Array]:

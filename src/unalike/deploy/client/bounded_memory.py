@@ -19,7 +19,7 @@ from ...errors import ConfigError
 from ...typing import Array, Int64s
 
 
-class CountedArrivals(Arrivals):
+class _CountedArrivals(Arrivals):
     """How many rows of one client had come by which round."""
 
     def __init__(self) -> None:
@@ -40,7 +40,8 @@ class CountedArrivals(Arrivals):
 class BoundedMemory:
     """One client's memory: rows are taken, and forgotten as the rule says.
 
-    >>> held = HeldRows(Split(np.zeros((1, 1)), np.zeros(1), np.array([0, 1])), bounded_memory("2"), seed=0)
+    >>> empty = Split(np.zeros((1, 1)), np.zeros(1), np.array([0, 1]))
+    >>> held = BoundedMemory(empty, make_memory("fifo:2"), seed=0)
     >>> held.take(0, np.arange(3.0)[:, None], np.arange(3))
     >>> held.forget(0)
     >>> held.y.tolist(), held.padded().sizes
@@ -48,7 +49,7 @@ class BoundedMemory:
     """
 
     def __init__(self, like: Split, rule: MemoryRule, seed: int) -> None:
-        self.rule, self._arrivals = rule, CountedArrivals()
+        self.rule, self._arrivals = rule, _CountedArrivals()
         rule.begin(seed)
         self.x, self.y, self._places = like.x[:0], like.y[:0], np.zeros(0, np.int64)
         self._came = 0

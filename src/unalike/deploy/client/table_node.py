@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from ...analytics.statistics.questions import Answer, Question
 from ...data import Federation
 from ...data.tables import Table
 from ...errors import UnalikeError
-from ...typing import Float64s
+from ...typing import Document, Float64s
 from ..analysis_config import AnalysisConfig
 from ..client_config import PROTOCOL, NodeRows
 from ..secure_sums.node import PEERS, SumSession, check_summable
@@ -197,7 +196,7 @@ def without_counts(answer: Answer) -> Answer:
     return Answer({**answer.words, "columns": columns})
 
 
-def _without_counts(facts: dict[str, Any]) -> dict[str, Any]:
+def _without_counts(facts: Document) -> Document:
     return {"words": dict.fromkeys(facts["words"], WITHHELD)} if "words" in facts else {}
 
 

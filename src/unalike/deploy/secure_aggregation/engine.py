@@ -8,7 +8,6 @@ memory, as anybody whose upload was rejected. Rounds in which too few stay chang
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,7 @@ from ...errors import ConfigError, RunError
 from ...participation import Participation
 from ...privacy.secure_aggregation import FEWEST, SecureMean, reach, secure_mean, whole_weights
 from ...timing import Step
-from ...typing import ClientIds, Message, PyTree
+from ...typing import ClientIds, Document, Message, PyTree
 from ..client.app import add_prefix
 from ..client_config import PROTOCOL
 from ..engine import ROOM, FlowerEngine, RemoteMemories
@@ -123,7 +122,7 @@ class SecureEngine(FlowerEngine):
         self, step: Step, message: PyTree, there: Mapping[int, int], weights: Mapping[int, int]
     ) -> dict[int, RecordDict]:
         """For each node, the request that an engine without secrets would send, and the weight."""
-        numbers: Mapping[int, dict[str, Any]] = self._jobs(np.array([*there]), step.number)
+        numbers: Mapping[int, Document] = self._jobs(np.array([*there]), step.number)
         arrays, shared = add_prefix("message", message), dict[int, Array]()
         norm = self.setting.aggregator.clip_at_client
         clip = {} if norm is None else {"clip": float(norm)}

@@ -47,7 +47,7 @@ class CheckedGrid:
 
     def __init__(self, grid: Grid, length: int, limit: int, note: Note) -> None:
         self._grid, self._length, self._note = grid, length, note
-        self._pull = LimitedPull(grid, limit) if isinstance(grid, HttpGrid) else _plain_pull(grid)
+        self._pull = _LimitedPull(grid, limit) if isinstance(grid, HttpGrid) else _plain_pull(grid)
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:
         """The replies that are what their stage expects."""
@@ -83,7 +83,7 @@ class CheckedGrid:
         return None
 
 
-class LimitedPull:
+class _LimitedPull:
     """What has arrived at the link, fetched piece by piece and never more than `limit` bytes of arrays."""
 
     def __init__(self, grid: HttpGrid, limit: int) -> None:

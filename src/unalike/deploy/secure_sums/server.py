@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ...engine.distributed import Visited
 from ...errors import ConfigError, RunError
 from ...privacy.masked_sums import FEWEST, WORDS, MaskError, add_masked
 from ...timing import Step
-from ...typing import Array, Float64s, Upload
+from ...typing import Array, Document, Float64s, Upload
 from ..analysis import RemoteNodes
 from ..engine import ROOM, ClientReply, FlowerEngine, UnreadableUpload
 from ..transport.messages import MessageError, WireMessage, vector_to_tree
@@ -47,7 +46,7 @@ class SecureNodes(RemoteNodes):
         self.check_everyone(keys)
         self.group = json.dumps([keys[name] for name in self.names])
 
-    def check_everyone(self, answered: Mapping[str, Any]) -> None:
+    def check_everyone(self, answered: Mapping[str, object]) -> None:
         """Raise where a node has not answered, with its reason."""
         away = [name for name in self.names if name not in answered]
         if away:
@@ -119,5 +118,5 @@ class SecureSumEngine(FlowerEngine):
             raise MessageError("the masked upload has an unexpected shape.")
         return ClientReply(Upload(masked))
 
-    def _about(self, client: int) -> dict[str, Any]:
+    def _about(self, client: int) -> Document:
         return {**super()._about(client), PEERS: self.group}

@@ -99,7 +99,7 @@ class AdmissionGate:
         return not self._opened
 
 
-class TooLargeError(Exception):
+class _TooLargeError(Exception):
     """A request body that grows over the limit."""
 
 
@@ -159,7 +159,7 @@ class AccessControl:
         return f"it sent a request of more than {self._largest} bytes"
 
     async def _pass(self, who: str, scope: Message, receive: Receive, send: Send) -> None:
-        with suppress(TooLargeError):
+        with suppress(_TooLargeError):
             await self._app(scope, self._bounded(who, receive), self._watched(who, scope["path"], send))
 
     def _bounded(self, who: str, receive: Receive) -> Receive:
@@ -172,7 +172,7 @@ class AccessControl:
             total += len(message.get("body", b""))
             if total > self._largest:
                 self._notes.note(who, self._too_large())
-                raise TooLargeError
+                raise _TooLargeError
             return message
 
         return counted

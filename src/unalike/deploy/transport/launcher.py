@@ -20,7 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import access_control
 
 _SOON = 0.2  # seconds between two looks for messages while they come
 _AT_ONCE = 0.05  # and between two looks for what this machine is about to have
@@ -58,9 +61,10 @@ def superlink(folder: str, largest: str, version: str) -> None:
     from flwr.superlink import main
     from flwr.superlink.cli.flower_superlink import flower_superlink
 
-    gate, place = _gate(), Path(folder)
+    gate = access_control if TYPE_CHECKING else _gate()  # types of the module that is loaded by its path
+    place = Path(folder)
     audit_log, allow_list = gate.AuditLog(place / gate.REFUSALS), gate.AllowList(place / gate.GUESTS)
-    door = gate.Door(place / gate.CLOSED)
+    door = gate.AdmissionGate(place / gate.CLOSED)
     gate.notice_handshakes(audit_log)
     create_app = main.create_app
     secret = (place / gate.SECRET).read_bytes()

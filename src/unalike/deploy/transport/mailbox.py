@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...errors import RunError
 from ...training.interrupts import StoppedWaitingError
-from ...typing import Array
+from ...typing import Array, Event, Fields
 from ..client_config import PROTOCOL
 from .messages import WireMessage
 
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """Whether the node itself said no."""
 
 
-class SentRequest(NamedTuple):
+class _SentRequest(NamedTuple):
     """An request on its way."""
 
     client: int
@@ -83,13 +83,13 @@ class Mailbox:
         self.post, self.names, self.limit = post, list(names), limit
         self.pause: Callable[[float], None] = time.sleep
         """How to wait; raises when somebody asks to stop."""
-        self._sent: dict[str, SentRequest] = {}
-        self._events: list[dict[str, Any]] = []
+        self._sent: dict[str, _SentRequest] = {}
+        self._events: list[Event] = []
 
     def send(
         self,
         kind: str,
-        requests: Mapping[int, Mapping[str, Any]],
+        requests: Mapping[int, Fields],
         arrays: Mapping[str, Array],
         group: str,
         patience: float,
@@ -105,7 +105,7 @@ class Mailbox:
         ]
         ids = self.post.send_many(wire_messages, group, patience) if wire_messages else []
         deadline = time.monotonic() + patience
-        self._sent |= {one: SentRequest(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
+        self._sent |= {one: _SentRequest(c, kind, deadline) for one, c in zip(ids, present, strict=True)}
         for client in away:
             self.note("client away", client, errand=kind)
         return away
@@ -127,7 +127,7 @@ class Mailbox:
     def ask(
         self,
         kind: str,
-        requests: Mapping[int, Mapping[str, Any]],
+        requests: Mapping[int, Fields],
         arrays: Mapping[str, Array],
         group: str,
         patience: float,
@@ -163,7 +163,7 @@ class Mailbox:
         told = {name: plain_text(value) if isinstance(value, str) else value for name, value in more.items()}
         self._events.append({"kind": kind, "client": client, "name": self.names[client], **told})
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """What happened since last asked."""
         happened, self._events = self._events, []
         return happened

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from flwr.app import Message
 from flwr.proto.message_pb2 import ObjectTree
@@ -22,6 +21,7 @@ from flwr.supercore.inflatable.inflatable_utils import (
     inflate_object_from_contents,
 )
 
+from ...typing import Document
 from .messages import MOST_ARRAYS, MessageError, check_limit, declared_bytes
 
 Fetch = Callable[[str], bytes]
@@ -84,7 +84,7 @@ def _from_the_top(tree: ObjectTree, most: int) -> Iterator[str]:
         level = [child for node in level for child in node.children]
 
 
-def _about_array(content: bytes) -> dict[str, Any]:
+def _about_array(content: bytes) -> Document:
     try:
         about = json.loads(content.partition(b"\0")[2])
         wanted = {"dtype": str, "shape": list, "arraychunk_ids": list}

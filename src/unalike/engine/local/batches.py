@@ -83,7 +83,7 @@ def round_up(n: int) -> int:
     """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few shapes, little waste, so that programs are
     compiled rarely.
 
-    >>> [rounded_up(n) for n in (0, 1, 5, 9, 17, 100)]
+    >>> [round_up(n) for n in (0, 1, 5, 9, 17, 100)]
     [1, 1, 5, 10, 20, 112]
     """
     if n <= 8:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...aggregation.base import Uploads
 from ...algorithms import LocalWork, Messages
@@ -278,7 +279,7 @@ class _Collected:
         self._values, self._layout, self._round = values, layout, round
         self._answer: Array | None = None
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if self._answer is None:
             values = np.asarray(self._values)
             self._answer = self._layout.collect(values if self._round is None else values[self._round])
@@ -291,5 +292,5 @@ class _Part:
     def __init__(self, whole: _Collected, part: slice) -> None:
         self._whole, self._part = whole, part
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return self._whole.__array__(dtype)[self._part]

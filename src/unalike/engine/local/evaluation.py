@@ -9,7 +9,7 @@ every device keeps the sums of the clients whose rows it has, which are neighbor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,9 +39,9 @@ Means = dict[str, Float64s]
 class Piece(NamedTuple):
     """Rows that are evaluated together, spread over the devices in equal parts."""
 
-    x: Any
-    y: Any
-    owners: Any
+    x: jax.Array
+    y: jax.Array
+    owners: jax.Array
     """Whose a row is, counted from the first client of its device; `width` for padding."""
     rows: int
     """How many of the rows are real."""
@@ -56,7 +56,7 @@ class EvaluationRows(NamedTuple):
 
     pieces: list[Piece]
     sizes: Int64s
-    shapes: tuple[Any, Any]
+    shapes: tuple[Array, Array]
     """An input and a label, as far as their shapes and types go."""
 
 
@@ -118,7 +118,9 @@ def _add(totals: Float64s, sums: Array, piece: Piece) -> None:
 
 
 @rated_program
-def shared_program(template: Algorithm, task: Task, mesh: Mesh, width: int) -> Callable[..., Any]:
+def shared_program(
+    template: Algorithm, task: Task, mesh: Mesh, width: int
+) -> Callable[..., tuple[PyTree, PyTree]]:
     """Compile `(message, x, y, owners) -> (numbers per row, sums of arrays per client)`, rows spread over
     devices, each of which has room for the sums of `width` clients."""
 

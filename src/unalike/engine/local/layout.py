@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,7 @@ class Layout(NamedTuple):
         return values[self.slot_of_client]
 
 
-def assign_to_cores(
-    work: NDArray[np.integer[Any]], cores: int, room: Callable[[int], int] = round_up
-) -> Layout:
+def assign_to_cores(work: NDArray[np.integer], cores: int, room: Callable[[int], int] = round_up) -> Layout:
     """Deal jobs with these amounts of work to cores; `room` says how many places are kept for so many jobs.
 
     >>> assign_to_cores(np.array([8, 1, 1, 1, 1, 1]), 2).taken.tolist()
@@ -58,7 +56,7 @@ def _equal_hands(jobs: int, cores: int) -> list[Int64s]:
     return np.array_split(np.arange(jobs), cores)
 
 
-def _longest_first(work: NDArray[np.integer[Any]], cores: int) -> list[Int64s]:
+def _longest_first(work: NDArray[np.integer], cores: int) -> list[Int64s]:
     loads = [(0, core) for core in range(cores)]
     owner = np.empty(len(work), np.int64)
     for job in np.argsort(-work.astype(np.int64), kind="stable"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from ...core.pixels import as_floats
 from ...data.federation import Split
 from ...models import Task
 from ...models.metrics import divide_sums
-from ...typing import ClientIds, Memory, Message, PyTree
+from ...typing import ClientIds, Memory, Message, PyTree, Scalar
 from ..memories import Memories
 from ..traced_rates import Rates, fill_rates, place_rates, rated_program
 from .devices import everywhere
@@ -89,7 +89,7 @@ def _evaluate_some(
 @rated_program
 def visit_program(
     template: Algorithm, task: Task, mesh: Mesh, gathered: bool, capacity: int, per_client: bool
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Compile the visit to each client; the answer has one sum per statistic and place of the layout."""
 
     def visit(
@@ -98,10 +98,10 @@ def visit_program(
         learn: Samples,
         judge: Samples,
         plan: Plan,
-        spans: Any,
+        spans: jax.Array,
         memory: Memory,
-        key: Any,
-        i: Any,
+        key: jax.Array,
+        i: Scalar,
     ) -> PyTree:
         data = client_data(learn, plan, i, key, capacity)
         message = pytrees.row(sent, i) if per_client else sent
@@ -112,12 +112,14 @@ def visit_program(
             lambda x, y: task.measure(algorithm.predict(task, predictor, x), y), judge, *spans[i]
         )
 
-    def walk(rates: Rates, sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: Any) -> PyTree:
+    def walk(
+        rates: Rates, sent: Message, learn: Samples, judge: Samples, plan: Plan, *rest: PyTree
+    ) -> PyTree:
         algorithm: Algorithm = fill_rates(template, rates)
-        go: Callable[[Any], PyTree] = partial(visit, algorithm, sent, learn, judge, plan, *rest)
+        go: Callable[[Scalar], PyTree] = partial(visit, algorithm, sent, learn, judge, plan, *rest)
         zero = jax.tree.map(lambda s: jnp.zeros((plan.slots, *s.shape), s.dtype), jax.eval_shape(go, 0))
 
-        def step(i: Any, totals: PyTree) -> PyTree:
+        def step(i: Scalar, totals: PyTree) -> PyTree:
             return jax.tree.map(lambda whole, one: whole.at[i].set(one), totals, go(i))
 
         return lax.fori_loop(0, plan.read("taken", 0), step, zero)
@@ -135,7 +137,7 @@ def _sum_statistics(
     """The sum of each statistic over rows `start ... start + size - 1`, a block at a time."""
     width = min(BLOCK, rows.x.shape[0])
 
-    def block(number: Any) -> dict[str, jax.Array]:
+    def block(number: Scalar) -> dict[str, jax.Array]:
         place = number * width + jnp.arange(width)
         real = place < size
         at = jnp.where(real, start + place, 0)

@@ -7,14 +7,14 @@ it by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...typing import Array, Float64s, Int64s
+from ...typing import Array, Float64s, Int64s, Leaf, Scalar
 from .batches import Batches
 from .layout import Layout
 from .rows import PlacedRows
@@ -30,11 +30,11 @@ _COLUMN = {name: column for column, name in enumerate(INT_COLUMNS + FLOAT_COLUMN
 class Plan(NamedTuple):
     """The columns of each place, and `positions[place, step, sample]` (see :class:`Batches`)."""
 
-    numbers: Any
-    positions: Any
-    held: Any = None
+    numbers: Leaf
+    positions: Leaf
+    held: Leaf = None
     """`held[place, position]`: the rows of each place's client, where these are not next to each other."""
-    row_weights: Any = None
+    row_weights: Leaf = None
     """What each of them weighs; 1 when None."""
 
     @property
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
         """How many places there are."""
         return self.numbers.shape[0]
 
-    def read(self, name: str, i: Any) -> jax.Array:
+    def read(self, name: str, i: Scalar) -> jax.Array:
         """A number of the place `i`."""
         number = self.numbers[i, _COLUMN[name]]
         return lax.bitcast_convert_type(number, jnp.float32) if name in FLOAT_COLUMNS else number
@@ -89,7 +89,7 @@ def stack_plans(plans: Sequence[Plan], rounds: int) -> Plan:
     return Plan(numbers, positions, held, _stack_rows(given, rounds))
 
 
-def _stack_rows(parts: list[Any], rounds: int) -> Array | None:
+def _stack_rows(parts: Sequence[Leaf], rounds: int) -> Array | None:
     """What places hold in several rounds, with room for the longest."""
     if parts[0] is None:
         return None

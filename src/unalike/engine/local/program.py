@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +21,9 @@ from ...aggregation.server_step import ClientReplies, Server, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...algorithms import ClientData, Reply
 from ...core import pytrees
-from ...typing import Memory, Message, PyTree, State, Upload
+from ...typing import Leaf, Memory, Message, PyTree, Scalar, State, Upload
 from ..reply_shapes import reply_shapes
-from ..traced_rates import Rates, fill_rates, place_rates, rated_program
+from ..traced_rates import Owner, Rates, Result, fill_rates, place_rates, rated_program
 from .devices import AXIS, everywhere
 from .plan import Plan
 
@@ -33,33 +33,33 @@ PER_DEVICE, REPLICATED = PartitionSpec(AXIS), PartitionSpec()
 class RoundInputs(NamedTuple):
     """What a round is told beside its plan."""
 
-    matrix: Any
+    matrix: Leaf
     """None, or the mixing matrix (receivers x cohort)."""
-    slot_of_client: Any
+    slot_of_client: Leaf
     """Where each client of the cohort is in the layout, where single uploads are needed."""
-    key: Any
-    clients: Any = None
+    key: jax.Array
+    clients: Leaf = None
     """The cohort, where single uploads are needed."""
-    heaviest: Any = None
+    heaviest: Leaf = None
     """The largest weight of the step, for aggregators that finish what is mixed."""
-    server_key: Any = None
+    server_key: jax.Array | None = None
 
 
 class Samples(NamedTuple):
     """Samples of many clients, one client after the other."""
 
-    x: Any
-    y: Any
-    weights: Any
+    x: jax.Array
+    y: jax.Array
+    weights: jax.Array | None
 
 
 class SingleUploads(NamedTuple):
     """What is kept of single uploads, by slot of the layout."""
 
     upload: PyTree
-    weight: Any
+    weight: jax.Array
     """What each was asked to weigh."""
-    importance: Any
+    importance: jax.Array
 
 
 class Walk(NamedTuple):
@@ -67,12 +67,12 @@ class Walk(NamedTuple):
 
     tally: Tally
     memory: Memory
-    kept: SingleUploads | dict[str, Any]
+    kept: SingleUploads | dict[str, PyTree]
     """Nothing, where only sums are needed."""
     report: PyTree
 
 
-def client_data(rows: Samples, plan: Plan, i: Any, key: jax.Array, capacity: int) -> ClientData:
+def client_data(rows: Samples, plan: Plan, i: Scalar, key: jax.Array, capacity: int) -> ClientData:
     """The view of its rows that the client in slot `i` gets."""
     round = plan.read("round", i)
     return ClientData(
@@ -106,7 +106,7 @@ class Visit(NamedTuple):
     per_client: bool = False
 
     def work(
-        self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Any, memory: Memory
+        self, sent: Message, rows: Samples, plan: Plan, key: jax.Array, i: Scalar, memory: Memory
     ) -> tuple[Message, Memory, Reply]:
         algorithm, task, _ = self.server
         data = client_data(rows, plan, i, key, self.capacity)
@@ -150,7 +150,7 @@ def make_walk(visit: Visit, keep: bool, summed: bool = True) -> Callable[..., Wa
 
 
 def _add(
-    visit: Visit, go: Callable[..., tuple[Message, Memory, Reply]], plan: Plan, i: Any, walk: Walk
+    visit: Visit, go: Callable[..., tuple[Message, Memory, Reply]], plan: Plan, i: Scalar, walk: Walk
 ) -> Walk:
     """Visit the client in slot `i` and add what it sends."""
     message, old, reply = go(i, pytrees.row(walk.memory, i))
@@ -198,9 +198,9 @@ def make_round(visit: Visit, matrix: bool = False) -> Callable[..., tuple[State,
     return round
 
 
-def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients: Any) -> Uploads:
+def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: jax.Array, clients: jax.Array) -> Uploads:
     """The single uploads of all devices, in the order of the cohort."""
-    kept: Any = done.kept
+    kept: PyTree = done.kept
     here = (kept, done.report["accepted"])
     (upload, weight, importance), accepted = in_cohort_order(here, slots)
     start = None
@@ -215,7 +215,9 @@ def cohort_uploads(visit: Visit, done: Walk, sent: Message, slots: Any, clients:
 
 
 @rated_program
-def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Callable[..., Any]:
+def round_program(
+    visit: Visit, mesh: Mesh, gathered: bool, matrix: bool
+) -> Callable[..., tuple[State, Memory, PyTree, PyTree]]:
     """Compile one round; with `matrix`, receivers mix for themselves."""
     given = (REPLICATED, *_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
     made = (REPLICATED, PER_DEVICE, PER_DEVICE, REPLICATED)
@@ -226,12 +228,12 @@ def round_program(visit: Visit, mesh: Mesh, gathered: bool, matrix: bool) -> Cal
 def walk_program(visit: Visit, mesh: Mesh, gathered: bool, keep: bool) -> Callable[..., Walk]:
     """Compile the clients' part of a round: `(sent, rows, plan, memory, key) -> walk`."""
     given = (*_partition_specs(visit, gathered), PER_DEVICE, PER_DEVICE, REPLICATED)
-    made: Any = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
+    made: PyTree = (REPLICATED, PER_DEVICE, PER_DEVICE, PER_DEVICE)
     return compile_program(lambda own: make_walk(own, keep), visit, mesh, given, Walk(*made))
 
 
 @rated_program
-def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., Any]:
+def rounds_program(visit: Visit, mesh: Mesh) -> Callable[..., tuple[State, PyTree]]:
     """Compile several rounds in a row: `(state, rows, plans, count, key) -> (state, reports)`.
 
     Plans and reports have a leading axis for rounds, of which the first `count` are real. For methods whose
@@ -247,8 +249,10 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
     algorithm, task, aggregator = visit.server
     one = make_round(visit)
 
-    def rounds(state: State, rows: Samples, plans: Plan, count: Any, key: Any) -> tuple[State, PyTree]:
-        def take(state: State, k: Any) -> tuple[State, PyTree]:
+    def rounds(
+        state: State, rows: Samples, plans: Plan, count: jax.Array, key: jax.Array
+    ) -> tuple[State, PyTree]:
+        def take(state: State, k: jax.Array) -> tuple[State, PyTree]:
             message = algorithm.broadcast(task, state)
             state, _, report, _ = one(
                 state, message, rows, pytrees.row(plans, k), {}, RoundInputs(None, None, key)
@@ -261,7 +265,7 @@ def make_rounds(visit: Visit) -> Callable[..., tuple[State, PyTree]]:
         shapes = jax.eval_shape(lambda r, m: receive_reply(aggregator, r, m).report, reply, message)
         reports = zeros(zeros(shapes, first.slots), plans.numbers.shape[0])
 
-        def step(k: Any, carry: tuple[State, PyTree]) -> tuple[State, PyTree]:
+        def step(k: jax.Array, carry: tuple[State, PyTree]) -> tuple[State, PyTree]:
             state, report = take(carry[0], k)
             return state, set_row(carry[1], k, report)
 
@@ -276,16 +280,16 @@ def _partition_specs(visit: Visit, gathered: bool) -> tuple[PartitionSpec, Parti
 
 
 def compile_program(
-    make: Callable[[Any], Callable[..., Any]],
-    template: Any,
+    make: Callable[[Owner], Callable[..., Result]],
+    template: Owner,
     mesh: Mesh,
-    given: tuple[Any, ...],
-    made: Any,
-) -> Callable[..., Any]:
+    given: tuple[PartitionSpec, ...],
+    made: PyTree,
+) -> Callable[..., Result]:
     """Run what is made of a method on every device, told its rates before everything else. Plans come
     straight from NumPy: naming the places lets the call itself put them there."""
 
-    def function(rates: Rates, *arguments: Any) -> Any:
+    def function(rates: Rates, *arguments: PyTree) -> Result:
         return make(fill_rates(template, rates))(*arguments)
 
     given = (REPLICATED, *given)
@@ -295,7 +299,7 @@ def compile_program(
     return lambda rates, *arguments: program(place_rates(rates, where), *arguments)
 
 
-def in_cohort_order(local: PyTree, slot_of_client: Any) -> PyTree:
+def in_cohort_order(local: PyTree, slot_of_client: jax.Array) -> PyTree:
     """What all devices hold for their slots, brought together in the order of the cohort."""
     return jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS, tiled=True)[slot_of_client], local)
 
@@ -306,6 +310,6 @@ def zeros(shapes: PyTree, slots: int | None = None) -> PyTree:
     return jax.tree.map(lambda s: jnp.zeros((*lead, *s.shape), s.dtype), shapes)
 
 
-def set_row(tree: PyTree, i: Any, values: PyTree) -> PyTree:
+def set_row(tree: PyTree, i: Scalar, values: PyTree) -> PyTree:
     """The tree with row `i` replaced."""
     return jax.tree.map(lambda whole, one: whole.at[i].set(one), tree, values)

@@ -8,7 +8,7 @@ federation does not fit or a stream changes the rows themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import jax
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...data.arrays import ALIGNMENT, aligned_empty
 from ...data.federation import Split
 from ...data.streams import Selection
-from ...typing import Array, ClientIds, Int64s
+from ...typing import Array, ClientIds, Int64s, Leaf
 from .batches import power_of_two, round_up
 from .devices import everywhere
 from .layout import Layout
@@ -28,9 +28,9 @@ from .layout import Layout
 class PlacedRows(NamedTuple):
     """Arrays for a program and, per place of the layout, where a client's rows start."""
 
-    x: Any
-    y: Any
-    weights: Any
+    x: Leaf
+    y: Leaf
+    weights: Leaf
     start: NDArray[np.int32]
     held: NDArray[np.int32] | None = None
     """The rows of each place's client (zeros past its last one), where they are not next to each other."""

@@ -8,7 +8,7 @@ takes its steps in order, on what each client sent and what it had been sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 from ...aggregation.server_step import ClientReplies, server_step
 from ...aggregation.tally import Tally, empty_tally
 from ...core import pytrees
-from ...typing import Int64s, Memory, Message, PyTree, State
+from ...typing import Int64s, Leaf, Memory, Message, PyTree, State
 from ..traced_rates import rated_program
 from .batches import power_of_two
 from .layout import Layout
@@ -40,13 +40,13 @@ from .program import (
 class Order(NamedTuple):
     """The results in the order in which the server takes them."""
 
-    slot: Any
+    slot: Leaf
     """Where each is in the layout."""
-    last: Any
+    last: Leaf
     """Whether it is the last of its step."""
-    round: Any
+    round: Leaf
     """The number of its step."""
-    count: Any
+    count: Leaf
     """How many results are real (an array of one number)."""
 
 
@@ -56,7 +56,7 @@ class Progress(NamedTuple):
     state: State
     tally: Tally
     """Of the step that is open."""
-    steps: Any
+    steps: jax.Array
     """How many are closed."""
     broadcasts: Message
 
@@ -73,13 +73,13 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
         done = walk(sent, rows, plan, memory, key)
         results = in_cohort_order((done.kept, sent, done.report["accepted"]), order.slot)
 
-        def take(i: Any, now: Progress) -> Progress:
+        def take(i: jax.Array, now: Progress) -> Progress:
             kept, start, accepted = pytrees.row(results, i)
             tally = now.tally.add(kept.upload, start, kept.weight, kept.importance, accepted)
             now = now._replace(tally=tally)
             return lax.cond(order.last[i], lambda n: close(n, order.round[i]), lambda n: n, now)
 
-        def close(now: Progress, round: Any) -> Progress:
+        def close(now: Progress, round: jax.Array) -> Progress:
             new, _ = server_step(server, now.state, ClientReplies(now.tally), None, round)
             broadcasts = set_row(now.broadcasts, now.steps, algorithm.broadcast(task, new))
             return Progress(new, nothing(), now.steps + 1, broadcasts)
@@ -97,7 +97,9 @@ def make_stale(visit: Visit) -> Callable[..., tuple[State, Message, Memory, PyTr
 
 
 @rated_program
-def stale_program(visit: Visit, mesh: Mesh, gathered: bool) -> Callable[..., Any]:
+def stale_program(
+    visit: Visit, mesh: Mesh, gathered: bool
+) -> Callable[..., tuple[State, Message, Memory, PyTree]]:
     """Compile some steps in a row."""
     rows = PER_DEVICE if gathered else REPLICATED
     given = (REPLICATED, PER_DEVICE, rows, PER_DEVICE, PER_DEVICE, REPLICATED, REPLICATED)

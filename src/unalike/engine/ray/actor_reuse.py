@@ -7,13 +7,19 @@ asks about, are handed on to the next one with the same number of cores.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
-_WAITING: list[tuple[Hashable, Any]] = []
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+    from .worker import Worker
+
+Actor: TypeAlias = "ActorHandle[Worker]"
+_WAITING: list[tuple[Hashable, Actor]] = []
 """Actors, each with what another training must have in common with theirs to use them."""
 
 
-def give(kind: Hashable, actors: Iterable[Any]) -> None:
+def give(kind: Hashable, actors: Iterable[Actor | None]) -> None:
     """These actors have nothing to do any more."""
     for actor in actors:
         if actor is not None:
@@ -21,7 +27,7 @@ def give(kind: Hashable, actors: Iterable[Any]) -> None:
             _WAITING.append((kind, actor))
 
 
-def take(kind: Hashable) -> Any | None:
+def take(kind: Hashable) -> Actor | None:
     """An actor of that kind, if one waits."""
     found = next((pair for pair in _WAITING if pair[0] == kind), None)
     if found is None:

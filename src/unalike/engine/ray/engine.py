@@ -10,7 +10,6 @@ a model goes out and one weighted sum comes back, however many clients a worker 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -19,18 +18,19 @@ from ...algorithms import Messages
 from ...data.federation import Split
 from ...errors import ConfigError
 from ...timing import Step
-from ...typing import ClientIds, Int64s, Memory
+from ...typing import ClientIds, Event, Int64s, Memory, PyTree
 from ..base import Setting, engine_registry
 from ..distributed import Distributed, Visited, join
 from ..local.devices import mesh
 from ..local.evaluation import Means, empty_means, evaluate_shared, place_evaluation_rows
 from ..memories import Memories
 from ..shards import ShardPart, partition_clients, parts_of
+from .actor_reuse import Actor
 from .memories import ShardedMemories
-from .pool import Call, Pool
+from .pool import Call, Pool, Reference
 from .session import connect, library, room
 
-SentMessages = tuple[Any, Int64s | None]
+SentMessages = tuple[PyTree, Int64s | None]
 """The tree of messages, or a reference to it in Ray's store, and which of them each client is sent."""
 
 
@@ -47,7 +47,7 @@ class RayEngine(Distributed):
         count = _workers(workers, cores, room(ray, cores), len(setting.federation))
         shares = partition_clients(setting.algorithm.work, setting.federation.train.sizes, count)
         self.pool = Pool(ray, setting, shares, cores)
-        self._last: tuple[Any, Any] = (None, None)
+        self._last: tuple[PyTree, PyTree] = (None, None)
 
     def memories(self, template: Memory, clients: int) -> Memories:
         """With the workers, who are there when this returns."""
@@ -101,7 +101,7 @@ class RayEngine(Distributed):
             self.setting, cores, messages.tree, place_evaluation_rows(part, clients, cores)
         )
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """Workers that were started again."""
         happened, self.pool.events = self.pool.events, []
         return happened
@@ -121,8 +121,8 @@ class RayEngine(Distributed):
 
 
 def _visit(part: ShardPart, sent: SentMessages, keep: bool) -> Call:
-    def call(actor: Any) -> Sequence[Any]:
-        answer: Sequence[Any] = actor.visit.options(num_returns=2).remote(part.step, *sent, keep)
+    def call(actor: Actor) -> Sequence[Reference]:
+        answer: Sequence[Reference] = actor.visit.options(num_returns=2).remote(part.step, *sent, keep)
         return answer
 
     return call
@@ -143,7 +143,7 @@ def _cores(cores: int | None, setting: Setting) -> int:
     return cores or setting.devices or 1
 
 
-def _check(what: str, number: Any) -> None:
+def _check(what: str, number: object) -> None:
     if number is not None and (type(number) is not int or number < 1):
         raise ConfigError(f"{what} must be a whole number from 1, but is {number!r}: ray:WORKERS,CORES.")
 

@@ -7,14 +7,13 @@ somebody wants to see or to save them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import numpy as np
 
 from ...typing import Array, Bools, ClientIds, Int64s, Memory, PyTree
 from ..memories import Memories
-from .pool import Pool
+from .pool import Call, Pool
 
 
 class ShardedMemories(Memories):
@@ -84,9 +83,9 @@ def _some(clients: ClientIds, memories: Memory, slots: Int64s) -> tuple[Int64s, 
     return clients[slots], jax.tree.map(lambda leaf: np.asarray(leaf)[slots], memories)
 
 
-def _remembered(clients: ClientIds) -> Any:
+def _remembered(clients: ClientIds) -> Call:
     return lambda actor: [actor.remembered.remote(clients)]
 
 
-def _remember(part: Any) -> Any:
+def _remember(part: PyTree) -> Call:
     return lambda actor: [actor.remember.remote(part)]

@@ -8,22 +8,29 @@ fault. An error in a client's own code is not a fault of the worker, and is rais
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet, finalize
 
 import numpy as np
 
 from ...errors import RunError, UnalikeError
-from ...typing import Int64s, Memory
+from ...typing import Event, Int64s, Keywords, Memory
 from ..base import Setting
 from ..debug import ClientError
-from .actor_reuse import dismiss, give, take, waiting
+from .actor_reuse import Actor, dismiss, give, take, waiting
 from .replay_log import Log
 from .rows import pack
 from .session import disconnect
 from .worker import Worker, surroundings
 
-Call = Callable[[Any], Sequence[Any]]
+if TYPE_CHECKING:
+    from ray import ObjectRef
+    from ray.exceptions import RayTaskError
+
+Reference: TypeAlias = "ObjectRef[Any]"
+"""What an actor will have answered."""
+Call = Callable[[Actor], Sequence[Reference]]
 """Asks something of an actor: references to its answer, and to what stays in the store."""
 MOST_DEATHS = 3
 """Deaths of one worker in one round after which the run ends."""
@@ -37,11 +44,11 @@ _OPEN: WeakSet[Pool] = WeakSet()
 class Pool:
     """Actors, each with its share of the clients and `cores` cores."""
 
-    def __init__(self, ray: Any, setting: Setting, shares: list[Int64s], cores: int) -> None:
+    def __init__(self, ray: ModuleType, setting: Setting, shares: list[Int64s], cores: int) -> None:
         self.ray, self.setting, self.shares, self.cores = ray, setting, shares, cores
         self.owner = np.repeat(np.arange(len(shares)), [len(share) for share in shares])
         self.owner = self.owner[np.argsort(np.concatenate(shares))]
-        self.events: list[dict[str, Any]] = []
+        self.events: list[Event] = []
         self.actors: list[Any] = []
         self.busy = self.closed = False
         around = surroundings(cores)
@@ -52,7 +59,7 @@ class Pool:
         finalize(self, _hand_on, ray, self._kind, self.actors).atexit = False
         # Their functions may be of the user's script, which workers cannot import: they go by value.
         nouns = ray.cloudpickle.dumps(tuple(setting.server))
-        bare: Any = {
+        bare: Keywords = {
             "federation": None,
             "task": None,
             "algorithm": None,
@@ -68,7 +75,7 @@ class Pool:
         self.logs = [Log() for _ in self.shares]
         self.ask({k: lambda actor: [actor.forget.remote(template)] for k in range(len(self.shares))})
 
-    def ask(self, calls: Mapping[int, Call]) -> dict[int, Sequence[Any]]:
+    def ask(self, calls: Mapping[int, Call]) -> dict[int, list[Any]]:
         """The answers of some workers, who work at the same time; what follows an answer is not fetched."""
         if self.closed or not self.ray.is_initialized():
             raise RunError("the Ray engine of this run is closed; train or resume with a new one.")
@@ -81,7 +88,7 @@ class Pool:
         finally:
             self.busy = False
 
-    def note(self, k: int, remembered: Any, clients: int) -> None:
+    def note(self, k: int, remembered: Reference, clients: int) -> None:
         """So many clients of a worker remember something new, which is in the store."""
         log = self.logs[k]
         log.add(remembered, clients)
@@ -111,14 +118,14 @@ class Pool:
         self.rest()
         self._make_room()
         everyone = range(len(self.shares))
-        self._before: list[list[Any]] = [[] for _ in everyone]
+        self._before: list[list[Reference]] = [[] for _ in everyone]
         self.actors[:] = [None for _ in everyone]
         ready = {k: self._start(k, _ready) for k in everyone}
         self._wait_for(everyone)
         for k, refs in ready.items():
             self._answer(k, _ready, refs)
 
-    def _start(self, k: int, call: Call) -> Sequence[Any]:
+    def _start(self, k: int, call: Call) -> Sequence[Reference]:
         """A new actor, which takes its rows (the store's copy goes then), learns what its clients remembered,
         and is asked something."""
         self.actors[k] = actor = take(self._kind) or self._remote.remote()
@@ -128,7 +135,7 @@ class Pool:
         self._before[k] = [placed, begun, *replayed]
         return call(actor)
 
-    def _answer(self, k: int, call: Call, refs: Sequence[Any]) -> Sequence[Any]:
+    def _answer(self, k: int, call: Call, refs: Sequence[Reference]) -> list[Any]:
         """What a worker answers; it is started again if it dies, and asked again."""
         errors = self.ray.exceptions
         for death in range(1, MOST_DEATHS + 1):
@@ -143,7 +150,7 @@ class Pool:
                     self._wait_for([k])
         raise RunError(f"worker {k} died {MOST_DEATHS} times in one round ({why}); {GO_ON}.")
 
-    def _settled(self, k: int, refs: Sequence[Any]) -> Sequence[Any]:
+    def _settled(self, k: int, refs: Sequence[Reference]) -> list[Any]:
         """The answer, if what was asked of the worker before it went well."""
         try:
             said = self.ray.get(self._before[k])
@@ -198,17 +205,17 @@ class Pool:
         return float(self.ray.available_resources().get("CPU", 0.0))
 
 
-def _hand_on(ray: Any, kind: Any, actors: list[Any]) -> None:
+def _hand_on(ray: ModuleType, kind: tuple[str, ...], actors: list[Any]) -> None:
     """Nobody asks this pool any more; its workers are of use as long as their cluster is there."""
     if ray.is_initialized() and ray.get_runtime_context().get_node_id() == kind[0]:
         give(kind, actors)
 
 
-def _ready(actor: Any) -> Sequence[Any]:
+def _ready(actor: Actor) -> Sequence[Reference]:
     return [actor.ready.remote()]
 
 
-def _blame(k: int, error: Any) -> UnalikeError:
+def _blame(k: int, error: RayTaskError) -> UnalikeError:
     """What went wrong in a worker's own code, as a sentence."""
     cause = error.cause
     if isinstance(cause, UnalikeError):

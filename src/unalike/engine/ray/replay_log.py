@@ -8,7 +8,6 @@ snapshot takes their place, so that the log never grows beyond a few times what 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 FEWEST = 16
 """Entries before a snapshot is worth it."""
@@ -30,14 +29,14 @@ class Log:
     (['snapshot', 'round 16'], False)
     """
 
-    entries: list[Any] = field(default_factory=list)
+    entries: list[object] = field(default_factory=list)
     since: int = 0
     """Memories in the log that came after its snapshot."""
     remembering: int = 0
     """Clients in the snapshot."""
-    _promised: tuple[Any, int, int] | None = None
+    _promised: tuple[object, int, int] | None = None
 
-    def add(self, entry: Any, clients: int) -> None:
+    def add(self, entry: object, clients: int) -> None:
         """So many clients remember something new."""
         self.entries.append(entry)
         self.since += clients
@@ -48,7 +47,7 @@ class Log:
         many = len(self.entries) >= FEWEST and self.since >= self.remembering
         return many and self._promised is None
 
-    def promise(self, snapshot: Any) -> None:
+    def promise(self, snapshot: object) -> None:
         """A snapshot of all entries so far is being made."""
         self._promised = (snapshot, len(self.entries), self.since)
 

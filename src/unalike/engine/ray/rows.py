@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import platform
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from ...data.federation import Federation, Split
 from ...data.splitting import PARTS
 from ...errors import DataError
-from ...typing import Array, ClientIds, Int64s
+from ...typing import Array, ClientIds, Int64s, Keywords
 from ..base import Part, Setting
 from ..local.rows import align
 from ..shards import part_stream
@@ -29,7 +30,7 @@ class OnDisk(NamedTuple):
     path: str
     offset: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
 
     def open(self) -> Array:
         """The array, mapped from this machine's file of that name."""
@@ -96,10 +97,10 @@ def own_copy(array: Array) -> Array:
     return align(array if array.flags.owndata else np.array(array))
 
 
-def _each_array(federation: Federation, change: Any) -> Federation:
-    splits: dict[str, Any] = {name: _each(getattr(federation, name), change) for name in PARTS}
+def _each_array(federation: Federation, change: Callable[[Array], Any]) -> Federation:
+    splits: Keywords = {name: _each(getattr(federation, name), change) for name in PARTS}
     return replace(federation, **splits)
 
 
-def _each(split: Split, change: Any) -> Split:
+def _each(split: Split, change: Callable[[Array], Any]) -> Split:
     return Split(change(split.x), change(split.y), np.array(split.offsets))

@@ -13,13 +13,15 @@ import os
 import socket
 import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ...core.extras import import_extra
 from ...core.plugins import loaded_plugins
 from ...errors import ConfigError
+from ...typing import Keywords
 
-QUIET: dict[str, Any] = {
+QUIET: Keywords = {
     "include_dashboard": False,
     "log_to_driver": False,
     "logging_level": logging.ERROR,
@@ -35,14 +37,14 @@ printed, and a dead worker is an event of the run, not a page among its results.
 _begun_here = False
 
 
-def library() -> Any:
+def library() -> ModuleType:
     """Ray itself, which is an extra."""
     for name, value in QUIET_WORDS.items():
         os.environ.setdefault(name, value)
     return import_extra("ray", "ray", 'engine = "ray"')
 
 
-def connect() -> Any:
+def connect() -> ModuleType:
     """Ray, connected to a cluster."""
     global _begun_here
     ray = library()
@@ -65,7 +67,7 @@ def disconnect() -> None:
         library().shutdown()
 
 
-def _begin(ray: Any) -> None:
+def _begin(ray: ModuleType) -> None:
     """Join a cluster, or start one. (Not `address="auto"`: that also joins what another program started for
     itself, and dies with it.)"""
     named = os.environ.get("RAY_ADDRESS")
@@ -109,14 +111,14 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _init(ray: Any, **options: Any) -> None:
+def _init(ray: ModuleType, **options: Any) -> None:
     with warnings.catch_warnings():
         # JAX warns of forks, but Ray's are followed by the start of another program at once.
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         ray.init(**QUIET, **options)
 
 
-def room(ray: Any, cores: int) -> int:
+def room(ray: ModuleType, cores: int) -> int:
     """How many workers with so many cores the cluster's machines have place for."""
     machines = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
     return sum(int(cpus // cores) for cpus in machines)

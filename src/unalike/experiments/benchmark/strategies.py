@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +26,7 @@ from ...participation import Cohort, Participation, RoundContext
 from ...training.observers import Observer
 from ...training.run import Run
 from ...training.train import train
-from ...typing import Array, PyTree
+from ...typing import Array, Keywords, PyTree
 from ..build import check, make_algorithm
 from ..config import Experiment
 from .catalog import Benchmark
@@ -138,7 +137,7 @@ def fit_strategy(
 
 def pool(federation: Federation) -> Federation:
     """All rows at one client."""
-    parts: dict[str, Any] = {
+    parts: Keywords = {
         name: _pool_rows(getattr(federation, name)) for name in ("train", "validation", "test")
     }
     return replace(federation, **parts, names=("pooled",), given_importance=None, groups=None)

@@ -19,7 +19,7 @@ def split_centers(
     """The centers cut anew by center and class (or event); test rows do not depend on validation rows.
 
     >>> rows = Federation.from_owners(np.eye(8), np.arange(8) % 2, np.zeros(8, int))
-    >>> np.bincount(cut_centers(rows, 0.5).test.y)
+    >>> np.bincount(split_centers(rows, 0.5).test.y)
     array([2, 2])
     """
     if len(federation.test.y) or len(federation.validation.y):

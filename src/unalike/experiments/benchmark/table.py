@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ...core.csv_text import csv_text
 from ...core.latex import escape_latex, latex_table
 from ...runs.statistics import mean_interval
-from ...typing import Float64s
+from ...typing import Float64s, Row
 from .protocol import BenchmarkResult, Outcome
 from .scores import ALL, MEAN, mean_defined
 
 COLUMNS = ("dataset", "strategy", "center", "metric", "seed", "round", "value", "megabytes", "trials")
 
 
-def tidy_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+def tidy_rows(result: BenchmarkResult) -> list[Row]:
     """A row for every strategy, seed and center, and for the mean and all test rows together."""
     return [row for one in result.outcomes for row in _rows(result, one)]
 
@@ -32,12 +31,12 @@ def tidy_csv(result: BenchmarkResult) -> str:
     return csv_text(COLUMNS, [[row.get(name, "") for name in COLUMNS] for row in rows])
 
 
-def mean_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+def mean_rows(result: BenchmarkResult) -> list[Row]:
     """A row for each strategy: every center, their mean with its interval, all rows together, the cost."""
     return [_mean_row(result, name) for name in result.strategies]
 
 
-def cross_rows(result: BenchmarkResult) -> list[dict[str, Any]]:
+def cross_rows(result: BenchmarkResult) -> list[Row]:
     """The models that centers trained alone (rows) at every center (columns), over seeds; empty without
     local training."""
     tables = [one.scores.elsewhere for one in result.outcomes if one.scores.elsewhere is not None]
@@ -67,10 +66,10 @@ def to_latex(result: BenchmarkResult) -> str:
     means = {name: mean_defined(_over_seeds(result, name, "mean")) for name in result.strategies}
     best = max((value for value in means.values() if not math.isnan(value)), default=math.nan)
     rows = [_latex_row(result, name, means[name] == best) for name in result.strategies]
-    return latex_table([escape_latex(word) for word in head], rows)
+    return latex_table(head, rows)
 
 
-def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
+def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[Row]:
     numbers = dict(zip(result.centers, one.scores.centers.tolist(), strict=True))
     shared = {"metric": result.benchmark.metric, "seed": one.seed, "round": one.rounds}
     cost = {"megabytes": one.bytes_sent / 1e6, "trials": one.trials}
@@ -79,7 +78,7 @@ def _rows(result: BenchmarkResult, one: Outcome) -> Iterator[dict[str, Any]]:
         yield {**row, **shared, "value": value, **cost}
 
 
-def _mean_row(result: BenchmarkResult, strategy: str) -> dict[str, Any]:
+def _mean_row(result: BenchmarkResult, strategy: str) -> Row:
     found = result.of(strategy)
     centers = np.array([one.scores.centers for one in found])
     means = _over_seeds(result, strategy, "mean")

@@ -92,7 +92,7 @@ def finish_means(means: Mapping[str, Array], metrics: Mapping[str, Metric]) -> d
 
 
 metric_registry: Registry[Metric] = Registry("metric", "metrics")
-Given = Mapping[str, Any] | Iterable[str | Metric] | None
+Given = Mapping[str, object] | Iterable[str | Metric] | None
 """Metrics as people give them: names or metrics, or a metric or function of rows by name."""
 
 

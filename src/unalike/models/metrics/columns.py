@@ -94,7 +94,7 @@ def is_share(column: str) -> bool:
 def deciding_metric(metrics: Mapping[str, Metric]) -> str:
     """The name of the first metric that is a number, by which clients are judged; without one, the loss.
 
-    >>> judged_metric(metrics_for(10)), judged_metric({})
+    >>> deciding_metric(metrics_for(10)), deciding_metric({})
     ('accuracy', 'loss')
     """
     return next((name for name, metric in metrics.items() if not metric.table), "loss")
@@ -105,7 +105,7 @@ def metric_columns(
 ) -> tuple[str, ...]:
     """Columns of metrics with this prefix: those asked for first, then those that are known, and others.
 
-    >>> measured_columns(["test_auc", "test_accuracy", "test_mine", "test_loss", "test_samples", "clock"])
+    >>> metric_columns(["test_auc", "test_accuracy", "test_mine", "test_loss", "test_samples", "clock"])
     ('test_accuracy', 'test_auc', 'test_mine')
     """
     there = [name.removeprefix(prefix) for name in columns if name.startswith(prefix)]

@@ -48,7 +48,7 @@ def mean_of_all(means: Array, samples: Float64s) -> Array:
 def stack_statistics(values: Sequence[Array | float]) -> Array:
     """One entry per client; a client without rows has a single NaN, whatever others have.
 
-    >>> stacked([np.nan, np.ones(2)])
+    >>> stack_statistics([np.nan, np.ones(2)])
     array([[nan, nan],
            [ 1.,  1.]])
     """

@@ -181,7 +181,7 @@ def _in_order(merges: list[tuple[int, int, float]], n: int) -> Float64s:
 def split_into(members: ClientIds, amounts: ClientIds, limit: int) -> list[ClientIds]:
     """Neighbors in a list, as many together as do not exceed a limit.
 
-    >>> cut_into(np.array([4, 5, 6]), np.array([2, 2, 3]), limit=4)
+    >>> split_into(np.array([4, 5, 6]), np.array([2, 2, 3]), limit=4)
     [array([4, 5]), array([6])]
     """
     groups, first, ends = [], 0, np.cumsum(amounts)

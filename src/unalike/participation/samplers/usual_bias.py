@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.random import generator
-from ...typing import Float64s
+from ...typing import Event, Float64s
 from ..base import Participation
 from .uniform import Renormalized
 
@@ -70,9 +70,7 @@ def _times_counted(importance: Float64s, m: int, client: int) -> float:
     return float(m / n * np.mean(1 / (importance[client] + sums)))
 
 
-def warn_of_bias(
-    who: Participation, importance: Float64s, name: Callable[[int], str]
-) -> list[dict[str, Any]]:
+def warn_of_bias(who: Participation, importance: Float64s, name: Callable[[int], str]) -> list[Event]:
     """Say once how biased the usual draw is, where that is worth it, and return it as an event."""
     if not isinstance(who, Renormalized) or who.per_round >= len(importance) or np.ptp(importance) == 0:
         return []

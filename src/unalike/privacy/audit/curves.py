@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...typing import Document
 from .report_card import ReportCard
 from .statistics import Rate
 from .tradeoff import compare_cards, dominates, moved
@@ -30,7 +31,7 @@ class Curve(NamedTuple):
         """Its cards, by names that say defense, knob and value."""
         return {f"{self.name} {value}": card for value, card in zip(self.values, self.cards, strict=True)}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         points = zip(self.values, self.cards, strict=True)
         return {

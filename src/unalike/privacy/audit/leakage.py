@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...typing import Array, Float64s, Int64s
+from ...typing import Array, Document, Float64s, Int64s
 from .attack_sets import AttackSet
 from .attacks import Verdict, strongest
 from .distribution_shift import ShiftControl
@@ -35,7 +34,7 @@ class AttackResult:
     """By share of false alarms; None where there are too few non-members to tell."""
     roc: tuple[Float64s, Float64s]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         return {
             "attack": self.attack,
@@ -70,7 +69,7 @@ class Part:
     name: str
     accuracy: Rate
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         return {"name": self.name, **self.accuracy.as_dict()}
 
@@ -110,7 +109,7 @@ class Leakage:
         hits, rows = round(most.accuracy.value * most.accuracy.rows), most.accuracy.rows
         return most if clopper_pearson(hits, rows, level).low > self.accuracy.value else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         shift = (
             None if self.shift is None else {**self.shift.accuracy.as_dict(), "shifted": self.shift.shifted}

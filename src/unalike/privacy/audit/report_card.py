@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from ...typing import Document, Fields
 from .leakage import Leakage
 from .statistics import Rate, advantage
 
@@ -30,7 +30,7 @@ class ReportCard:
     """What was not measured here: `epsilon` (by the accountant, for a whole client) and `delta`,
     `row_epsilon` and `reference_epsilon` (for a row of either set), and `reference_sensitivity`, what a
     reference row's privacy is worth against a training row's."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Fields = field(default_factory=dict)
     """How the audit was made."""
     notes: tuple[str, ...] = ()
 
@@ -51,7 +51,7 @@ class ReportCard:
             answer["weighted_advantage"] = (own + weight * other) / (1 + weight)
         return answer
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         return {
             "sentence": summarize(self),

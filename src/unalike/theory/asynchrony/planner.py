@@ -79,7 +79,7 @@ def largest_learning_rate(known: Constants, course: TrainingSetup) -> float:
     min(1, 1 / (3 rho^2 eta_g (tau + 1))) / (48 K L).
 
     >>> sync = Constants(1.0, 0.0, longest=1.0, largest=0.1, staleness=0, window=1)
-    >>> round(1 / largest_learning_rate(sync, Course(aggregations=100)))
+    >>> round(1 / largest_learning_rate(sync, TrainingSetup(aggregations=100)))
     144
     """
     slowed = 3 * known.longest**2 * course.server_learning_rate * (known.staleness + 1)
@@ -139,7 +139,7 @@ def gap_terms(known: Constants, course: TrainingSetup) -> GapTerms:
     """The bound of a policy by its constants; a window puts the order of its length in the place of R.
 
     >>> sync = Constants(1.0, 0.0, longest=1.0, largest=0.1, staleness=0, window=1)
-    >>> round(gap_terms(sync, Course(aggregations=100)).total, 6)
+    >>> round(gap_terms(sync, TrainingSetup(aggregations=100)).total, 6)
     0.11
     """
     if known.alpha is None or known.beta is None:

@@ -15,7 +15,7 @@ from .planner import TrainingSetup
 def central_bound(course: TrainingSetup) -> float:
     """SGD on one machine: D0 / (eta K N) + eta Sigma.
 
-    >>> central_bound(Course(aggregations=100, learning_rate=0.1))
+    >>> central_bound(TrainingSetup(aggregations=100, learning_rate=0.1))
     0.2
     """
     return _start(course) + course.step * course.residual
@@ -24,7 +24,7 @@ def central_bound(course: TrainingSetup) -> float:
 def sampled_bound(course: TrainingSetup, clients: int, alpha: float, beta: float) -> float:
     """Clients that are drawn and start from the newest model, with E[w_i w_j] = alpha p_i p_j.
 
-    >>> one = Course(aggregations=100, learning_rate=0.1)
+    >>> one = TrainingSetup(aggregations=100, learning_rate=0.1)
     >>> sampled_bound(one, clients=1, alpha=1.0, beta=0.0) == central_bound(one)
     True
     """

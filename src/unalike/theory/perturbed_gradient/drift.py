@@ -45,13 +45,3 @@ def drift_bound(
     if isinstance(method, Proximal):
         return reach
     return reach * (tightened_factor if tightened else published_factor)(method.beta)
-
-
-def start_drift_bound(step: float, local_steps: int, squared_gradient: float) -> float:
-    """The same between a client's model and the start of the round, under FedProx."""
-    return (step * local_steps) ** 2 * squared_gradient
-
-
-def neighbor_bound(previous_step: float, local_steps: int, squared_gradient: float) -> float:
-    """The largest expected squared distance between two clients' means over similar models."""
-    return 4 * start_drift_bound(previous_step, local_steps, squared_gradient)

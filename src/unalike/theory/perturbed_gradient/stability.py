@@ -34,15 +34,6 @@ def round_multiplier(beta: float, step: float, curvature: ArrayLike, local_steps
     return 1 - 1 / beta + (1 - step * beta * h) ** local_steps / beta
 
 
-def stiff_multiplier(beta: float) -> float:
-    """What is left of a(h) where curvature times local work is large: 1 - 1/beta.
-
-    >>> [round(stiff_multiplier(beta), 2) for beta in (0.9, 0.5, 0.4)]
-    [-0.11, -1.0, -1.5]
-    """
-    return 1 - 1 / beta
-
-
 def longest_stable_work(beta: float) -> float:
     """The largest K gamma h, with many small steps, at which a round does not grow: -ln(1 - 2 beta) / beta.
 

@@ -13,7 +13,6 @@ independent, and after a small change each is near what it was, so a measured de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...data.similarity.graph import spectrum
 from ...data.similarity.homogeneity import fit_normal, homogeneity
 from ...data.similarity.misalignment import pairs
 from ...errors import ConfigError
-from ...typing import Float64s
+from ...typing import Document, Float64s
 from .altered_network import Alteration, probability_of_less
 from .spectral_deviation import absolute_deviation_bounds, squared_deviation_bounds
 
@@ -38,7 +37,7 @@ class MeasuredChange:
     squared_deviation: float
     absolute_deviation: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """Measured values and what printed and corrected formulas say, ready for JSON."""
         network = self.network
         return {

@@ -78,11 +78,6 @@ class Connectivity:
         """The same network with more or fewer local steps between exchanges."""
         return replace(self, local_steps=local_steps)
 
-    def with_access(self, access: ArrayLike, faster: Mapping[str, float] | None = None) -> Connectivity:
-        """The same network with other access links (bit/s, up and down), and silos that have their own."""
-        rate = per_silo(access, self.names, faster, "access capacity")
-        return replace(self, uplink=rate, downlink=rate)
-
     def without(self, name: str) -> Connectivity:
         """The network after one silo has failed."""
         keep = np.array([other != name for other in self.names])

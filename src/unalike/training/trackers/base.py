@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from ...core.catalog import separate
 from ...core.registry import Registry
 from ...errors import ConfigError
+from ...typing import Config, Document
 from ..observers import Observer
 
 tracker_registry: Registry[Observer] = Registry("tracker", "trackers")
@@ -44,12 +44,12 @@ def starting(library: str) -> Iterator[None]:
 def finite_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     """The metrics that are numbers; trackers take neither NaN nor infinity kindly.
 
-    >>> known_numbers({"loss": 0.5, "accuracy": math.nan})
+    >>> finite_metrics({"loss": 0.5, "accuracy": math.nan})
     {'loss': 0.5}
     """
     return {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
 
 
-def given_settings(words: Mapping[str, Any]) -> dict[str, Any]:
+def given_settings(words: Config) -> Document:
     """The settings that are given, for a tracker's table of parameters."""
     return {name: value for name, value in words.items() if value not in (None, {}, "")}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from ...core.run_files import ROUNDS
 from ...errors import ConfigError
 from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, tracker_registry
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 @tracker_registry.add("jsonl")
@@ -37,7 +40,7 @@ class JsonLines:
         self._file.write(json.dumps(line, default=str) + "\n")
         self._file.flush()
 
-    def end(self, run: Any) -> None:
+    def end(self, run: Run | None) -> None:
         """Close the file."""
         if self._file is not None:
             self._file.close()

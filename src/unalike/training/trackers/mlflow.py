@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.extras import import_extra
 from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, starting, tracker_registry
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 @tracker_registry.add("mlflow")
@@ -30,6 +33,6 @@ class MLflow:
     def __call__(self, report: RoundReport, rounds: int) -> None:
         self._library.log_metrics(finite_metrics(report.metrics), step=report.round)
 
-    def end(self, run: Any) -> None:
+    def end(self, run: Run | None) -> None:
         """End the run, as failed where training was."""
         self._library.end_run("FINISHED" if run is not None else "FAILED")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.extras import import_extra
 from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, tracker_registry
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 @tracker_registry.add("tensorboard")
@@ -30,7 +33,7 @@ class TensorBoard:
         for name, value in finite_metrics(report.metrics).items():
             self._writer.add_scalar(name, value, report.round)
 
-    def end(self, run: Any) -> None:
+    def end(self, run: Run | None) -> None:
         """Write what is waiting."""
         if self._writer is not None:
             self._writer.close()

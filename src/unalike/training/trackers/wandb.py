@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.extras import import_extra
 from ..observers import TrainingInfo
 from ..round_report import RoundReport
 from .base import finite_metrics, given_settings, starting, tracker_registry
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 @tracker_registry.add("wandb")
@@ -30,7 +33,7 @@ class WeightsAndBiases:
     def __call__(self, report: RoundReport, rounds: int) -> None:
         self._run.log(finite_metrics(report.metrics), step=report.round)
 
-    def end(self, run: Any) -> None:
+    def end(self, run: Run | None) -> None:
         """Finish the run, as failed where training was."""
         if self._run is not None:
             self._run.finish(exit_code=0 if run is not None else 1)

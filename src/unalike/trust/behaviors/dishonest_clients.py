@@ -21,7 +21,7 @@ from ...core import pytrees
 from ...core.pytrees import shapes
 from ...errors import ConfigError
 from ...models import Task
-from ...typing import Int64s, Memory, Message, Predictor, Upload
+from ...typing import Event, Int64s, Memory, Message, Predictor, Upload
 from .base import Behavior, Situation
 
 
@@ -43,7 +43,7 @@ class DishonestClients(AlgorithmWrapper):
         """The numbers of the clients that are not honest."""
         return self.who
 
-    def notices(self, memories: Memory, rows: Int64s) -> list[dict[str, Any]]:
+    def notices(self, memories: Memory, rows: Int64s) -> list[Event]:
         return self.method.notices(_inner(memories), rows)
 
     def predictor(

@@ -118,7 +118,7 @@ def idle(arrived: AcceptedUploads) -> Bools:
 def find_copies(digests: list[str]) -> Bools:
     """Who sent what another client sent, too.
 
-    >>> copied(["a", "b", "a"]).tolist()
+    >>> find_copies(["a", "b", "a"]).tolist()
     [True, False, True]
     """
     return np.array([digests.count(one) > 1 for one in digests], bool)

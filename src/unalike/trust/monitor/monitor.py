@@ -29,7 +29,7 @@ from ...core.registry import Registry
 from ...errors import ConfigError
 from ...participation import Participation
 from ...timing import Step
-from ...typing import Array, Message, PyTree, Upload
+from ...typing import Array, Event, Message, PyTree, Report, Upload
 from .decisions import OFTEN, REPLAYED, Verdict, decide, raise_flags, window_for
 from .measure import AcceptedUploads, Loss, find_copies, idle, measure
 from .signals import digest
@@ -110,7 +110,7 @@ class Monitor(AggregatorWrapper):
             return step.only(np.zeros(len(verdicts), bool))
         return step.only(verdicts < Verdict.EXCLUDE, np.where(counted, asked / given, 0.0))
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """Measure, decide, and say whose verdict has changed."""
         columns, events = super().observe(step, report)
         self.book.measured = {}
@@ -135,7 +135,7 @@ class Monitor(AggregatorWrapper):
         if inner:
             self.rule.restore(inner)
 
-    def _arrived(self, step: Step, report: Mapping[str, Any]) -> AcceptedUploads:
+    def _arrived(self, step: Step, report: Report) -> AcceptedUploads:
         """The uploads that are judged: accepted ones, of clients that weigh something or are in quarantine.
         (Who holds no rows learns nothing, and is no free-rider for that.)"""
         quarantined = self.book.verdicts[step.clients] == Verdict.QUARANTINE
@@ -143,7 +143,7 @@ class Monitor(AggregatorWrapper):
         uploads, sent = (np.asarray(report[name])[judged] for name in (UPLOADED, SENT))
         return AcceptedUploads(step.clients[judged], uploads, sent)
 
-    def _judge(self, arrived: AcceptedUploads) -> list[dict[str, Any]]:
+    def _judge(self, arrived: AcceptedUploads) -> list[Event]:
         """Note what arrived, and say what is new."""
         book, clients = self.book, arrived.clients
         uploads, models = ([digest(row) for row in rows] for rows in (arrived.uploads, arrived.sent))
@@ -171,7 +171,7 @@ class Monitor(AggregatorWrapper):
         judge, template = self.holdout, self.book.template
         return None if judge is None else lambda vector: float(judge(as_tree(vector, template)))
 
-    def _decide(self, digests: Mapping[int, str]) -> list[dict[str, Any]]:
+    def _decide(self, digests: Mapping[int, str]) -> list[Event]:
         """New verdicts, and an event for each that has changed; an exclusion stays."""
         book, parameters = self.book, int(self.book.layers.sum())
         flags = raise_flags(book.evidence(), book.window, parameters, self.normality)

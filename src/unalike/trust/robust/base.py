@@ -14,7 +14,7 @@ is, which is recorded; a cohort that can never be large enough is refused before
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,7 +29,7 @@ from ...core.spec import Argument
 from ...errors import ConfigError
 from ...participation import Participation
 from ...timing import Step
-from ...typing import Message, PyTree
+from ...typing import Event, Message, PyTree, Report
 
 
 class Votes(NamedTuple):
@@ -100,7 +100,7 @@ class RobustRule(Aggregator):
         update = as_tree(jnp.where(usable, self.estimate(votes), 0.0))
         return Combined(None, update, usable, {"rule_used": jnp.where(usable, present, 0.0)})
 
-    def observe(self, step: Step, report: Mapping[str, Any]) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    def observe(self, step: Step, report: Report) -> tuple[dict[str, float], list[Event]]:
         """Says where a step had too few uploads, so that nothing changed."""
         used = np.asarray(report.get("rule_used", 1.0))
         if used.any():

@@ -52,7 +52,7 @@ class TrimmedMean(RobustRule):
 def count_trimmed(share: float, most: int) -> np.ndarray:
     """How many values are cut off at each end of 0, 1, ..., `most` of them.
 
-    >>> trimmed_counts(0.1, 10).tolist()
+    >>> count_trimmed(0.1, 10).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     """
     return np.floor(share * np.arange(most + 1) + 1e-9).astype(np.int32)

@@ -14,11 +14,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...runs import flatten
 from ...runs.atomic import write_bytes
-from ...typing import PyTree
+from ...typing import Document, PyTree
 from .oracle import RULES
 from .requests import Request
 from .sensitivity import MODES
@@ -60,7 +60,7 @@ class Certificate:
     digest: str
     remains: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Document:
         """For machines."""
         return asdict(self) | {"assumptions": [a._asdict() for a in self.assumptions]}
 

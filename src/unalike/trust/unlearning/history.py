@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -164,7 +163,7 @@ class BranchHistory:
         return Ledger(table[0], table[1], importance, discount, server_rate)
 
     def _tensors(self, round: int) -> dict[str, Array]:
-        found: dict[str, Any] = load_tensors(self.path(round))[0]
+        found: dict[str, Array] = load_tensors(self.path(round))[0]
         return found
 
 

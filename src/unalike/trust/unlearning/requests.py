@@ -11,13 +11,13 @@ and going on from it leads to the same end.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ...errors import RunError
 from ...runs.atomic import write_bytes
+from ...typing import Document, Fields
 from .calibration import Budget
 from .oracle import Node, Rule
 from .sensitivity import Mode
@@ -103,7 +103,7 @@ class RequestLog:
         return advanced
 
 
-def _as_json(request: Request) -> dict[str, Any]:
+def _as_json(request: Request) -> Document:
     return asdict(request) | {"nodes": [list(node) for node in request.nodes]}
 
 
@@ -116,7 +116,7 @@ def _read(path: Path) -> list[Request]:
         raise RunError(f"{path} is damaged ({error}); what was forgotten cannot be read.") from None
 
 
-def _request(words: Mapping[str, Any]) -> Request:
+def _request(words: Fields) -> Request:
     lists = {name: tuple(words[name]) for name in ("names", "clients", "sensitivities")}
     nodes = tuple(Node(*node) for node in words["nodes"])
     return Request(**{**words, **lists, "nodes": nodes, "budget": Budget(**words["budget"])})

@@ -149,7 +149,7 @@ def pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1)
 def halve_images(images: Array) -> Array:
     """The means of all squares of two by two pixels.
 
-    >>> halved(np.full((1, 4, 4, 3), 7, np.uint8)).shape
+    >>> halve_images(np.full((1, 4, 4, 3), 7, np.uint8)).shape
     (1, 2, 2, 3)
     """
     n, height, width, colors = images.shape

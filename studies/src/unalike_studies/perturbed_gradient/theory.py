@@ -233,7 +233,7 @@ def constant_claims() -> Iterator[Claim]:
 def method_label(method: Method) -> str:
     """For claims.
 
-    >>> named(Proximal(0.0)), named(Proximal(0.5)), named(Perturbed(0.5))
+    >>> method_label(Proximal(0.0)), method_label(Proximal(0.5)), method_label(Perturbed(0.5))
     ('FedAvg', 'FedProx 0.5', 'beta 0.5')
     """
     if isinstance(method, Perturbed):

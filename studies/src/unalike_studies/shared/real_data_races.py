@@ -189,7 +189,7 @@ def compare_claim(
 def lead(ours: Scores, other: Scores, part: str) -> float:
     """The difference of one mark.
 
-    >>> lead(Marks(80.0, 60.0), Marks(75.0, 63.0), "decile")
+    >>> lead(Scores(80.0, 60.0), Scores(75.0, 63.0), "decile")
     -3.0
     """
     return float(getattr(ours, part) - getattr(other, part))
@@ -198,7 +198,7 @@ def lead(ours: Scores, other: Scores, part: str) -> float:
 def format_marks(marks: Scores) -> str:
     """Marks for people; what there is none of is a dash.
 
-    >>> shown(Marks(80.04, 60.0))
+    >>> format_marks(Scores(80.04, 60.0))
     '80.0 / 60.0 / -'
     """
     return " / ".join("-" if np.isnan(value) else f"{value:.1f}" for value in marks)
