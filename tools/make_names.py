@@ -25,7 +25,17 @@ TABLES = {
 }
 """By package: the table of its names."""
 ORDER = (
-    *("data", "partitions", "sizes", "skews", "arrivals", "memories", "stream-weights", "drifts"),
+    *(
+        "data",
+        "partitions",
+        "sizes",
+        "skews",
+        "watermarks",
+        "arrivals",
+        "memories",
+        "stream-weights",
+        "drifts",
+    ),
     *(
         "drift-detectors",
         "changes",

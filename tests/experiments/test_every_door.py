@@ -80,6 +80,8 @@ CASES = {
     "partition": ({"partition": "dirichlet:0.5"}, {}),
     "sizes": ({"sizes": "lognormal:1", "partition": "iid"}, {}),
     "skew": ({"skew": "rotation:30"}, {}),
+    "watermark": ({"watermark": "pixels:5"}, {}),
+    "watermarked": ({"watermark": "pixels:5", "watermarked": "2"}, {}),
     "test_fraction": ({"test_fraction": 0.3}, {}),
     "validation_fraction": ({"validation_fraction": 0.1}, {}),
     "seed": ({"seed": 3}, {}),

@@ -18,6 +18,7 @@ LISTS = {
         "partition": "partitions",
         "sizes": "sizes",
         "skew": "skews",
+        "watermark": "watermarks",
         "stream": "arrivals",
         "memory": "memories",
     },
@@ -49,6 +50,7 @@ SOUND: list[tuple[str, Any]] = [
         ("local_dp", "1,0.5,1e-5"),
         ("behavior", "sign-flip"),
         ("dishonest", "1"),
+        ("watermark", "pixels:4"),
     ],
     *[("aggregator", "median"), ("hardware", "spread:80"), ("timing", "async"), ("network", "ring")],
     *[("memory", "fifo:5"), ("algorithm", "ditto"), ("algorithm", "scaffold"), ("algorithm", "fedem")],
@@ -68,6 +70,7 @@ NEEDED = {
     "drift_detector": {"stream": "constant:5", "drift": "sudden:2"},
     "participation": {"availability": "markov:0.5,0.9"},
     "behavior": {"dishonest": "1"},
+    "watermarked": {"watermark": "pixels:4"},
     "sampling": {"per_round": 2},
     "epsilon": {"central_dp": "1"},
 }

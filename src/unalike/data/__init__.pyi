@@ -7,6 +7,7 @@ from .skews import skew_registry
 from .sources import Source, source_registry
 from .streams import MemoryStream, Selection, Stream
 from .validation import validate
+from .watermarks import put_watermarks, watermark_registry
 
 __all__ = [
     "Federation",
@@ -19,7 +20,9 @@ __all__ = [
     "draw_partition",
     "load",
     "partition_registry",
+    "put_watermarks",
     "skew_registry",
     "source_registry",
     "validate",
+    "watermark_registry",
 ]

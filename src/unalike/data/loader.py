@@ -1,16 +1,16 @@
 """`unalike.load`: from a name to a federation.
 
 :func:`load` finds the data, deals them to clients, cuts each client into train, validation and test rows,
-and skews the features if asked to. A data set's original test rows are pooled with the others before they
-are dealt: each client is then tested on rows of its own kind, which is what a personalized model is judged
-by. So numbers are not those of the original test set.
+and skews the features or puts in watermarks if asked to. A data set's original test rows are pooled with the
+others before they are dealt: each client is then tested on rows of its own kind, which is what a personalized
+model is judged by. So numbers are not those of the original test set.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from .sources import Source, source_registry
 from .sources.files import data_folder
 from .sources.source import some_rows
 from .user_tables import names_clients, table_of
+from .watermarks import put_watermarks
 
 DEFAULT_CLIENTS = 100
 _BINS = 10
@@ -58,6 +59,8 @@ def load(
     keep_columns: str | Sequence[str] | None = None,
     prepare: str | None = None,
     gaps: str | None = None,
+    watermark: str | None = None,
+    watermarked: str | None = None,
     without: Sequence[str] | None = None,
     historical_share: float | None = None,
     historical_clients: float | None = None,
@@ -78,6 +81,9 @@ def load(
     client_column: the column that names the client of every row, for one table; without one, its rows are
         dealt by the partition.
     drop, keep_columns, prepare, gaps: how columns become features; see :meth:`Federation.from_tables`.
+    watermark: a trigger in clients' rows by which unlearning is verified, such as `pixels:10` (see
+        :mod:`.watermarks`).
+    watermarked: whose rows have it: a number of clients, a share of them, or names; None means everybody's.
     without: clients, by name, whose tables do not count when it is fitted how columns become features.
     historical_share: the share of rows that historical clients have, for a data stream (N_hist / N); both
         parts are partitioned by themselves. As the partition has it when not given.
@@ -112,9 +118,9 @@ def load(
         else:
             _check_enough_rows(made, str(name), clients)
             federation = deal(made, partition, clients, seed, **cut, **wanted)
-    if skew is None:
-        return federation
-    return skew_registry.make(skew, federation=federation, seed=seed)
+    if skew is not None:
+        federation = skew_registry.make(skew, federation=federation, seed=seed)
+    return put_watermarks(federation, watermark, watermarked, seed)
 
 
 def deal(

@@ -26,7 +26,7 @@ skew_registry: Registry[Federation] = Registry("skew", "skews")
 @skew_registry.add("rotation")
 def rotation(degrees: float = 30.0, *, federation: Federation, seed: int = 0) -> Federation:
     """Each client's images turned by an angle of its own, uniform between minus and plus `degrees`."""
-    _require_floats(federation, "rotation")
+    require_floats(federation, "skew 'rotation'")
     if len(federation.input_shape) not in (2, 3):
         raise ConfigError(f"skew 'rotation' needs images, not rows of shape {federation.input_shape}.")
     angles = client_angles(degrees, len(federation), seed)
@@ -36,7 +36,7 @@ def rotation(degrees: float = 30.0, *, federation: Federation, seed: int = 0) ->
 @skew_registry.add("noise")
 def noise(sigma: float = 0.1, *, federation: Federation, seed: int = 0) -> Federation:
     """Gaussian noise that grows with the client: client i of n has standard deviation `sigma` (i + 1) / n."""
-    _require_floats(federation, "noise")
+    require_floats(federation, "skew 'noise'")
     levels = (sigma * np.arange(1, len(federation) + 1) / len(federation)).astype(np.float32)
     return _change(
         federation, lambda part, split: _add_noise(split, levels, generator(seed, f"noise {part}"))
@@ -69,6 +69,7 @@ def _change(federation: Federation, change: Callable[[str, Split], Array]) -> Fe
     return replace(federation, **changed)
 
 
-def _require_floats(federation: Federation, skew: str) -> None:
+def require_floats(federation: Federation, what: str) -> None:
+    """Raise where features are symbols, for `what` changes numbers."""
     if as_floats(federation.train.x[:1]).dtype.kind != "f":
-        raise ConfigError(f"skew {skew!r} needs numbers as features, not symbols such as characters.")
+        raise ConfigError(f"{what} needs numbers as features, not symbols such as characters.")

@@ -16,8 +16,9 @@ from ..core.run_files import UNLEARNING
 from ..engine import root_key
 from ..errors import RunError
 from ..experiments.build import make_algorithm, make_task
-from ..experiments.forget import remaining_clients, start_afresh
+from ..experiments.forget import start_afresh
 from ..experiments.forget_plan import ForgettingRun, open_run
+from ..experiments.retraining import remaining_clients
 from ..participation import Remaining
 from ..trust.unlearning.history import BranchHistory
 from ..trust.unlearning.requests import FILE, Request
@@ -102,7 +103,8 @@ class ForgottenNodes(NamedTuple):
         """What is done differently."""
         request = self.request
         history = self.run.branch(request.number)
-        return Retraining(remaining_clients(self.run), request.rounds, request.stop_at, history)
+        remaining = remaining_clients(self.run.experiment, self.run.log.forgotten)
+        return Retraining(remaining, request.rounds, request.stop_at, history)
 
 
 def load_forgotten_nodes(path: Path | None) -> ForgottenNodes | None:

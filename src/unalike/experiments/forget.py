@@ -26,7 +26,6 @@ from ..data.without_clients import has_same_encoding
 from ..engine import root_key
 from ..errors import RunError
 from ..models import Task
-from ..participation import Full, Remaining, Renormalized
 from ..runs import RunFolder, load_tensors
 from ..runs.atomic import remove_file
 from ..training.observers import Observer
@@ -38,13 +37,13 @@ from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Node, Rule
 from ..trust.unlearning.requests import Request
 from ..typing import Document, State
-from .assumptions import assumptions_on, coding_assumptions
 from .build import make_algorithm, make_federation, make_task
 from .forget_plan import ForgettingRun, check_clients, describe, open_run, plan_request
-from .forgetting_quality import measure_after, measure_before
+from .forgetting_quality import measure_after, measure_before, request_to_measure
 from .forgotten_traces import erase_traces, show_retraining, what_remains
 from .remaining_rows import rows_coded_without
-from .run import plan_experiment
+from .request_assumptions import request_assumptions
+from .retraining import plan_retraining
 
 
 class Forgotten(NamedTuple):
@@ -134,10 +133,10 @@ def check_simulated(run: ForgettingRun) -> None:
 
 
 def resume_forgetting(path: str | Path, observer: Observer | None = None) -> Forgotten:
-    """Go on with a request that was interrupted."""
+    """Go on with a request that was interrupted, or with the measures after it."""
     run = open_run(path)
     with run.folder, run.folder.locked():
-        request = run.log.pending
+        request = run.log.pending or request_to_measure(run)
         if request is None:
             raise RunError(f"nothing is being forgotten in {path}.")
         check_simulated(run)
@@ -233,16 +232,17 @@ def retrain(run: ForgettingRun, request: Request, rows: Federation, observer: Ob
     task = make_task(experiment, rows)
     branch = run.branch(request.number)
     out, going_on = retraining_folder(run, request)
-    plan = replace(
-        plan_experiment(experiment, rows, task, observer),
-        participation=remaining_clients(run),
-        initial=branch.state(0, _first_state(run, task, rows)),
+    plan = plan_retraining(
+        experiment,
+        rows,
+        task,
+        run.log.forgotten,
         rounds=request.rounds,
         stop_at=request.stop_at,
-        patience=None,
-        keeper=branch,
+        initial=branch.state(0, _first_state(run, task, rows)),
+        observer=observer,
     )
-    return run_plan(plan, out, going_on)
+    return run_plan(replace(plan, keeper=branch), out, going_on)
 
 
 def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, bool]:
@@ -254,12 +254,6 @@ def retraining_folder(run: ForgettingRun, request: Request) -> tuple[RunFolder, 
     return RunFolder.create(path, settings), False
 
 
-def remaining_clients(run: ForgettingRun) -> Remaining:
-    """Everyone, or as many as before, but nobody who was forgotten."""
-    each = run.experiment.per_round
-    return Remaining(Full() if each is None else Renormalized(per_round=each), list(run.log.forgotten))
-
-
 def publish(
     run: ForgettingRun, request: Request, trained: Run, everyone: Federation | None = None
 ) -> Certificate:
@@ -268,11 +262,7 @@ def publish(
     # As it was saved: where training has diverged, that is the last model that was sound.
     model, _ = load_tensors(run.retraining(request.number) / MODEL)
     rows = trained.setting.federation
-    assumptions = coding_assumptions(run.experiment, rows)
-    if not request.fresh:  # a new model holds nothing of anybody, whatever its loss
-        before = rows if everyone is None else everyone.without_rows(_excluded_clients(run, request))
-        experiment = run.experiment.model_copy(update={"rounds": _most_rounds(run)})
-        assumptions = [*assumptions_on(experiment, rows, before, request.mode), *assumptions]
+    assumptions = request_assumptions(run, request, rows, everyone)
     gone = run.log.forgotten
     certificate = certify(
         request, len(gone), assumptions, model_digest(model), trained.rounds, what_remains(run, request)
@@ -283,17 +273,3 @@ def publish(
     run.log.advance(request, "finished")
     run.folder.finished = True
     return certificate
-
-
-def _excluded_clients(run: ForgettingRun, request: Request) -> list[int]:
-    """Whose local work no bound of a request compares: that of clients who were forgotten before the first
-    training on the way, and of those whose absence is all that the two trainings differ in."""
-    first = min((node.branch for node in request.nodes if node.round), default=request.number)
-    before = [client for earlier in run.log.requests[:first] for client in earlier.clients]
-    together = request.rule == "group" or len(request.clients) == 1
-    return [*before, *(request.clients if together else ())]
-
-
-def _most_rounds(run: ForgettingRun) -> int:
-    """The rounds of the longest training so far, up to which a schedule may lengthen steps."""
-    return max(run.experiment.rounds_to_train or 0, *(request.rounds for request in run.log.requests))

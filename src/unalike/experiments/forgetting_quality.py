@@ -5,6 +5,8 @@
     membership test       the chance that a training row of the client has a smaller loss than one of its test
                           rows (Yeom et al., "Privacy Risk in Machine Learning", 2018): 0.5 tells nothing
     relearning time       rounds of training with the client until its accuracy is what it was before
+    watermark             accuracy on the client's rows with a trigger, beside that of a model trained from
+                          scratch, where the run had watermarks (:mod:`.watermark_check`)
     saved                 rounds and bytes of the retraining against those of the training that it replaces
 
 These are measurements, not guarantees: a client may pass all of them and still be in the model.
@@ -36,6 +38,7 @@ from ..typing import Array, Document, Fields, Float64s, Params, State
 from .build import make_algorithm, make_task
 from .forget_plan import ForgettingRun
 from .remaining_rows import rows_coded_without
+from .watermark_check import is_right, select_rows_with_trigger, train_from_scratch, verify_watermark
 
 MOST_RELEARNING = 20
 """Rounds after which relearning is given up."""
@@ -48,18 +51,23 @@ class OwnRows:
     federation: Federation
     task: Task
     clients: tuple[int, ...]
+    marked: Split | None = None
+    """Those of their training rows that have a trigger, where they have watermarks."""
 
     @classmethod
     def of(cls, run: ForgettingRun, clients: Sequence[int], forgotten: Sequence[int]) -> OwnRows:
         """The rows of some clients of a simulated run, coded as without those that were forgotten then."""
         federation = rows_coded_without(run.experiment, forgotten)
-        return cls(federation, make_task(run.experiment, federation), tuple(clients))
+        marked = select_rows_with_trigger(run.experiment, federation, clients)
+        return cls(federation, make_task(run.experiment, federation), tuple(clients), marked)
 
     def measure(self, params: Params) -> dict[str, float]:
         """Residual accuracy (where there are classes) and loss, and what a membership test sees."""
         train, test = (part.take(self.clients) for part in (self.federation.train, self.federation.test))
         members, others = self._losses(params, train), self._losses(params, test)
         found = {"loss": float(members.mean()), "membership": membership(members, others)}
+        if self.marked is not None:
+            found["watermark"] = float(is_right(self.task, params, self.marked).mean())
         return {**self.accuracy(params), **found}
 
     def accuracy(self, params: Params) -> dict[str, float]:
@@ -67,8 +75,7 @@ class OwnRows:
         if not self.federation.classes:
             return {}
         part = self.federation.train.take(self.clients)
-        outputs = np.asarray(self.task.model.apply(params, jnp.asarray(part.x)))
-        return {"accuracy": float((outputs.argmax(-1) == part.y).mean())}
+        return {"accuracy": float(is_right(self.task, params, part).mean())}
 
     def _losses(self, params: Params, part: Split) -> Float64s:
         if not len(part.y):
@@ -100,6 +107,15 @@ def measure_before(run: ForgettingRun, request: Request) -> None:
     _write(run, request, {"before": rows.measure(params)})
 
 
+def request_to_measure(run: ForgettingRun) -> Request | None:
+    """The last request, if it is finished but for what is measured after it."""
+    last = run.log.requests[-1] if run.log.requests else None
+    path = run.home / f"quality-{last.number}.json" if last else None
+    if path is None or not path.exists() or "after" in json.loads(path.read_text(encoding="utf-8")):
+        return None
+    return last
+
+
 def measure_after(run: ForgettingRun, request: Request, trained: Run) -> Document | None:
     """Measure the retrained model, and how soon the clients would be learned again; None where nothing was
     measured before."""
@@ -120,6 +136,11 @@ def measure_after(run: ForgettingRun, request: Request, trained: Run) -> Documen
         "bytes_saved": each * (request.rounds_before - trained.rounds),
         "relearning_rounds": relearning_rounds(run, rows, trained.state, before.get("accuracy")),
     }
+    if rows.marked is not None:
+        scratch = train_from_scratch(run, request, rows.federation, rows.task)
+        models = trained.message, scratch.message
+        found["scratch"] = rows.measure(scratch.message)
+        found["watermark"] = verify_watermark(rows.marked, before["watermark"], models, rows.task)
     _write(run, request, found)
     return found
 

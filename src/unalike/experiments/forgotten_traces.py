@@ -88,7 +88,7 @@ def what_remains(run: ForgettingRun, request: Request) -> list[str]:
     if run.experiment.prepare is not None and run.experiment.prepare.endswith(".json"):
         found.append(f"{run.experiment.prepare}, if rows of the clients were counted in it")
     found.append(
-        "what clients, backups and receivers of earlier models, pages (such as those of audits, beside the "
-        "folder) and exports hold: their owners must erase it"
+        "what clients, backups and receivers of earlier models, pages (such as those of audits and "
+        "comparisons, beside the folder) and exports hold: their owners must erase it"
     )
     return found

@@ -14,32 +14,31 @@ made by :mod:`.forget`. Training with noise from the start (`dp`) is fine-tuning
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, get_args
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..aggregation.base import Aggregator
 from ..algorithms import FedAvg
-from ..core.pytrees import add
 from ..core.random import generator
 from ..data import Federation
 from ..engine import root_key
 from ..errors import unknown
 from ..models import Task
 from ..participation import Full, Remaining, Renormalized
-from ..timing import Step
-from ..training.train import train
+from ..training.make_plan import plan_training
+from ..training.plan import TrainingPlan
+from ..training.train import run_plan
 from ..trust.unlearning.calibration import Budget
 from ..trust.unlearning.measured_uploads import MeasuredUploads
 from ..trust.unlearning.noise import add_noise
 from ..trust.unlearning.oracle import Node, extend_path, select_restart
-from ..trust.unlearning.sensitivity import Ledger, Mode
-from ..typing import Array, Float64s, Params, State
+from ..trust.unlearning.sensitivity import Mode
+from ..typing import Float64s, Params, State
+from .unlearning_branch import Branch, Retain, move, retain_all
+from .watermark_check import is_right
 
 Scheme = Literal["scratch", "fine-tuning", "last", "fedaccum", "fedaccum-reference", "sifu"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
@@ -53,7 +52,7 @@ class UnlearningProblem:
     task: Task
     algorithm: FedAvg
     per_round: int | None
-    stop_at: str
+    stop_at: str | None
     rounds: int = 10_000
     """At most."""
     seed: int = 0
@@ -62,64 +61,15 @@ class UnlearningProblem:
         """The first model, as a server's state."""
         return self.algorithm.init(self.task, root_key(self.seed, "init"))
 
-
-class Update(NamedTuple):
-    """What the server received in a round."""
-
-    clients: Array
-    weights: Float64s
-    changes: Array
-    """One row per client."""
-
-
-@dataclass
-class Branch:
-    """A training in memory: every model, norm and, where asked for, update."""
-
-    importance: Float64s
-    states: list[State] = field(default_factory=list)
-    deviations: list[Float64s] = field(default_factory=list)
-    weights: list[Float64s] = field(default_factory=list)
-    updates: list[Update] = field(default_factory=list)
-    bytes_sent: float = 0.0
-
-    def begin(self, done: int, state: State) -> None:
-        """The first model."""
-        self.states = [jax.tree.map(np.asarray, state)]
-
-    def keep(self, step: Step, report: Mapping[str, ArrayLike], state: State) -> None:
-        """A round."""
-        deviations, weights = np.zeros((2, len(self.importance)))
-        weights[step.clients] = step.weights / step.weights.sum()
-        if "deviation" in report:
-            deviations[step.clients] = np.asarray(report["deviation"])
-        if "update" in report:
-            self.updates.append(Update(step.clients, step.weights, np.asarray(report["update"])))
-        self.states.append(jax.tree.map(np.asarray, state))
-        self.deviations.append(deviations)
-        self.weights.append(weights)
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds it took."""
-        return len(self.deviations)
-
-    @property
-    def last(self) -> State:
-        """The last model."""
-        return self.states[-1]
-
-    def sensitivity(self, mode: Mode) -> Float64s:
-        """The bounded sensitivity of every client after 0, 1, ... rounds."""
-        shape = (self.rounds, len(self.importance))
-        table = np.reshape(self.deviations, shape), np.reshape(self.weights, shape)
-        return Ledger(*table, self.importance).sensitivity(mode)
-
-
-class _Watching(Remaining):
-    """Remaining clients, whose updates are shown, too."""
-
-    watches = ("update",)
+    def plan(self, federation: Federation, aggregator: Aggregator | None = None) -> TrainingPlan:
+        """The plan of a training on these rows; the aggregator measures uploads, unless another is given."""
+        return plan_training(
+            *(federation, self.task, self.algorithm),
+            rounds=self.rounds,
+            seed=self.seed,
+            aggregator=aggregator or MeasuredUploads(),
+            stop_at=self.stop_at,
+        )
 
 
 def train_branch(
@@ -127,27 +77,38 @@ def train_branch(
     start: State,
     gone: Sequence[int] = (),
     aggregator: Aggregator | None = None,
-    updates: bool = False,
+    replays: Sequence[Sequence[int]] = (),
+    retain: Retain = retain_all,
 ) -> Branch:
-    """Train from a state until the lesson's rule says stop, on the clients that are not gone."""
+    """Train from a state until the lesson's rule says stop, on the clients that are not gone.
+
+    Args:
+        lesson: clients, model and rules of the training.
+        start: the server's state to start from.
+        gone: clients that never take part.
+        aggregator: what the server makes of uploads; their measured sum when None.
+        replays: for each of these sets of clients, what the updates of all others add up to is kept, as
+            `fedaccum` needs.
+        retain: which models are kept; all of them if not given.
+    """
     federation = lesson.federation.without_rows(gone) if len(gone) else lesson.federation
     sampler = Full() if lesson.per_round is None else Renormalized(per_round=lesson.per_round)
-    branch = Branch(federation.importance)
-    run = train(
-        federation,
-        lesson.task,
-        lesson.algorithm,
-        rounds=lesson.rounds,
-        seed=lesson.seed,
-        participation=(_Watching if updates else Remaining)(sampler, list(gone)),
-        aggregator=aggregator or MeasuredUploads(),
+    branch = Branch(federation.importance, retain, {tuple(sorted(who)): 0.0 for who in replays})
+    plan = replace(
+        lesson.plan(federation, aggregator),
+        participation=(_Watching if replays else Remaining)(sampler, list(gone)),
         initial=start,
-        stop_at=lesson.stop_at,
         keeper=branch,
     )
-    metrics = run.metrics()
+    metrics = run_plan(plan).metrics()
     branch.bytes_sent = float(np.nansum(metrics["bytes_up"]) + np.nansum(metrics["bytes_down"]))
     return branch
+
+
+class _Watching(Remaining):
+    """Remaining clients, whose updates are shown, too."""
+
+    watches = ("update",)
 
 
 class Forgetting(NamedTuple):
@@ -175,8 +136,21 @@ def forget_in_sequence(
     mode: Mode = "realized",
     aggregator: Aggregator | None = None,
     path: bool = False,
+    retain: Retain = retain_all,
 ) -> list[Forgetting]:
-    """Forget groups of clients one after the other, by one scheme, after a first training."""
+    """Forget groups of clients one after the other, by one scheme, after a first training.
+
+    Args:
+        lesson: clients, model and rules of all trainings.
+        scheme: how they are forgotten.
+        requests: the clients of every request.
+        first: the first training; `fedaccum` needs it with the replays of :func:`prefixes`.
+        budget: the guarantee of `last` and `sifu`.
+        mode: whose weights the sensitivities use.
+        aggregator: what the server makes of uploads in retrainings; their measured sum when None.
+        path: whether sensitivities are added up over all trainings on the way.
+        retain: which models of retrainings are kept; all of them if not given.
+    """
     if scheme not in SCHEMES:
         raise unknown("scheme", scheme, SCHEMES)
     branches, gone = {0: first}, list[int]()
@@ -195,36 +169,42 @@ def forget_in_sequence(
             worst = float(newest.sensitivity(mode)[-1, list(clients)].max())
             state, noise = newest.last, budget.sigma_for(worst)
         elif scheme == "fedaccum":
-            state = replay(first.states[0], [u for b in branches.values() for u in b.updates], gone)
+            moved = sum(branch.replayed(gone) for branch in branches.values())
+            state = move(first.states[0], np.asarray(moved))
         else:
             state = first.states[0] if scheme == "scratch" else newest.last
-        start = {**state, "params": add_noise(state["params"], noise, draw)} if noise else state
-        branch = train_branch(lesson, State(start), gone, aggregator, updates=scheme == "fedaccum")
+        start = with_noise(state, noise, draw)
+        later = prefixes(requests)[number:] if scheme == "fedaccum" else ()
+        branch = train_branch(lesson, start, gone, aggregator, later, retain)
         kept = {node.branch for node in nodes} if scheme == "sifu" else set(branches)
         branches = {**{s: b for s, b in branches.items() if s in kept}, number: branch}
         found.append(_judge(lesson, branch, requests[0], gone, restart, noise))
     return found
 
 
-def replay(start: State, updates: Sequence[Update], gone: Sequence[int]) -> State:
-    """The first model plus the weighted means of stored updates, without those of some clients."""
-    flat, structure = jax.tree.flatten(start["params"])
-    ends = np.cumsum([leaf.size for leaf in flat])
-    total = np.zeros(ends[-1], np.float32)
-    for clients, weights, changes in updates:
-        kept = ~np.isin(clients, gone)
-        if kept.any():
-            total = total + weights[kept] @ changes[kept] / weights[kept].sum()
-    pieces = np.split(total.astype(np.float32), ends[:-1])
-    change = [piece.reshape(leaf.shape) for piece, leaf in zip(pieces, flat, strict=True)]
-    return State({**start, "params": add(start["params"], jax.tree.unflatten(structure, change))})
+def with_noise(state: State, sigma: float, draw: Callable[[int], Float64s]) -> State:
+    """A server's state with noise on its model; the state itself where there is none.
+
+    Args:
+        state: the state.
+        sigma: the deviation of the noise.
+        draw: gives so many independent standard normal numbers.
+    """
+    return State({**state, "params": add_noise(state["params"], sigma, draw)}) if sigma else state
+
+
+def prefixes(requests: Sequence[Sequence[int]]) -> list[list[int]]:
+    """All clients that are gone after every request.
+
+    >>> prefixes([[0], [2, 1]])
+    [[0], [0, 2, 1]]
+    """
+    return [[client for request in requests[:n] for client in request] for n in range(1, len(requests) + 1)]
 
 
 def accuracy_on(lesson: UnlearningProblem, params: Params, clients: Sequence[int]) -> float:
     """Accuracy on the training rows of some clients."""
-    part = lesson.federation.train.take(list(clients))
-    outputs: Any = lesson.task.model.apply(params, jnp.asarray(part.x))
-    return float((np.asarray(outputs).argmax(-1) == part.y).mean())
+    return float(is_right(lesson.task, params, lesson.federation.train.take(list(clients))).mean())
 
 
 def _judge(

@@ -38,7 +38,7 @@ SHARED = (
         "clients",
         "sizes",
     ),
-    *("samples", "skew", "test_fraction", "validation_fraction", "unseen"),
+    *("samples", "skew", "test_fraction", "validation_fraction", "unseen", "watermark", "watermarked"),
     *("importance", "groups", "model", "state", "l2", "metrics", "seed", "evaluate_clients"),
     *("algorithm", "options"),
 )

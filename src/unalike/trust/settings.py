@@ -55,8 +55,26 @@ class TrustSettings(Settings):
         group="Trust",
     )
 
-    @field_validator("dishonest", mode="before")
+    watermark: str | None = setting(
+        None,
+        "Watermark in clients' rows by which unlearning is verified (`unalike forget --quality`), such as "
+        "pixels:10 or backdoor:3 (`unalike list watermarks`); none when not given.",
+        group="Trust",
+        kind="watermarks",
+        served="refused",
+        decides_rows=True,
+    )
+    watermarked: str | None = setting(
+        None,
+        "Clients with a watermark: a number (the last clients), a fraction such as 0.2, or names; all when "
+        "not given.",
+        group="Trust",
+        served="refused",
+        decides_rows=True,
+    )
+
+    @field_validator("dishonest", "watermarked", mode="before")
     @classmethod
-    def _dishonest_as_text(cls, value: Any) -> Any:
+    def _clients_as_text(cls, value: Any) -> Any:
         """In a file, a number need not be quoted."""
         return number_as_text(value)

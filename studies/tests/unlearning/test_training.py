@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unalike.experiments.unlearning_schemes import (
-    Update,
-    forget_in_sequence,
-    replay,
-    train_branch,
-)
+from unalike.errors import UnalikeError
+from unalike.experiments.unlearning_branch import Branch, RetainRestarts, mean_update, move
+from unalike.experiments.unlearning_schemes import forget_in_sequence, prefixes, train_branch
 from unalike.trust.unlearning.calibration import Budget
 from unalike_studies.unlearning.data import REQUESTS, small
 from unalike_studies.unlearning.training import traffic_claim
@@ -23,7 +20,7 @@ def lesson():
 
 @pytest.fixture(scope="module")
 def first(lesson):
-    return train_branch(lesson, lesson.start(), updates=True)
+    return train_branch(lesson, lesson.start(), replays=[[], *prefixes(REQUESTS[:2])])
 
 
 def forgotten(lesson, first, scheme, sigma=0.01, mode="reference"):
@@ -53,17 +50,31 @@ def test_the_honest_ledger_restarts_no_later(lesson, first):
 
 
 def test_replaying_all_updates_leads_to_the_trained_model(first):
-    again = replay(first.states[0], first.updates, [])
+    again = move(first.states[0], first.replayed([]))
     for leaf, other in zip(again["params"].values(), first.last["params"].values(), strict=True):
         np.testing.assert_allclose(np.asarray(leaf), other, atol=1e-4)
 
 
-def test_replaying_leaves_out_who_is_gone(first):
-    size = sum(np.size(leaf) for leaf in first.states[0]["params"].values())
-    updates = [Update(np.array([0, 1]), np.array([0.5, 0.5]), np.stack([np.ones(size), 3 * np.ones(size)]))]
-    moved = replay(first.states[0], updates, [1])
-    for leaf, other in zip(moved["params"].values(), first.states[0]["params"].values(), strict=True):
-        np.testing.assert_allclose(np.asarray(leaf) - other, 1.0, atol=1e-6)
+def test_replaying_leaves_out_who_is_gone():
+    updates = np.stack([np.ones(4), 3 * np.ones(4), 7 * np.ones(4)])
+    weights = np.array([0.25, 0.25, 0.5])
+    assert mean_update(np.array([0, 1, 5]), weights, updates, [5]).tolist() == [2.0] * 4
+    assert mean_update(np.array([0, 1, 5]), weights, updates, [0, 1, 5]) == 0
+    with pytest.raises(UnalikeError, match="train with replays"):
+        Branch(np.ones(2)).replayed([3])
+
+
+def test_keeping_few_models_changes_no_restart(lesson, first):
+    """Beside all models: the same restarts, from three models and not from 25."""
+    budget, requests = Budget(10, 0.01, 0.02, "classic"), REQUESTS[:2]
+    limit = budget.largest_sensitivity
+    few = RetainRestarts(requests, limit, "reference")
+    lean = train_branch(lesson, lesson.start(), retain=few)
+    assert len(lean.states) <= 4
+    whole = forget_in_sequence(lesson, "sifu", requests, first, budget, "reference")
+    again = forget_in_sequence(lesson, "sifu", requests, lean, budget, "reference", retain=few)
+    assert whole == again
+    assert whole[0].restart.round > 0
 
 
 def test_the_ledger_sends_nothing(lesson):

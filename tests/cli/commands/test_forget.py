@@ -50,6 +50,13 @@ def test_the_certificate_is_shown_and_written(folder, unalike):
         (["--client", "1", "--sigma", "-1"], "sigma must be above 0"),
         (["--client", "1", "--resume"], "leave out the others"),
         (["--resume"], "nothing is being forgotten"),
+        (["--client", "1", "--clip", "1"], "--clip goes with --compare"),
+        (["--client", "1", "--out", "there"], "--out goes with --compare"),
+        (["--client", "1", "--compare", "--clip", "0"], "clipping norm must be above 0"),
+        (["--client", "1", "--compare", "--quality"], "measures by itself"),
+        (["--client", "1", "--compare", "--out", "run/inside"], "a comparison must not change"),
+        (["--client", "nobody", "--compare"], "unknown client"),
+        (["--compare", "--resume"], "leave out the others"),
         ([], "which client"),
     ],
 )
@@ -60,8 +67,25 @@ def test_mistakes_are_answered_in_one_sentence(folder, unalike, options, reason)
     assert (folder / MODEL).exists()
 
 
+def test_schemes_are_compared_and_the_run_stays(folder, unalike):
+    files = [path for path in folder.rglob("*") if path.is_file() and ".sqlite-" not in path.name]
+    before = [path.read_bytes() for path in files]
+    words = ("forget", folder, "--client", "1", "--compare", "--clip", "0.2", "--out", "compared")
+    shown = unalike(*words)
+    assert "No rule says when to stop" in " ".join(shown.out.split())
+    assert "fine-tuning" in shown.out
+    assert {path.name for path in (folder.parent / "compared").iterdir()} == {
+        *("schemes.json", "schemes.csv", "schemes.png", "schemes.html")
+    }
+    again = unalike(*words, "--json", "--quiet").json
+    assert [one["scheme"] for one in again["schemes"]][1:3] == ["scratch", "fine-tuning"]
+    assert again["asked"]["clip"] == 0.2
+    assert [path.read_bytes() for path in files] == before
+
+
 def test_a_run_that_has_forgotten_can_be_replaced(folder, unalike):
     assert unalike("forget", folder, "--client", "1", "--quality", "--json").code == 0
+    assert "has forgotten clients before" in unalike("forget", folder, "--client", "2", "--compare").sentence
     words = ("run", "--clients", "3", "--model", "linear", "--rounds", "1", "--out", folder, "--json")
     assert "already holds a run" in unalike(*words).out
     assert unalike(*words, "--overwrite").code == 0

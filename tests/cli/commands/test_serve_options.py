@@ -340,7 +340,7 @@ NEVER = {
         "stream-period": "2",
     },
     **{"drift": "abrupt:5,label-swap", "drift-detector": "adwin", "behavior": "random:1", "dishonest": "1"},
-    "network": "ring",
+    **{"network": "ring", "watermark": "pixels:4", "watermarked": "1"},
 }
 
 

@@ -9,12 +9,12 @@ import unalike
 from unalike import ConfigError, FedAvg, LocalWork, Optimizer
 from unalike.algorithms import DPASGD, Ditto
 from unalike.core.pytrees import largest_difference
+from unalike.data.chosen_clients import choose_clients
 from unalike.engine import LocalEngine, Setting
 from unalike.testing import check_algorithm
 from unalike.timing import Asynchronous, FedBuff, FixedTimes
 from unalike.topology import Gossip
 from unalike.trust.behaviors import Behavior, SimulatedAttack, behavior_registry, misbehave
-from unalike.trust.behaviors.chosen_clients import choose_dishonest
 
 from ...engine import toys
 from .examples import FEDERATION, METHOD, attacked, flat, honest
@@ -102,9 +102,9 @@ def test_who_is_dishonest():
     named = replace(FEDERATION, names=tuple("abcdef"))
     chosen = {"0": [], "2": [4, 5], "0.5": [3, 4, 5], "1.0": [0, 1, 2, 3, 4, 5]}
     for words, numbers in chosen.items():
-        assert choose_dishonest(words, FEDERATION).tolist() == numbers
-    assert choose_dishonest("b, a", named).tolist() == [0, 1]
-    assert choose_dishonest("3,", FEDERATION).tolist() == [3]
+        assert choose_clients(words, FEDERATION, "dishonest").tolist() == numbers
+    assert choose_clients("b, a", named, "dishonest").tolist() == [0, 1]
+    assert choose_clients("3,", FEDERATION, "dishonest").tolist() == [3]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_who_is_dishonest():
 )
 def test_an_impossible_choice_is_one_sentence(words, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        choose_dishonest(words, FEDERATION)
+        choose_clients(words, FEDERATION, "dishonest")
 
 
 def test_local_work_of_the_wrapper_is_that_of_the_method():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,6 +38,19 @@ def forget(
     quality: bool = typer.Option(
         False, "--quality", help="Measure on the client's own rows what is left of it."
     ),
+    compare: bool = typer.Option(
+        False,
+        "--compare",
+        help="Change nothing; compare unlearning schemes on this run: rounds, what is left, guarantees.",
+    ),
+    clip: float | None = typer.Option(
+        None, help="With --compare: clipping norm of training with privacy (dp).", show_default="0.5"
+    ),
+    out: Path | None = typer.Option(
+        None,
+        help="With --compare: folder for results, table and page; what is there is not repeated.",
+        show_default="RUN-schemes, beside the run",
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would happen, and change nothing."),
     resume: bool = typer.Option(False, "--resume", help="Resume a request that was interrupted."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
@@ -44,15 +58,26 @@ def forget(
 ) -> None:
     """Unlearn clients: restart from a model that holds little of them, add noise, and retrain without them.
 
+    With --compare: scratch, fine-tuning, noise on the last model, training with differential privacy,
+    FedAccum and SIFU. After Ctrl-C, the same command resumes.
+
     Example: unalike forget runs/digits-fedavg-seed0 --client 3 --epsilon 1 --delta 0.01 --sigma 0.05
     """
     check_run(folder)
-    if resume and (client or dry_run):
-        raise ConfigError("--resume goes on with the request that was interrupted; leave out the others.")
+    _check_options(client, dry_run, resume, quality, compare, {"clip": clip, "out": out})
     from ...experiments.forget import forget as forget_clients
     from ...experiments.forget import prepare_nodes, resume_forgetting
     from ...trust.unlearning.calibration import Budget
 
+    if compare:
+        from .forget_compare import compare as compare_schemes
+
+        how = {"rule": rule, "rounds": rounds, "stop_at": stop_at} | (
+            {"clip": clip} if clip is not None else {}
+        )
+        budget = Budget(epsilon, delta, sigma, calibration)
+        compare_schemes(folder, client, budget, out=out, quiet=quiet, json=json, **how)
+        return
     if _is_served(folder):
         budget = Budget(epsilon, delta, sigma, calibration)
         if dry_run:
@@ -91,6 +116,24 @@ def forget(
             observer=progress,
         )
     _conclude(done, json)
+
+
+def _check_options(
+    client: list[str],
+    dry_run: bool,
+    resume: bool,
+    quality: bool,
+    compare: bool,
+    of_comparisons: Mapping[str, object],
+) -> None:
+    """Raise where options contradict each other; `of_comparisons` are those that need --compare."""
+    if resume and (client or dry_run or compare):
+        raise ConfigError("--resume goes on with the request that was interrupted; leave out the others.")
+    if compare and (dry_run or quality):
+        raise ConfigError("--compare changes nothing and measures by itself; leave out the others.")
+    for name, given in of_comparisons.items():
+        if given is not None and not compare:
+            raise ConfigError(f"--{name} goes with --compare.")
 
 
 def _is_served(folder: Path) -> bool:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from ...aggregation.base import Aggregator
 from ...algorithms import Algorithm
 from ...data import Federation
+from ...data.chosen_clients import choose_clients
 from ...typing import ClientIds
 from .base import Behavior, behavior_registry
-from .chosen_clients import choose_dishonest
 from .colluding_clients import ColludingClients
 from .dishonest_clients import misbehave
 
@@ -29,7 +29,7 @@ class SimulatedAttack(NamedTuple):
     def of(cls, behavior: str | Behavior, dishonest: str, federation: Federation) -> SimulatedAttack:
         """From the words that a person types."""
         made = behavior if isinstance(behavior, Behavior) else behavior_registry.make(behavior)
-        return cls(made, choose_dishonest(dishonest, federation))
+        return cls(made, choose_clients(dishonest, federation, "dishonest"))
 
     def federation(self, federation: Federation) -> Federation:
         """The clients as they pretend to be."""
