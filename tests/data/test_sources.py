@@ -8,12 +8,14 @@ import tarfile
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from unalike.data import describe, load, source_registry
 from unalike.data.sources import files
 from unalike.data.sources.heart_disease import features, read_hospital
 from unalike.data.sources.images import read_cifar_archive, read_idx
 from unalike.data.sources.shakespeare import from_roles
+from unalike.data.sources.source import standardize
 from unalike.errors import DataError, UnalikeError
 
 
@@ -38,6 +40,20 @@ def test_embedded(name, rows, shape, classes):
         np.testing.assert_allclose(source.x.std(axis=0), 1, atol=1e-4)
     else:
         assert (federation.train.x.min(), federation.train.x.max()) == (0, 1)
+
+
+def test_embedded_tables_are_those_of_scikit_learn():
+    digits, cancer, diabetes = (source_registry.make(name) for name in ("digits", "breast_cancer", "diabetes"))
+    pixels, labels = load_digits(return_X_y=True)
+    np.testing.assert_array_equal(digits.x.reshape(pixels.shape), (pixels / 16).astype(np.float32))
+    np.testing.assert_array_equal(digits.y, labels)
+    theirs = load_breast_cancer()
+    np.testing.assert_array_equal(cancer.x, standardize(theirs.data))
+    np.testing.assert_array_equal(cancer.y, theirs.target)
+    assert cancer.label_names == tuple(theirs.target_names)
+    rows, targets = load_diabetes(return_X_y=True)
+    np.testing.assert_array_equal(diabetes.x, standardize(rows))
+    np.testing.assert_array_equal(diabetes.y, standardize(targets[:, None])[:, 0])
 
 
 def write_images(path, train=40, test=10, shape=(28, 28)):
