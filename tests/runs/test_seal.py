@@ -7,7 +7,7 @@ import pytest
 
 from unalike.core.run_files import BEST, SEAL
 from unalike.errors import RunError
-from unalike.runs import RunFolder, atomic, save_tensors
+from unalike.runs import RunFolder, atomic, save_tensors, sealed_files
 from unalike.runs import seal as sealing
 from unalike.runs.seal import read_seal
 from unalike.runs.sealed_files import seal_again, verify
@@ -58,6 +58,24 @@ def test_a_crash_at_any_moment_leaves_a_folder_that_resumes(folder, monkeypatch,
         with pytest.raises(CrashError):
             save_tensors(folder / name, {"w": np.ones(3)})
     reopen(folder)
+
+
+@pytest.mark.parametrize("reads", [1, 3])
+def test_a_folder_that_is_written_to_while_it_is_read_is_no_changed_one(folder, monkeypatch, reads):
+    """The writer adds a checkpoint right after its log was read, and is then quiet."""
+    seen = []
+
+    def read_before_a_write(path):
+        found = read_seal(path)
+        if len(seen) < reads:
+            seen.append(len(seen) + 1)
+            save_tensors(path / f"checkpoints/round-{seen[-1]:06d}.safetensors", {"w": np.full(3, seen[-1])})
+            save_tensors(path / BEST, {"w": np.full(3, -seen[-1])})
+        return found
+
+    monkeypatch.setattr(sealed_files, "read_seal", read_before_a_write)
+    assert len(verify(folder).digests) == 3 + reads
+    assert len(seen) == reads
 
 
 def test_a_line_that_was_cut_off_is_no_line(folder, monkeypatch):

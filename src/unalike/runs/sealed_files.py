@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from .tensors import DamagedFileError, load_tensors
 
 _TRIES = 20
 """How often a folder is looked at again that is being written to."""
+_PAUSE = 0.01
+"""Seconds between two looks, times their number."""
 _HISTORY = f"{UNLEARNING}/branch-"
 _known: dict[tuple[str, int, int, int, int], str] = {}
 """Digests by path, inode, size and times of files that were read in this process."""
@@ -46,13 +49,15 @@ def verify(folder: Path, *, with_history: bool = False) -> Seal:
         with_history: Whether to read the models that are kept for unlearning as well, which may be many.
     """
     _check_links(folder)
-    for _ in range(_TRIES):
-        seal, size = read_seal(folder), (folder / SEAL).stat().st_size
+    for attempt in range(_TRIES):
+        size = _size(folder / SEAL)  # before the log is read: a line that comes in between is then noticed
+        seal = read_seal(folder)
         change = next(_changes(folder, seal, with_history), None)
         if change is None:
             return seal
-        if size == (folder / SEAL).stat().st_size:  # nobody is writing
+        if size == _size(folder / SEAL):  # nobody is writing
             break
+        time.sleep(_PAUSE * attempt)
     assert change is not None
     if change.how == "missing":
         raise RunError(
@@ -123,6 +128,10 @@ def _digest(path: Path) -> str:
     if known not in _known:
         _known[known] = file_digest(path)
     return _known[known]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _check_links(folder: Path) -> None:

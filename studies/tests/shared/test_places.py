@@ -11,10 +11,10 @@ from unalike_studies.availability import theory as availability
 from unalike_studies.cross_silo import theory as cross_silo
 from unalike_studies.knnper import rivals
 from unalike_studies.streams import training as streams
-from unalike_studies.study import _scaled_down, document_of, study_registry
+from unalike_studies.study import _scaled_down, document_of, parts_of, study_registry
 from unalike_studies.topology import tables
 
-WITH_LONG_PARTS = ("async", "availability", "sampling", "streams")
+WITH_LONG_PARTS = tuple(sorted(filter(parts_of, study_registry)))
 WITHOUT_DOCUMENT = ("engines", "foundation")
 """They check this package against itself."""
 STUDIES = tuple(sorted({*study_registry} - {*WITH_LONG_PARTS, *WITHOUT_DOCUMENT}))
