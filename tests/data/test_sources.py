@@ -43,7 +43,8 @@ def test_embedded(name, rows, shape, classes):
 
 
 def test_embedded_tables_are_those_of_scikit_learn():
-    digits, cancer, diabetes = (source_registry.make(name) for name in ("digits", "breast_cancer", "diabetes"))
+    names = "digits", "breast_cancer", "diabetes"
+    digits, cancer, diabetes = (source_registry.make(name) for name in names)
     pixels, labels = load_digits(return_X_y=True)
     np.testing.assert_array_equal(digits.x.reshape(pixels.shape), (pixels / 16).astype(np.float32))
     np.testing.assert_array_equal(digits.y, labels)

@@ -22,8 +22,8 @@ def unlearning(quick: bool = False) -> list[Claim]:
 
 places_in("unlearning", FRABONI)
 _SMALL = (
-    "15 of 100 images per client, 14x14 of 28x28 pixels, 3 of 10 seeds, until 90 of 93 %; MNIST alone of five "
-    "data sets (Fashion-MNIST with --full)"
+    "15 of 100 images per client, 14x14 of 28x28 pixels, 3 of 10 seeds, until 90 of 93 %; MNIST alone of "
+    "five data sets (Fashion-MNIST with --full)"
 )
 scale_down(
     "unlearning",
