@@ -78,7 +78,7 @@ def forget_above(megabytes: int) -> None:
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Files without a marked test need not be imported to find none, unless they are asked for by name."""
-    if HOW in ("", BY_NAME) or collection_path.is_dir() or collection_path.name == "conftest.py":
+    if HOW in ("", BY_NAME) or collection_path.suffix != ".py" or collection_path.name == "conftest.py":
         return None
     return None if f"mark.{MARK}" in collection_path.read_text() else True
 

@@ -74,10 +74,10 @@ def test_schemes_are_those_of_the_study(compared):
     algorithm = make_algorithm(experiment).prepare(task, rows)
     whole = UnlearningProblem(rows, task, algorithm, None, None, rounds=12)
     first = train_branch(whole, whole.start(), replays=[[2]])
-    lesson = UnlearningProblem(rows, task, algorithm, None, STOP, rounds=12)
+    problem = UnlearningProblem(rows, task, algorithm, None, STOP, rounds=12)
     assert 0 < comparison.request.restart.round < 12
     for scheme in ("scratch", "fine-tuning", "last", "fedaccum", "sifu"):
-        (wanted,) = forget_in_sequence(lesson, scheme, [[2]], first, BUDGET, "full")
+        (wanted,) = forget_in_sequence(problem, scheme, [[2]], first, BUDGET, "full")
         found = results[scheme]
         assert found.rounds == wanted.rounds
         assert found.forgotten == pytest.approx(wanted.residual)

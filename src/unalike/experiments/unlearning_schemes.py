@@ -73,17 +73,17 @@ class UnlearningProblem:
 
 
 def train_branch(
-    lesson: UnlearningProblem,
+    problem: UnlearningProblem,
     start: State,
     gone: Sequence[int] = (),
     aggregator: Aggregator | None = None,
     replays: Sequence[Sequence[int]] = (),
     retain: Retain = retain_all,
 ) -> Branch:
-    """Train from a state until the lesson's rule says stop, on the clients that are not gone.
+    """Train from a state until the problem's rule says stop, on the clients that are not gone.
 
     Args:
-        lesson: clients, model and rules of the training.
+        problem: clients, model and rules of the training.
         start: the server's state to start from.
         gone: clients that never take part.
         aggregator: what the server makes of uploads; their measured sum when None.
@@ -91,11 +91,11 @@ def train_branch(
             `fedaccum` needs.
         retain: which models are kept; all of them if not given.
     """
-    federation = lesson.federation.without_rows(gone) if len(gone) else lesson.federation
-    sampler = Full() if lesson.per_round is None else Renormalized(per_round=lesson.per_round)
+    federation = problem.federation.without_rows(gone) if len(gone) else problem.federation
+    sampler = Full() if problem.per_round is None else Renormalized(per_round=problem.per_round)
     branch = Branch(federation.importance, retain, {tuple(sorted(who)): 0.0 for who in replays})
     plan = replace(
-        lesson.plan(federation, aggregator),
+        problem.plan(federation, aggregator),
         participation=(_Watching if replays else Remaining)(sampler, list(gone)),
         initial=start,
         keeper=branch,
@@ -128,7 +128,7 @@ class Forgetting(NamedTuple):
 
 
 def forget_in_sequence(
-    lesson: UnlearningProblem,
+    problem: UnlearningProblem,
     scheme: Scheme,
     requests: Sequence[Sequence[int]],
     first: Branch,
@@ -141,7 +141,7 @@ def forget_in_sequence(
     """Forget groups of clients one after the other, by one scheme, after a first training.
 
     Args:
-        lesson: clients, model and rules of all trainings.
+        problem: clients, model and rules of all trainings.
         scheme: how they are forgotten.
         requests: the clients of every request.
         first: the first training; `fedaccum` needs it with the replays of :func:`prefixes`.
@@ -158,7 +158,7 @@ def forget_in_sequence(
     found: list[Forgetting] = []
     for number, clients in enumerate(requests, 1):
         gone += clients
-        draw = generator(lesson.seed, f"unlearning {scheme}", number).standard_normal
+        draw = generator(problem.seed, f"unlearning {scheme}", number).standard_normal
         restart, noise, newest = None, 0.0, branches[max(branches)]
         if scheme == "sifu":
             tables = {s: branch.sensitivity(mode)[:, list(clients)] for s, branch in branches.items()}
@@ -175,10 +175,10 @@ def forget_in_sequence(
             state = first.states[0] if scheme == "scratch" else newest.last
         start = with_noise(state, noise, draw)
         later = prefixes(requests)[number:] if scheme == "fedaccum" else ()
-        branch = train_branch(lesson, start, gone, aggregator, later, retain)
+        branch = train_branch(problem, start, gone, aggregator, later, retain)
         kept = {node.branch for node in nodes} if scheme == "sifu" else set(branches)
         branches = {**{s: b for s, b in branches.items() if s in kept}, number: branch}
-        found.append(_judge(lesson, branch, requests[0], gone, restart, noise))
+        found.append(_judge(problem, branch, requests[0], gone, restart, noise))
     return found
 
 
@@ -202,13 +202,13 @@ def prefixes(requests: Sequence[Sequence[int]]) -> list[list[int]]:
     return [[client for request in requests[:n] for client in request] for n in range(1, len(requests) + 1)]
 
 
-def accuracy_on(lesson: UnlearningProblem, params: Params, clients: Sequence[int]) -> float:
+def accuracy_on(problem: UnlearningProblem, params: Params, clients: Sequence[int]) -> float:
     """Accuracy on the training rows of some clients."""
-    return float(is_right(lesson.task, params, lesson.federation.train.take(list(clients))).mean())
+    return float(is_right(problem.task, params, problem.federation.train.take(list(clients))).mean())
 
 
 def _judge(
-    lesson: UnlearningProblem,
+    problem: UnlearningProblem,
     branch: Branch,
     first: Sequence[int],
     gone: Sequence[int],
@@ -216,6 +216,6 @@ def _judge(
     noise: float,
 ) -> Forgetting:
     params = branch.last["params"]
-    rest = np.setdiff1d(np.arange(len(lesson.federation)), gone)
-    residual, utility, earliest = (accuracy_on(lesson, params, c) for c in (gone, rest.tolist(), first))
+    rest = np.setdiff1d(np.arange(len(problem.federation)), gone)
+    residual, utility, earliest = (accuracy_on(problem, params, c) for c in (gone, rest.tolist(), first))
     return Forgetting(branch.rounds, branch.bytes_sent, residual, utility, restart, earliest, noise)

@@ -29,24 +29,24 @@ def test_losses_that_are_kept_are_not_trained_again(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise RuntimeError("trained again")
 
-    def lesson():
+    def problem():
         tiny = data.clouds("iid", 2, 20, 0)
         return replace(tiny, trainings=Trainings(tmp_path / "async.jsonl"))
 
-    found = data.losses_at(lesson(), data.policy("async"), 0.1, 1, 0)
+    found = data.losses_at(problem(), data.policy("async"), 0.1, 1, 0)
     monkeypatch.setattr(data, "train", refuse)
-    np.testing.assert_array_equal(data.losses_at(lesson(), data.policy("async"), 0.1, 1, 0), found)
+    np.testing.assert_array_equal(data.losses_at(problem(), data.policy("async"), 0.1, 1, 0), found)
     for other in (data.policy("async", weights="identical"), data.policy("FedFix-0.5")):
         with pytest.raises(RuntimeError, match="trained again"):
-            data.losses_at(lesson(), other, 0.1, 1, 0)
+            data.losses_at(problem(), other, 0.1, 1, 0)
 
 
 def test_momentum_that_begins_anew_is_none_in_a_job_of_one_step():
     one, several = (data.clouds("iid", 2, 20, 0, local_steps=steps) for steps in (1, 3))
     plain, pushed = (
         [
-            data.losses_at(replace(lesson, momentum=momentum), data.policy("async"), 0.1, 1, 0)
-            for lesson in (one, several)
+            data.losses_at(replace(problem, momentum=momentum), data.policy("async"), 0.1, 1, 0)
+            for problem in (one, several)
         ]
         for momentum in (0.0, 0.9)
     )

@@ -16,17 +16,17 @@ LOSSES = {0.1: (2.0, 0.5), 0.2: (1.0, 1.5)}
 def test_the_rate_is_the_best_for_identical_weights(monkeypatch):
     one = np.ones(1)
 
-    def pair(lesson, rate, until, seed):
+    def pair(problem, rate, until, seed):
         identical, corrected = LOSSES[rate]
         return Pair(identical * one, (corrected + seed) * one, Surrogate(one, one))
 
-    def losses_at(lesson, timing, rate, until, seed):
+    def losses_at(problem, timing, rate, until, seed):
         return LOSSES[rate][timing.weights != "identical"] * one
 
     monkeypatch.setattr(published, "pair", pair)
     monkeypatch.setattr(published, "losses_at", losses_at)
-    lesson = SimpleNamespace(federation=SimpleNamespace(importance=one))
-    rate, found = published.pairs_of(lambda seed: lesson, 3, 1.0, tuple(LOSSES))
+    problem = SimpleNamespace(federation=SimpleNamespace(importance=one))
+    rate, found = published.pairs_of(lambda seed: problem, 3, 1.0, tuple(LOSSES))
     assert rate == 0.2
     assert [float(one.identical[0]) for one in found] == [1.0, 1.0, 1.0]
     assert [float(one.corrected[0]) for one in found] == [1.5, 2.5, 3.5]

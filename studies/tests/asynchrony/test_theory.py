@@ -131,4 +131,4 @@ def test_bounds_in_the_wrong_order_are_caught(monkeypatch):
     assert caught.measured == 16
 
 
-# Lessons: what is read off the runs.
+# Problems: what is read off the runs.

@@ -67,5 +67,5 @@ def test_one_diverged_seed_makes_a_learning_rate_hopeless():
 
 
 @pytest.mark.slow
-def test_lessons_at_the_limits_of_fedfix_hold():
+def test_problems_at_the_limits_of_fedfix_hold():
     assert broken(training.limit_claims(quick=True)) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unalike.data import load
-from unalike_studies.availability.data import Rates, lesson_of
+from unalike_studies.availability.data import Rates, make_problem
 from unalike_studies.availability.published import (
     EPOCHS,
     MNIST,
@@ -22,7 +22,7 @@ from unalike_studies.trainings import Trainings
 
 TINY = Contest(
     "tiny",
-    lambda seed: lesson_of(load("gaussians:2,3,3", clients=4, samples=40, seed=seed)),
+    lambda seed: make_problem(load("gaussians:2,3,3", clients=4, samples=40, seed=seed)),
     (1.0,),
     1.0,
     dict.fromkeys((OURS, *RIVALS), "1/1"),

@@ -18,20 +18,20 @@ def test_the_slope_of_the_objective_is_what_differences_give():
 
 
 @pytest.fixture(scope="module")
-def lesson():
+def problem():
     return data.synthetic(3, clients=8, dimension=5, test_rows=400)
 
 
-def test_lessons_keep_the_training_rows_of_the_named_data_set(lesson):
+def test_problems_keep_the_training_rows_of_the_named_data_set(problem):
     drawn = draw_mixture(3, 5, 0.4, clients=8, seed=3)
-    assert (lesson.federation.train.x == drawn.x).all()
-    assert (lesson.federation.train.y == drawn.y).all()
-    assert (lesson.federation.test.sizes == 400).all()
+    assert (problem.federation.train.x == drawn.x).all()
+    assert (problem.federation.train.y == drawn.y).all()
+    assert (problem.federation.test.sizes == 400).all()
 
 
-def test_test_rows_follow_the_same_law_as_training_rows(lesson):
+def test_test_rows_follow_the_same_law_as_training_rows(problem):
     """The chance of a label given its row, averaged, is the share of that label."""
-    truth, test = lesson.truth, lesson.federation.test
+    truth, test = problem.truth, problem.federation.test
     raw = test.x.astype(float) @ truth.models.T
     noise = np.random.default_rng(0).standard_normal(500)
     chance = expit(raw[..., None] + noise).mean(-1)
@@ -39,28 +39,28 @@ def test_test_rows_follow_the_same_law_as_training_rows(lesson):
     assert abs(test.y.mean() - mixed.mean()) < 0.03
 
 
-def test_nobody_beats_the_best_possible_predictor_by_more_than_luck(lesson):
-    test, truth = lesson.federation.test, lesson.truth
+def test_nobody_beats_the_best_possible_predictor_by_more_than_luck(problem):
+    test, truth = problem.federation.test, problem.truth
     single = (test.x @ truth.models[0] > 0) == test.y
-    assert data.best_possible(lesson).mean > 100 * single.mean()
+    assert data.best_possible(problem).mean > 100 * single.mean()
 
 
-def test_clients_count_by_training_rows_and_the_decile_is_a_client(lesson):
-    sizes = lesson.federation.train.sizes
+def test_clients_count_by_training_rows_and_the_decile_is_a_client(problem):
+    sizes = problem.federation.train.sizes
     accuracy = np.linspace(0.5, 0.9, len(sizes))
-    found = score_of(accuracy, lesson.federation)
+    found = score_of(accuracy, problem.federation)
     assert found.mean == pytest.approx(100 * np.average(accuracy, weights=sizes))
     assert found.decile == pytest.approx(100 * accuracy[max(1, len(sizes) // 10) - 1])
 
 
-def test_choosing_settings_never_sees_test_rows(lesson):
-    kept = lesson.held_out().federation
-    assert kept.test is lesson.federation.test
+def test_choosing_settings_never_sees_test_rows(problem):
+    kept = problem.held_out().federation
+    assert kept.test is problem.federation.test
     assert kept.validation.sizes.sum() > 0
-    assert kept.train.sizes.sum() + kept.validation.sizes.sum() == lesson.federation.train.sizes.sum()
+    assert kept.train.sizes.sum() + kept.validation.sizes.sum() == problem.federation.train.sizes.sum()
 
 
-def test_the_best_setting_on_held_out_rows_is_chosen(lesson):
+def test_the_best_setting_on_held_out_rows_is_chosen(problem):
     """A rate of zero learns nothing."""
-    rate = data.tune_setting(lesson, lambda r: lesson.algorithm("fedavg", r, 5), (0.0, 0.5), 5)
+    rate = data.tune_setting(problem, lambda r: problem.algorithm("fedavg", r, 5), (0.0, 0.5), 5)
     assert rate == 0.5

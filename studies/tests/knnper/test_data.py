@@ -42,22 +42,22 @@ def test_personal_labels_rename_a_part_of_the_modes():
 
 
 @pytest.fixture(scope="module")
-def lesson():
+def problem():
     return skewed_problem(0.3, 5, SMALL)
 
 
-def test_one_client_in_five_joins_later(lesson):
-    assert len(lesson.old) + len(lesson.fresh) == len(lesson.federation)
-    assert len(lesson.fresh) == -(-len(lesson.federation) // 5)
+def test_one_client_in_five_joins_later(problem):
+    assert len(problem.old) + len(problem.fresh) == len(problem.federation)
+    assert len(problem.fresh) == -(-len(problem.federation) // 5)
 
 
-def test_gain_is_what_memory_adds(lesson):
-    memory = lesson.everyone
+def test_gain_is_what_memory_adds(problem):
+    memory = problem.everyone
     assert gain(memory) == pytest.approx(percent(memory) - percent(global_model(memory)))
     assert gain(global_model(memory)) == 0
 
 
-def test_one_lambda_for_all_is_scored_on_every_remembered_row(lesson):
-    memory = lesson.everyone
+def test_one_lambda_for_all_is_scored_on_every_remembered_row(problem):
+    memory = problem.everyone
     rows = memory.embedded("train")
     assert shared_scores(memory, (0.0,))[0] == (rows.common.argmax(1) == rows.labels).sum()

@@ -5,7 +5,7 @@ import pytest
 
 from unalike_studies.sampling import influence
 from unalike_studies.sampling.data import Curve
-from unalike_studies.sampling.influence import Effort, gains, influence_claims, lesson
+from unalike_studies.sampling.influence import Effort, gains, influence_claims, problem
 
 SMALL = Effort(2, 3, (10, 100), (5, 10))
 
@@ -34,7 +34,7 @@ def test_orders_that_are_there_are_found_and_the_scale_is_said(no_training):
     assert claims[1].claim.endswith("with 10, 5 clients a round"), "fewer clients come last"
 
 
-def test_lessons_take_the_published_steps_and_rates():
-    few, many = (lesson(steps, 0, SMALL) for steps in (10, 100))
+def test_problems_take_the_published_steps_and_rates():
+    few, many = (problem(steps, 0, SMALL) for steps in (10, 100))
     assert (few.work.steps, few.learning_rate, many.learning_rate) == (10, 0.1, 0.05)
     assert len(many.federation) == 100

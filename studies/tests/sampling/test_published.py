@@ -26,12 +26,12 @@ def test_uniform_and_md_change_places_with_importance():
 
 
 def test_a_curve_that_is_kept_is_not_trained_again(tmp_path, monkeypatch):
-    def lesson():
+    def problem():
         return replace(clouds(3, None, 0, 2), trainings=Trainings(tmp_path / "sampling.jsonl"))
 
-    found = learn(lesson(), "md", 2, 0)
+    found = learn(problem(), "md", 2, 0)
     monkeypatch.setattr(data, "train", pytest.fail)
-    again = learn(lesson(), "md", 2, 0)
+    again = learn(problem(), "md", 2, 0)
     np.testing.assert_array_equal(again.losses, found.losses)
     np.testing.assert_array_equal(again.classes, found.classes)
     assert (len(found.losses), len(found.classes)) == (2, 2)

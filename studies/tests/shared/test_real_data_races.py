@@ -118,27 +118,27 @@ def test_settings_are_those_with_the_best_validation_accuracy(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def lesson():
+def problem():
     federation = load("digits", partition="classes:2", clients=10, samples=600, seed=1)
     task = Task.classification(mlp(16, input_shape=federation.input_shape, outputs=10), 10)
     return races.apart(federation, task, 4, seed=1)
 
 
-def test_a_fifth_of_the_clients_joins_later(lesson):
-    assert (len(lesson.seen), len(lesson.unseen)) == (8, 2)
-    assert not set(lesson.seen.names) & set(lesson.unseen.names)
+def test_a_fifth_of_the_clients_joins_later(problem):
+    assert (len(problem.seen), len(problem.unseen)) == (8, 2)
+    assert not set(problem.seen.names) & set(problem.unseen.names)
 
 
-def test_a_trained_start_is_taken_as_it_is(lesson):
-    trained = lesson.learn("fedavg", rate=0.1)
-    again = lesson.learn("knnper", trained.state, rate=0.1)
+def test_a_trained_start_is_taken_as_it_is(problem):
+    trained = problem.learn("fedavg", rate=0.1)
+    again = problem.learn("knnper", trained.state, rate=0.1)
     assert jax.tree.all(jax.tree.map(np.array_equal, trained.message, again.message))
     assert (trained.rounds, again.rounds) == (4, 0)
 
 
-def test_marks_are_per_cent_and_who_is_alone_has_none_for_newcomers(lesson):
+def test_marks_are_per_cent_and_who_is_alone_has_none_for_newcomers(problem):
     found = races.mark_methods(
-        lesson, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}}
+        problem, {"fedavg": {"rate": 0.1}, "local": {"rate": 0.1}, "knnper": {"rate": 0.1}}
     )
     assert np.isnan(found["local"].unseen)
     assert all(0 <= value <= 100 for name in ("fedavg", "knnper") for value in found[name])

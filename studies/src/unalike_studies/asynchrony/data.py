@@ -119,7 +119,7 @@ def clouds(
         seed=seed,
         test_fraction=0.0,
     )
-    return lesson_of(federation, hidden, local_steps)
+    return make_problem(federation, hidden, local_steps)
 
 
 def digits(
@@ -129,21 +129,21 @@ def digits(
     federation = load(
         "mnist", partition=partition, clients=clients, samples=samples, seed=seed, test_fraction=0.0
     )
-    return lesson_of(federation, 0, local_steps)
+    return make_problem(federation, 0, local_steps)
 
 
 def small_pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
     """All images of CIFAR-10, halved to 16 x 16 pixels, logistic regression."""
     federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
     train = replace(federation.train, x=halve_images(federation.train.x))
-    return lesson_of(replace(federation, train=train, test=train), 0, local_steps)
+    return make_problem(replace(federation, train=train, test=train), 0, local_steps)
 
 
 def pictures(partition: str, seed: int, clients: int = 10, local_steps: int = 1) -> Problem:
     """All images of CIFAR-10, three convolutions and a hidden layer."""
     federation = load("cifar10", partition=partition, clients=clients, seed=seed, test_fraction=0.0)
     model = cnn_small(input_shape=federation.input_shape, outputs=10)
-    return replace(lesson_of(federation, 0, local_steps), task=Task.classification(model, classes=10))
+    return replace(make_problem(federation, 0, local_steps), task=Task.classification(model, classes=10))
 
 
 def halve_images(images: Array) -> Array:
@@ -157,7 +157,7 @@ def halve_images(images: Array) -> Array:
     return squares.mean(axis=(2, 4), dtype=np.float32).round().astype(images.dtype)
 
 
-def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Problem:
+def make_problem(federation: Federation, hidden: int = 0, local_steps: int = 1) -> Problem:
     """Clients that count the same, judged on their training rows."""
     federation = replace(federation.with_importance("equal"), test=federation.train)
     shape = federation.input_shape
@@ -165,11 +165,11 @@ def lesson_of(federation: Federation, hidden: int = 0, local_steps: int = 1) -> 
     return Problem(federation, Task.classification(model, classes=10), local_steps)
 
 
-def learn(lesson: Problem, timing: Timing, algorithm: FedAvg, until: float, seed: int) -> Run:
+def learn(problem: Problem, timing: Timing, algorithm: FedAvg, until: float, seed: int) -> Run:
     """Train up to a time; everyone takes part."""
-    steps = aggregations(timing, Clients(lesson.federation.importance, seed), until)
+    steps = aggregations(timing, Clients(problem.federation.importance, seed), until)
     return train(
-        lesson.federation, lesson.task, algorithm, rounds=steps, timing=timing, seed=seed, evaluate_every=0
+        problem.federation, problem.task, algorithm, rounds=steps, timing=timing, seed=seed, evaluate_every=0
     )
 
 
@@ -179,18 +179,18 @@ def losses_of(run: Run) -> Float64s:
     return np.where(np.isfinite(losses) & (losses < HOPELESS), losses, np.inf)
 
 
-def losses_at(lesson: Problem, timing: Policy, learning_rate: float, until: float, seed: int) -> Float64s:
+def losses_at(problem: Problem, timing: Policy, learning_rate: float, until: float, seed: int) -> Float64s:
     """Every client's loss at a time; what is finished is not trained again."""
-    algorithm, kept = lesson.algorithm(learning_rate), lesson.trainings or Trainings()
+    algorithm, kept = problem.algorithm(learning_rate), problem.trainings or Trainings()
     decides = {
-        **describe_training(lesson.federation, lesson.task),
+        **describe_training(problem.federation, problem.task),
         **{"algorithm": repr(algorithm), "timing": repr(timing), "until": until, "seed": seed},
     }
-    return kept.numbers(decides, lambda: losses_of(learn(lesson, timing, algorithm, until, seed)))
+    return kept.numbers(decides, lambda: losses_of(learn(problem, timing, algorithm, until, seed)))
 
 
-def pair(lesson: Problem, learning_rate: float, until: float, seed: int) -> Pair:
+def pair(problem: Problem, learning_rate: float, until: float, seed: int) -> Pair:
     """Asynchronous training with both kinds of weights, the same batches and the same learning rate."""
     policies = [policy("async", weights=kind) for kind in ("identical", "corrected")]
-    ends = [losses_at(lesson, each, learning_rate, until, seed) for each in policies]
-    return Pair(ends[0], ends[1], surrogate(policies[0], Clients(lesson.federation.importance)))
+    ends = [losses_at(problem, each, learning_rate, until, seed) for each in policies]
+    return Pair(ends[0], ends[1], surrogate(policies[0], Clients(problem.federation.importance)))

@@ -25,29 +25,29 @@ from .data import Pair, Problem, policy
 ITERATIONS = 300
 
 
-def limit_pair(lesson: Problem, iterations: int = ITERATIONS, hardware: str = "spread:80") -> Pair:
+def limit_pair(problem: Problem, iterations: int = ITERATIONS, hardware: str = "spread:80") -> Pair:
     """Every client's loss where identical and where corrected weights lead; what is finished is kept."""
-    importance = lesson.federation.importance
+    importance = problem.federation.importance
     minimized = surrogate(policy("async", hardware, "identical"), Clients(importance))
     identical, corrected = (
-        cached_minimal_losses(lesson, w, iterations) for w in (minimized.expected, importance)
+        cached_minimal_losses(problem, w, iterations) for w in (minimized.expected, importance)
     )
     return Pair(identical, corrected, minimized)
 
 
-def cached_minimal_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s:
+def cached_minimal_losses(problem: Problem, weights: Float64s, iterations: int) -> Float64s:
     """The same as :func:`minimal_losses`, which is not repeated."""
     decides = {
-        **describe_training(lesson.federation, lesson.task),
+        **describe_training(problem.federation, problem.task),
         **{"minimizes": weights.tolist(), "iterations": iterations},
     }
-    kept = lesson.trainings or Trainings()
-    return kept.numbers(decides, lambda: minimal_losses(lesson, weights, iterations))
+    kept = problem.trainings or Trainings()
+    return kept.numbers(decides, lambda: minimal_losses(problem, weights, iterations))
 
 
-def minimal_losses(lesson: Problem, weights: Float64s, iterations: int) -> Float64s:
+def minimal_losses(problem: Problem, weights: Float64s, iterations: int) -> Float64s:
     """Every client's loss at the model that L-BFGS finds for their weighted sum."""
-    train, task = lesson.federation.train, lesson.task
+    train, task = problem.federation.train, problem.task
     x, y, owners = jnp.asarray(as_floats(train.x)), jnp.asarray(train.y), jnp.asarray(train.owners)
     start, unflatten = ravel_pytree(task.init(jax.random.key(0)))
 

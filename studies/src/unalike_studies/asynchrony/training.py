@@ -91,14 +91,14 @@ Table = Mapping[str, Float64s]
 
 
 def race(
-    lessons: Sequence[Problem], names: Sequence[str], rates: Sequence[float], until: float = 20
+    problems: Sequence[Problem], names: Sequence[str], rates: Sequence[float], until: float = 20
 ) -> Table:
-    """Every policy with every learning rate on every lesson; the lesson's place is the seed."""
+    """Every policy with every learning rate on every problem; the problem's place is the seed."""
     return {
         name: np.array(
             [
-                [losses_at(lesson, policy(name), rate, until, seed).mean() for rate in rates]
-                for seed, lesson in enumerate(lessons)
+                [losses_at(problem, policy(name), rate, until, seed).mean() for rate in rates]
+                for seed, problem in enumerate(problems)
             ]
         )
         for name in names
@@ -165,8 +165,8 @@ def best_step_claims(table: Table, words: str, cut: str = CUT, hard: bool = True
 def hidden_layer_claims() -> Iterator[Claim]:
     """Fifty clients and a model that is not convex."""
     rates = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-    lessons = [clouds("dirichlet:0.1", 50, 100, seed, 32, 10) for seed in range(2)]
-    table = race(lessons, ("FedFix-0.5", "FedBuff-10", "async"), rates)
+    problems = [clouds("dirichlet:0.1", 50, 100, seed, 32, 10) for seed in range(2)]
+    table = race(problems, ("FedFix-0.5", "FedBuff-10", "async"), rates)
     note = ", ".join(f"{name} {best(table, name):.3f}" for name in table)
     for name in ("FedFix-0.5", "FedBuff-10"):
         ratio = best(table, name) / best(table, "async")
@@ -189,15 +189,15 @@ def large_step_claims(table: Table, rates: Sequence[float]) -> Iterator[Claim]:
 
 def limit_claims(quick: bool) -> Iterator[Claim]:
     """A wide window is waiting for all; half a window on equal clients is a server step of two."""
-    lesson = clouds("dirichlet:0.1", 10, 60, 3, 0, 5)
+    problem = clouds("dirichlet:0.1", 10, 60, 3, 0, 5)
     until = 10 if quick else 30
-    plain, twice = lesson.algorithm(0.1), lesson.algorithm(0.1, 2.0)
-    waiting = learn(lesson, policy("wait-for-all"), plain, until, 3)
+    plain, twice = problem.algorithm(0.1), problem.algorithm(0.1, 2.0)
+    waiting = learn(problem, policy("wait-for-all"), plain, until, 3)
     for name, timing in (("FedFix-1", policy("FedFix-1")), ("synchronous rounds", Synchronous())):
-        gap = _difference(waiting, learn(lesson, timing, plain, until, 3))
+        gap = _difference(waiting, learn(problem, timing, plain, until, 3))
         yield at_most("AS-6", f"{name} end where waiting for all does, difference", [gap], 0.0)
-    half = learn(lesson, policy("FedFix-0.5", "equal"), plain, until, 3)
-    double = learn(lesson, policy("wait-for-all", "equal"), twice, until, 3)
+    half = learn(problem, policy("FedFix-0.5", "equal"), plain, until, 3)
+    double = learn(problem, policy("wait-for-all", "equal"), twice, until, 3)
     gap = _difference(half, double)
     yield at_most("AS-18", "FedFix-0.5 on F0 ends where a server step of 2 does, difference", [gap], 1e-5)
     alike = abs(losses_of(half).mean() / losses_of(double).mean() - 1)

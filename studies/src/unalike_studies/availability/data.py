@@ -114,10 +114,10 @@ def make_teacher_problem(deviation: float, seed: int) -> Problem:
         x = (mean + SCALES * rng.normal(size=(ROWS + TESTED, FEATURES))).astype(np.float32)
         y = (x @ teacher.T).argmax(axis=1)
         clients[str(k)] = {"train": (x[:ROWS], y[:ROWS]), "test": (x[ROWS:], y[ROWS:])}
-    return lesson_of(Federation.from_clients(clients, classes=CLASSES))
+    return make_problem(Federation.from_clients(clients, classes=CLASSES))
 
 
-def lesson_of(federation: Federation) -> Problem:
+def make_problem(federation: Federation) -> Problem:
     """A federation with a ridge-regularized linear softmax model."""
     model = linear(input_shape=federation.input_shape, outputs=federation.classes or 1)
     task = Task.classification(model, federation.classes or 1, RIDGE)
@@ -129,13 +129,13 @@ def population(correlation: float = 0.9, clients: int = CLIENTS, seed: int = 0) 
     return availability_registry.make(f"groups:0.4,{correlation},0.01", clients=clients, seed=seed)
 
 
-def strategy(name: str, lesson: Problem, rounds: int) -> Strategy:
+def strategy(name: str, problem: Problem, rounds: int) -> Strategy:
     """A strategy that knows what clients could reach alone."""
-    return strategy_registry.make(name, minima=lesson.minima, per_round=None, rounds=rounds)
+    return strategy_registry.make(name, minima=problem.minima, per_round=None, rounds=rounds)
 
 
 def learn(
-    lesson: Problem,
+    problem: Problem,
     name: str,
     rates: Rates,
     rounds: int,
@@ -147,11 +147,11 @@ def learn(
 ) -> Curve:
     """Train with a strategy that knows the true availability; the same seed gives the same trace. Clients'
     momentum begins anew in every round."""
-    chains = availability or population(clients=len(lesson.federation), seed=seed)
+    chains = availability or population(clients=len(problem.federation), seed=seed)
     known = Known(chains.active, chains.correlation)
     run = train(
-        lesson.federation,
-        lesson.task,
+        problem.federation,
+        problem.task,
         FedAvg(
             work=work,
             optimizer=Optimizer.of("sgd", rates.client, {"momentum": momentum} if momentum else None),
@@ -159,7 +159,7 @@ def learn(
         ),
         rounds=rounds,
         seed=seed,
-        participation=Intermittent(chains, strategy(name, lesson, rounds), beliefs=known),
+        participation=Intermittent(chains, strategy(name, problem, rounds), beliefs=known),
         evaluate_every=evaluate_every,
     )
     accuracy = run.metrics()["test_accuracy"][1:]

@@ -30,7 +30,7 @@ from unalike.typing import Float64s
 from ..shared.summaries import mean_of
 from ..study import Claim, Effort, Value, at_least, at_published_effort
 from ..trainings import Trainings, describe_training
-from .data import Accuracies, Problem, Rates, learn, lesson_of
+from .data import Accuracies, Problem, Rates, learn, make_problem
 
 RUNS, ROUNDS, EVALUATIONS = 10, 200, 40
 CLIENT_RATES = (2.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -77,14 +77,14 @@ class Contest:
 
 SYNTHETIC = Contest(
     "Synthetic(0.5)",
-    lambda seed: lesson_of(load("synthetic:0.5,0.5", clients=100, seed=seed)),
+    lambda seed: make_problem(load("synthetic:0.5,0.5", clients=100, seed=seed)),
     tuple(float(rate) for rate in range(8, 0, -1)),
     1.56,
     {"unbiased": "2/2", "more-available": "1/7", OURS: "2/3", "adafed": "1/1", "f3ast": "2/2"},
 )
 MNIST = Contest(
     "MNIST",
-    lambda seed: lesson_of(load("mnist", partition="dirichlet-class:0.5", clients=100, seed=seed)),
+    lambda seed: make_problem(load("mnist", partition="dirichlet-class:0.5", clients=100, seed=seed)),
     (5.0, 4.0, 3.0, 2.0, 1.0, 0.3, 0.1),
     0.94,
     {"unbiased": "0.03/1", "more-available": "0.1/4", OURS: "0.1/1", "adafed": "0.03/1", "f3ast": "0.1/0.3"},
@@ -111,14 +111,14 @@ def contest_claims(
     grid: Sequence[Rates] | None = None,
 ) -> Iterator[Claim]:
     """Every strategy with its best rates, then CA-Fed against AdaFed and against the best of the others."""
-    tuning, lessons = contest.make(TUNING_SEED), [contest.make(seed) for seed in range(runs)]
+    tuning, problems = contest.make(TUNING_SEED), [contest.make(seed) for seed in range(runs)]
     train = partial(outcome, trainings, contest, rounds=rounds)
     tried = contest.grid if grid is None else grid
     found: dict[str, list[Outcome]] = {}
     for name in (OURS, *RIVALS):
         ends = [train(tuning, name, rates, seed=TUNING_SEED).rows.end for rates in tried]
         best = tried[int(np.argmax(np.nan_to_num(ends, nan=-1.0)))]
-        found[name] = [train(lesson, name, best, seed=seed) for seed, lesson in enumerate(lessons)]
+        found[name] = [train(problem, name, best, seed=seed) for seed, problem in enumerate(problems)]
         chosen = f"best of {len(tried)} pairs{', at their edge' * at_edge(best, tried)}; {note}"
         yield _report(contest, name, best, found[name], chosen)
     yield from _lead_claims(contest, found, note)
@@ -132,14 +132,14 @@ class Outcome(NamedTuple):
 
 
 def outcome(
-    trainings: Trainings, contest: Contest, lesson: Problem, name: str, rates: Rates, rounds: int, seed: int
+    trainings: Trainings, contest: Contest, problem: Problem, name: str, rates: Rates, rounds: int, seed: int
 ) -> Outcome:
     """What a training comes to; those that are finished are not repeated."""
     local, every = contest.local, max(1, rounds // EVALUATIONS)
 
     def train() -> Float64s:
         curve = learn(
-            lesson,
+            problem,
             name,
             rates,
             rounds,
@@ -153,7 +153,7 @@ def outcome(
 
     chosen = {"strategy": name, "rates": [rates.client, rates.server], "local": repr(local)}
     rest = {"rounds": rounds, "every": every, "seed": seed}
-    both = trainings.numbers(describe_training(lesson.federation, lesson.task) | chosen | rest, train)
+    both = trainings.numbers(describe_training(problem.federation, problem.task) | chosen | rest, train)
     return Outcome(*(Accuracies(half) for half in np.split(both, 2)))
 
 

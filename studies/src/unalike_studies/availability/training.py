@@ -18,7 +18,7 @@ from unalike.participation import availability_registry
 
 from ..shared.summaries import mean_of
 from ..study import Claim, at_least, at_most
-from .data import Curve, Problem, Rates, learn, lesson_of, make_teacher_problem, population
+from .data import Curve, Problem, Rates, learn, make_problem, make_teacher_problem, population
 
 BIAS_WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEADY, LARGE = Rates(0.3, 2.0), Rates(1.0, 4.0)
@@ -42,18 +42,18 @@ def training_claims(quick: bool) -> Iterator[Claim]:
 
 
 def over_seeds(
-    lessons: list[Problem], name: str, rates: Rates, rounds: int, correlation: float = 0.9
+    problems: list[Problem], name: str, rates: Rates, rounds: int, correlation: float = 0.9
 ) -> list[Curve]:
-    """A strategy on every lesson; the lesson's place is the seed."""
+    """A strategy on every problem; the problem's place is the seed."""
     return [
-        learn(lesson, name, rates, rounds, seed, population(correlation, len(lesson.federation), seed))
-        for seed, lesson in enumerate(lessons)
+        learn(problem, name, rates, rounds, seed, population(correlation, len(problem.federation), seed))
+        for seed, problem in enumerate(problems)
     ]
 
 
-def limit_claims(lesson: Problem, rounds: int) -> Iterator[Claim]:
+def limit_claims(problem: Problem, rounds: int) -> Iterator[Claim]:
     """A large weight of the bias is the unbiased strategy."""
-    pair = [learn(lesson, name, STEADY, rounds, 0).run for name in ("ca-fed:1e6", "unbiased")]
+    pair = [learn(problem, name, STEADY, rounds, 0).run for name in ("ca-fed:1e6", "unbiased")]
     gap = largest_difference(pair[0].state["params"], pair[1].state["params"])
     yield at_most("A6", "CA-Fed with bias weight 1e6 ends at the unbiased model", [gap], 0.0)
     sums = [run.metrics()["weight_sum"][1:] for run in pair]
@@ -65,10 +65,10 @@ def exclusion_claims(alike: list[Problem], unlike: list[Problem], rounds: int) -
     """How many clients are left out, and from which group."""
     groups = population().groups
     assert groups is not None
-    for words, lessons in (("alike", alike), ("unlike", unlike)):
+    for words, problems in (("alike", alike), ("unlike", unlike)):
         counts = {}
         for weight in BIAS_WEIGHTS:
-            curves = over_seeds(lessons[:3], f"ca-fed:{weight:g}", STEADY, rounds)
+            curves = over_seeds(problems[:3], f"ca-fed:{weight:g}", STEADY, rounds)
             counts[weight] = np.mean([curve.excluded(groups) for curve in curves], axis=0)
         totals = [float(count.sum()) for count in counts.values()]
         yield Claim(
@@ -104,12 +104,12 @@ def exclusion_claims(alike: list[Problem], unlike: list[Problem], rounds: int) -
 
 def cluster_claims(rounds: int, quick: bool) -> Iterator[Claim]:
     """Clients in ten clusters that share a chain: the most correlated cluster is left out most."""
-    lesson = make_teacher_problem(0.0, 7)
-    chains = availability_registry.make("clusters", clients=len(lesson.federation), seed=7)
+    problem = make_teacher_problem(0.0, 7)
+    chains = availability_registry.make("clusters", clients=len(problem.federation), seed=7)
     assert chains.groups is not None
     seeds = range(1 if quick else 10)
     excluded = [
-        learn(lesson, "ca-fed:1", STEADY, rounds, seed, chains).excluded(chains.groups) for seed in seeds
+        learn(problem, "ca-fed:1", STEADY, rounds, seed, chains).excluded(chains.groups) for seed in seeds
     ]
     mean = np.mean(excluded, axis=0)
     order = np.argsort(-mean, kind="stable")[: int((mean > 0.5).sum())]
@@ -190,9 +190,9 @@ def tradeoff_claims(alike: list[Problem], unlike: list[Problem], rounds: int, qu
     )
 
 
-def traffic_claims(lesson: Problem) -> Iterator[Claim]:
+def traffic_claims(problem: Problem) -> Iterator[Claim]:
     """Everyone who is there sends one number; only those who are used send a model."""
-    run = learn(lesson, "ca-fed:0.1", STEADY, 20, 0).run
+    run = learn(problem, "ca-fed:0.1", STEADY, 20, 0).run
     metrics, parameters = run.metrics(), size(run.message)
     there, used = metrics["available"][1:], metrics["participants"][1:]
     gaps = np.abs(metrics["bytes_up"][1:] - (4 * there + 4 * parameters * used))
@@ -205,14 +205,14 @@ def gain_claims(quick: bool) -> Iterator[Claim]:
     """Tuned strategies on LEAF's synthetic data, and on MNIST where it is there."""
     yield from _gains(
         "Synthetic(0.5)",
-        lambda seed: lesson_of(load("synthetic:0.5,0.5", clients=100, seed=seed)),
+        lambda seed: make_problem(load("synthetic:0.5,0.5", clients=100, seed=seed)),
         quick,
         1.56,
     )
     if not quick and local("mnist.npz") is not None:
         yield from _gains(
             "MNIST",
-            lambda seed: lesson_of(
+            lambda seed: make_problem(
                 load("mnist", partition="dirichlet-class:0.5", clients=100, samples=10_000, seed=seed)
             ),
             quick,
@@ -223,16 +223,16 @@ def gain_claims(quick: bool) -> Iterator[Claim]:
 def _gains(words: str, make: object, quick: bool, published: float) -> Iterator[Claim]:
     """Every strategy with its best rates on the first seed, judged on the others."""
     seeds, rounds = (1, 2) if quick else (1, 2, 3), 30 if quick else 100
-    lessons = {seed: make(seed) for seed in (0, *seeds)}  # type: ignore[operator]
+    problems = {seed: make(seed) for seed in (0, *seeds)}  # type: ignore[operator]
     grid = [STEADY] if quick else [Rates(c, s) for c in (0.03, 0.1, 0.3, 1.0) for s in (1.0, 3.0)]
     averages, ends, deviations = {}, {}, {}
     weights = ("ca-fed:1",) if quick else tuple(f"ca-fed:{weight:g}" for weight in (0.1, 1.0, 10.0, 100.0))
     for name in ("unbiased", "more-available", "adafed", "f3ast", *weights):
         trial = {
-            rates: learn(lessons[0], name, rates, rounds, 0, evaluate_every=5).time_average for rates in grid
+            rates: learn(problems[0], name, rates, rounds, 0, evaluate_every=5).time_average for rates in grid
         }
         best = max(trial, key=lambda rates: trial[rates])
-        curves = [learn(lessons[seed], name, best, rounds, seed, evaluate_every=5) for seed in seeds]
+        curves = [learn(problems[seed], name, best, rounds, seed, evaluate_every=5) for seed in seeds]
         averages[name], ends[name] = mean_of(curves, "time_average"), mean_of(curves, "end")
         deviations[name] = mean_of(curves, "deviation")
     cut = f"{len(grid)} pairs of rates, {len(seeds)} runs, T = {rounds}; published 48, 10, 200: --full"

@@ -114,9 +114,9 @@ def pictures(federation: Federation, hidden: int, rounds: int) -> Problem:
     return Problem(federation, Task.classification(model, 10), rounds)
 
 
-def best_possible(lesson: Problem) -> Score:
+def best_possible(problem: Problem) -> Score:
     """The predictor that knows the truth: the mean over components and noise."""
-    truth, test = lesson.truth, lesson.federation.test
+    truth, test = problem.truth, problem.federation.test
     assert truth is not None
     right = np.zeros(len(test.y))
     for first in range(0, len(test.y), 10_000):
@@ -126,18 +126,18 @@ def best_possible(lesson: Problem) -> Score:
         yes = np.einsum("nm,nm->n", chance, truth.shares[test.owners[rows]]) > 0.5
         right[rows] = yes == test.y[rows]
     per_client = np.bincount(test.owners, right) / test.sizes
-    return score_of(per_client, lesson.federation)
+    return score_of(per_client, problem.federation)
 
 
 def tune_setting(
-    lesson: Problem,
+    problem: Problem,
     made: Callable[[float], Algorithm],
     grid: tuple[float, ...],
     rounds: int,
     **options: Any,
 ) -> float:
     """The setting with the best accuracy on held-out training rows; test rows are never looked at."""
-    validated = lesson.held_out()
+    validated = problem.held_out()
     runs = {value: validated.learn(made(value), rounds, **options) for value in grid}
     return max(grid, key=lambda value: score(runs[value], "validation").mean)
 

@@ -30,15 +30,15 @@ PICTURE_RATES = {"fedem": 3.0, "fedavg": 1.0, "local": 0.3}
 """What the grids gave for digits."""
 
 
-def picture_claims(name: str, lesson: Problem, rates: dict[str, float] | None = None) -> Iterator[Claim]:
+def picture_claims(name: str, problem: Problem, rates: dict[str, float] | None = None) -> Iterator[Claim]:
     """Real images in place of CIFAR-10: labels dealt in three groups, so clients are mixtures of three."""
     if rates is None:
-        made = {kind: partial(lesson.algorithm, kind) for kind in PICTURE_GRIDS}
+        made = {kind: partial(problem.algorithm, kind) for kind in PICTURE_GRIDS}
         rates = {
-            kind: tune_setting(lesson, made[kind], grid, lesson.rounds)
+            kind: tune_setting(problem, made[kind], grid, problem.rounds)
             for kind, grid in PICTURE_GRIDS.items()
         }
-    found = {kind: score(lesson.learn(lesson.algorithm(kind, rate))) for kind, rate in rates.items()}
+    found = {kind: score(problem.learn(problem.algorithm(kind, rate))) for kind, rate in rates.items()}
     words = ", ".join(f"{kind} {one.mean:.1f} at {rates[kind]:g}" for kind, one in found.items())
     ours = found["fedem"].mean
     yield at_least(

@@ -75,26 +75,28 @@ def training_claims(quick: bool) -> Iterator[Claim]:
     yield from real_claims()
 
 
-def choose_rates(lesson: Problem, rounds: int) -> dict[str, float]:
+def choose_rates(problem: Problem, rounds: int) -> dict[str, float]:
     """A learning rate for every method, by held-out rows."""
     names = ("fedem", "fedavg", "local")
-    made = {name: partial(lesson.algorithm, name, rounds=rounds) for name in names}
-    rates = {name: tune_setting(lesson, made[name], GRIDS[name], rounds) for name in names}
-    validated = lesson.held_out()
-    state = validated.learn(lesson.algorithm("fedavg", rates["fedavg"], rounds), rounds).state
+    made = {name: partial(problem.algorithm, name, rounds=rounds) for name in names}
+    rates = {name: tune_setting(problem, made[name], GRIDS[name], rounds) for name in names}
+    validated = problem.held_out()
+    state = validated.learn(problem.algorithm("fedavg", rates["fedavg"], rounds), rounds).state
     ends = {rate: score(fine_tuned(validated, state, rate), "validation").mean for rate in GRIDS["tune"]}
     return {**rates, "tune": max(ends, key=lambda rate: ends[rate])}
 
 
-def fine_tuned(lesson: Problem, state: Any, rate: float) -> Run:
+def fine_tuned(problem: Problem, state: Any, rate: float) -> Run:
     """FedAvg+: one pass over each client's rows from FedAvg's model."""
-    return lesson.learn(lesson.algorithm("fedavg+", rate, schedule="constant"), 0, initial=state)
+    return problem.learn(problem.algorithm("fedavg+", rate, schedule="constant"), 0, initial=state)
 
 
-def compare_methods(lesson: Problem, rates: dict[str, float]) -> dict[str, Run]:
+def compare_methods(problem: Problem, rates: dict[str, float]) -> dict[str, Run]:
     """FedEM and the baselines that every table has."""
-    runs = {name: lesson.learn(lesson.algorithm(name, rates[name])) for name in ("fedem", "fedavg", "local")}
-    return {**runs, "fedavg+": fine_tuned(lesson, runs["fedavg"].state, rates["tune"])}
+    runs = {
+        name: problem.learn(problem.algorithm(name, rates[name])) for name in ("fedem", "fedavg", "local")
+    }
+    return {**runs, "fedavg+": fine_tuned(problem, runs["fedavg"].state, rates["tune"])}
 
 
 # Small and quick ------------------------------------------------------------------------------------------
@@ -102,15 +104,15 @@ def compare_methods(lesson: Problem, rates: dict[str, float]) -> dict[str, Run]:
 
 def small_claims(seeds: range) -> Iterator[Claim]:
     """R3: a hundred clients in thirty dimensions."""
-    lessons = [small_synthetic(seed) for seed in seeds]
+    problems = [small_synthetic(seed) for seed in seeds]
     found = [
         {
             **{name: score(run) for name, run in compare_methods(one, RATES).items()},
             "fedem": score(best_start(one, RATES["fedem"], 3, 3)),
         }
-        for one in lessons
+        for one in problems
     ]
-    room = [best_possible(one).mean - s["fedem"].mean for one, s in zip(lessons, found, strict=True)]
+    room = [best_possible(one).mean - s["fedem"].mean for one, s in zip(problems, found, strict=True)]
     yield at_least(
         "R3",
         "FedEM minus FedAvg, small mixture, points",
@@ -134,30 +136,30 @@ def _margins(found: list[dict[str, Score]], other: str) -> list[float]:
 
 def synthetic_claims() -> Iterator[Claim]:
     """R1, R2, R4 to R10 and R12, on one federation of 300 clients in 150 dimensions."""
-    tuning, lesson = synthetic(TUNING_SEED), synthetic(11)
+    tuning, problem = synthetic(TUNING_SEED), synthetic(11)
     rates = choose_rates(tuning, 100)
-    runs = compare_methods(lesson, rates)
+    runs = compare_methods(problem, rates)
     found = {name: score(run) for name, run in runs.items()}
-    found.update(other_baselines(lesson, rates["fedavg"]))
+    found.update(other_baselines(problem, rates["fedavg"]))
     chosen = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
-    yield from table_claims(lesson, found, f"rates by validation: {chosen}")
-    yield from component_claims(tuning, lesson, found)
-    yield from short_claims(lesson, found, rates["fedem"])
-    yield from gossip_claims(tuning, lesson, found)
-    yield from sampling_claims(lesson, found, rates["fedem"])
+    yield from table_claims(problem, found, f"rates by validation: {chosen}")
+    yield from component_claims(tuning, problem, found)
+    yield from short_claims(problem, found, rates["fedem"])
+    yield from gossip_claims(tuning, problem, found)
+    yield from sampling_claims(problem, found, rates["fedem"])
     yield from newcomer_claims(synthetic(12), rates)
-    yield from mocha_claims(lesson, found)
+    yield from mocha_claims(problem, found)
 
 
-def other_baselines(lesson: Problem, rate: float) -> dict[str, Score]:
+def other_baselines(problem: Problem, rate: float) -> dict[str, Score]:
     """Those that are there, with FedAvg's learning rate and their own defaults."""
-    return {name: score(lesson.learn(lesson.algorithm(name, rate))) for name in OTHERS}
+    return {name: score(problem.learn(problem.algorithm(name, rate))) for name in OTHERS}
 
 
-def table_claims(lesson: Problem, found: dict[str, Score], note: str) -> Iterator[Claim]:
+def table_claims(problem: Problem, found: dict[str, Score], note: str) -> Iterator[Claim]:
     """R1 and R2: averages and bottom deciles."""
     published = {"fedem": 74.7, "fedavg": 68.2, "fedavg+": 68.9, "local": 65.7, **OTHERS}
-    best = best_possible(lesson).mean
+    best = best_possible(problem).mean
     for name, one in found.items():
         place = f"{SAMPLED}, 20 % of the clients at a time" if name == "apfl" else TABLE
         yield Claim(
@@ -202,13 +204,13 @@ def table_claims(lesson: Problem, found: dict[str, Score], note: str) -> Iterato
     )
 
 
-def component_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
+def component_claims(tuning: Problem, problem: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R4: two components help, three are right, more change little; each number has its own rate."""
     by_count, rates = {}, {}
     for m in (2, 4):
         made = partial(tuning.algorithm, "fedem", rounds=100, components=m)
         rates[m] = tune_setting(tuning, made, LARGE, 100)
-        by_count[m] = score(best_start(lesson, rates[m], m)).mean
+        by_count[m] = score(best_start(problem, rates[m], m)).mean
     one, three = found["fedavg"].mean, found["fedem"].mean
     note = (
         ", ".join(f"rate {rate:g} for {m}" for m, rate in rates.items())
@@ -219,18 +221,18 @@ def component_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) 
     yield at_most("R4", "4 components and 3 differ by", [abs(by_count[4] - three)], 1)
 
 
-def best_start(lesson: Problem, rate: float, components: int, starts: int = 2) -> Run:
+def best_start(problem: Problem, rate: float, components: int, starts: int = 2) -> Run:
     """The run with the lowest training loss, because some starts end with two components merged."""
-    algorithm = lesson.algorithm("fedem", rate, components=components)
-    runs = [lesson.learn(algorithm, seed=seed) for seed in range(1, starts + 1)]
-    sizes = lesson.federation.train.sizes
+    algorithm = problem.algorithm("fedem", rate, components=components)
+    runs = [problem.learn(algorithm, seed=seed) for seed in range(1, starts + 1)]
+    sizes = problem.federation.train.sizes
     return min(runs, key=lambda run: float(np.average(run.evaluate("train")["loss"], weights=sizes)))
 
 
-def short_claims(lesson: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
+def short_claims(problem: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
     """R5: a third of the rounds, which costs as much as one model."""
-    short = lesson.rounds // 3
-    ours = score(lesson.learn(lesson.algorithm("fedem", rate, short), short)).mean
+    short = problem.rounds // 3
+    ours = score(problem.learn(problem.algorithm("fedem", rate, short), short)).mean
     best = max(one.mean for name, one in found.items() if name not in ("fedem", "clustered-fl"))
     words = f"FedEM after {short} rounds minus the best that"
     claim, theirs = f"{words} has one model or one per client", printed_difference(73.2, 69.2)
@@ -241,19 +243,19 @@ def short_claims(lesson: Problem, found: dict[str, Score], rate: float) -> Itera
     yield at_least("R5", claim, [clusters], 3, published=theirs, place=SHORT, hard=False, note=note)
 
 
-def gossip_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
+def gossip_claims(tuning: Problem, problem: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R6: without a server, on a random graph with Metropolis weights, for half as many rounds."""
-    half = lesson.rounds // 2
+    half = problem.rounds // 2
 
     def without_server(rate: float) -> DFedEM:
         optimizer = Optimizer("sgd", rate, f"steps:{half // 2},{3 * half // 4}")
         return DFedEM(work=LocalWork(epochs=1, batch_size=BATCH), optimizer=optimizer)
 
     rate = tune_setting(tuning, without_server, SMALL, half, timing=Gossip("erdos-renyi:0.5"))
-    run = lesson.learn(without_server(rate), half, timing=Gossip("erdos-renyi:0.5"))
+    run = problem.learn(without_server(rate), half, timing=Gossip("erdos-renyi:0.5"))
     mean, apart = score(run).mean, disagreement(run.state["params"])
     gap = found["fedem"].mean - mean
-    note = f"rate {rate:g} by validation, {half} rounds against {lesson.rounds}"
+    note = f"rate {rate:g} by validation, {half} rounds against {problem.rounds}"
     claim, theirs = "FedEM minus D-FedEM, points", printed_difference(74.7, 73.8)
     yield at_most("R6", claim, [gap], 2, published=theirs, place=DECENTRALIZED, note=note)
     claim, theirs = "D-FedEM minus FedAvg", printed_difference(73.8, 68.2)
@@ -261,25 +263,25 @@ def gossip_claims(tuning: Problem, lesson: Problem, found: dict[str, Score]) -> 
     yield at_most("R6", "disagreement of clients' models, of their length", [apart], 0.01)
 
 
-def sampling_claims(lesson: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
+def sampling_claims(problem: Problem, found: dict[str, Score], rate: float) -> Iterator[Claim]:
     """R7: a fifth of the clients takes part in each of twice as many rounds."""
-    rounds, few = 2 * lesson.rounds, len(lesson.federation) // 5
-    algorithm = lesson.algorithm("fedem", rate, rounds, refresh=1)
-    ours = score(lesson.learn(algorithm, rounds, per_round=few)).mean
+    rounds, few = 2 * problem.rounds, len(problem.federation) // 5
+    algorithm = problem.algorithm("fedem", rate, rounds, refresh=1)
+    ours = score(problem.learn(algorithm, rounds, per_round=few)).mean
     lost = found["fedem"].mean - ours
     claim, theirs = f"what 20 % sampling loses, {rounds} rounds, points", printed_difference(74.7, 74.7)
     yield at_most("R7", claim, [lost], 1, published=theirs, place=f"{TABLE} and {SAMPLED}")
 
 
-def mocha_claims(lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
+def mocha_claims(problem: Problem, found: dict[str, Score]) -> Iterator[Claim]:
     """R12: a relation between linear models, learned; its lambda is chosen on held-out rows."""
     if "mocha" not in algorithm_registry:
         return
     work = LocalWork(epochs=1, batch_size=BATCH)
     lam = tune_setting(
-        lesson, lambda value: algorithm_registry.make("mocha", work=work, lam=value), (1.0, 0.1, 0.01), 20
+        problem, lambda value: algorithm_registry.make("mocha", work=work, lam=value), (1.0, 0.1, 0.01), 20
     )
-    theirs = score(lesson.learn(algorithm_registry.make("mocha", work=work, lam=lam), 20)).mean
+    theirs = score(problem.learn(algorithm_registry.make("mocha", work=work, lam=lam), 20)).mean
     ours, tuned_average = found["fedem"].mean, found["fedavg+"].mean
     note = f"lambda = {lam:g} by held-out rows of the same clients, 20 rounds"
     claim, gap = "FedEM minus MOCHA, points", printed_difference(74.7, 73.4)
@@ -291,11 +293,11 @@ def mocha_claims(lesson: Problem, found: dict[str, Score]) -> Iterator[Claim]:
 # Clients that come later ----------------------------------------------------------------------------------
 
 
-def newcomer_claims(lesson: Problem, rates: dict[str, float]) -> Iterator[Claim]:
+def newcomer_claims(problem: Problem, rates: dict[str, float]) -> Iterator[Claim]:
     """R8 to R10: a fifth of the clients joins after training, and only fits mixture weights."""
-    clients = np.arange(len(lesson.federation))
+    clients = np.arange(len(problem.federation))
     old, new = (
-        replace(lesson, federation=lesson.federation.subset(clients[part]))
+        replace(problem, federation=problem.federation.subset(clients[part]))
         for part in (clients % 5 > 0, clients % 5 == 0)
     )
     ours = old.learn(old.algorithm("fedem", rates["fedem"]))
@@ -360,11 +362,11 @@ def _first_rows(federation: Federation, part: float) -> Federation:
 def cluster_claims() -> Iterator[Claim]:
     """R11: clients with one component each are found again, and so are the components."""
     for components in (2, 3):
-        lesson = synthetic(3, alpha=0.0, rule="threshold", components=components, rounds=150, test_rows=1)
+        problem = synthetic(3, alpha=0.0, rule="threshold", components=components, rounds=150, test_rows=1)
         constant = Optimizer("sgd", 3.0)
         work = LocalWork(epochs=1, batch_size=BATCH)
-        run = lesson.learn(FedEM(components=components, work=work, optimizer=constant))
-        truth = lesson.truth
+        run = problem.learn(FedEM(components=components, work=work, optimizer=constant))
+        truth = problem.truth
         assert truth is not None
         found = recovery(scores(run.message)[:, :-1], mixture_weights(run), truth.models, truth.shares)
         name, place = f"{components} clusters of 300 clients", "section E.12"

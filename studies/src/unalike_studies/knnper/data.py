@@ -253,33 +253,33 @@ def shared_scores(memory: Personal, grid: Sequence[float]) -> Float64s:
 # What memory is compared with -------------------------------------------------------------------------------
 
 
-def tuned_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
+def tuned_percent(problem: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
     """FedAvg+: the global model after some passes over a client's rows, at the best of the rates."""
 
     def measured(federation: Federation, rate: float) -> Measured:
-        algorithm = _tuner(lesson.algorithm, epochs, rate)
-        return _evaluate(lesson, federation, lesson.task, algorithm, lesson.run.message)
+        algorithm = _tuner(problem.algorithm, epochs, rate)
+        return _evaluate(problem, federation, problem.task, algorithm, problem.run.message)
 
-    return _at_best_rate(lesson.old, measured, rates)
+    return _at_best_rate(problem.old, measured, rates)
 
 
-def head_percent(lesson: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
+def head_percent(problem: Problem, epochs: int, rates: Sequence[float] = TUNING_RATES) -> float:
     """FedRep's rule for newcomers: only the last layer descends, on the representation as it is."""
-    params = lesson.run.message
+    params = problem.run.message
     width = params[-1]["w"].shape[1]
     heads = Task.classification(linear(input_shape=(width,), outputs=CLASSES), CLASSES)
 
     def measured(federation: Federation, rate: float) -> Measured:
-        algorithm = _tuner(lesson.algorithm, epochs, rate)
-        return _evaluate(lesson, _represent(lesson, federation), heads, algorithm, params[-1])
+        algorithm = _tuner(problem.algorithm, epochs, rate)
+        return _evaluate(problem, _represent(problem, federation), heads, algorithm, params[-1])
 
-    return _at_best_rate(lesson.old, measured, rates)
+    return _at_best_rate(problem.old, measured, rates)
 
 
-def local_percent(lesson: Problem) -> float:
+def local_percent(problem: Problem) -> float:
     """Every client alone, as long as the federation trained."""
-    algorithm = Local(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer)
-    return 100 * overall(lesson.train(algorithm).evaluate())
+    algorithm = Local(work=problem.algorithm.work, optimizer=problem.algorithm.optimizer)
+    return 100 * overall(problem.train(algorithm).evaluate())
 
 
 def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
@@ -287,10 +287,10 @@ def _tuner(algorithm: FedAvg, epochs: int, rate: float) -> FedAvgPlus:
 
 
 def _evaluate(
-    lesson: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Params
+    problem: Problem, federation: Federation, task: Task, algorithm: FedAvg, params: Params
 ) -> Measured:
     state = State({"params": params, "server": algorithm.server_optimizer.build().init(params)})
-    run = train(federation, task, algorithm, rounds=0, seed=lesson.seed, initial=state, evaluate_every=0)
+    run = train(federation, task, algorithm, rounds=0, seed=problem.seed, initial=state, evaluate_every=0)
     return run.evaluate()
 
 
@@ -303,8 +303,8 @@ def _at_best_rate(
     return 100 * overall(measured(federation, rates[int(np.argmax(found))]))
 
 
-def _represent(lesson: Problem, federation: Federation) -> Federation:
+def _represent(problem: Problem, federation: Federation) -> Federation:
     def seen(split: Split) -> Split:
-        return replace(split, x=embed(lesson.task, lesson.run.message, split.x)[0])
+        return replace(split, x=embed(problem.task, problem.run.message, split.x)[0])
 
     return replace(federation, train=seen(federation.train), test=seen(federation.test))

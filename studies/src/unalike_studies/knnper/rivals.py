@@ -62,57 +62,57 @@ def rival_claims(quick: bool) -> Iterator[Claim]:
     yield from digit_claims(quick)
 
 
-def personal_claims(lessons: Sequence[Problem], quick: bool) -> Iterator[Claim]:
+def personal_claims(problems: Sequence[Problem], quick: bool) -> Iterator[Claim]:
     """Where labels mean different things to different clients."""
     rates = TUNING_RATES[1:3] if quick else TUNING_RATES
-    common = float(np.mean([percent(global_model(lesson.remembered)) for lesson in lessons]))
-    memory = float(np.mean([percent(lesson.remembered) for lesson in lessons]))
-    tuned = float(np.mean([tuned_percent(lesson, 1, rates) for lesson in lessons]))
+    common = float(np.mean([percent(global_model(problem.remembered)) for problem in problems]))
+    memory = float(np.mean([percent(problem.remembered) for problem in problems]))
+    tuned = float(np.mean([tuned_percent(problem, 1, rates) for problem in problems]))
     theirs = "67.9 / 85.0 / 93.8"
     words = "global model, tuned for one epoch, kNN-Per: accuracy with personal labels"
     yield in_order("K12", words, [common, tuned, memory], published=theirs, place=TWO_CLASSES)
     words = "points of kNN-Per over a tuned model (one epoch)"
     theirs = printed_difference(93.8, 85.0)
     yield average("K12", words, [memory - tuned], 3, published=theirs, place=TWO_CLASSES)
-    alone = float(np.mean([local_percent(lesson) for lesson in lessons]))
+    alone = float(np.mean([local_percent(problem) for problem in problems]))
     words = "global model, training alone"
     yield in_order("K13", words, [common, alone], published="67.9 / 82.4", place=TWO_CLASSES)
     if not quick:
-        yield from head_claims(lessons, common, memory, tuned)
+        yield from head_claims(problems, common, memory, tuned)
 
 
-def head_claims(lessons: Sequence[Problem], common: float, memory: float, tuned: float) -> Iterator[Claim]:
+def head_claims(problems: Sequence[Problem], common: float, memory: float, tuned: float) -> Iterator[Claim]:
     """Tuning the last layer alone, and tuning everything for long."""
-    head = float(np.mean([head_percent(lesson, 10) for lesson in lessons]))
+    head = float(np.mean([head_percent(problem, 10) for problem in problems]))
     words = "global model, head tuned for ten epochs, kNN-Per"
     place = f"{TWO_CLASSES}, FedRep for the head"
     yield in_order("K12", words, [common, head, memory], published="67.9 / 89.1 / 93.8", place=place)
     note = "with rates chosen by validation for both"
     words = "tuned for one epoch, head tuned for ten epochs"
     yield in_order("K12", words, [tuned, head], published="85.0 / 89.1", place=place, hard=False, note=note)
-    longer = tuned_percent(lessons[0], 10) - percent(lessons[0].remembered)
+    longer = tuned_percent(problems[0], 10) - percent(problems[0].remembered)
     note = "beyond what was published: enough passes of descent overtake memory"
     words = "points of ten epochs of tuning over kNN-Per"
     yield average("K12", words, [longer], 0, hard=False, note=note)
 
 
-def traffic_claims(lesson: Problem) -> Iterator[Claim]:
+def traffic_claims(problem: Problem) -> Iterator[Claim]:
     """Nothing more is sent than in FedAvg."""
-    runs = [lesson.run, lesson.train(_remembering(lesson), 2)]
+    runs = [problem.run, problem.train(_remembering(problem), 2)]
     for name in ("bytes_up", "bytes_down"):
         plain, personal = (run.metrics()[name][1:3] for run in runs)
         more = float(np.abs(personal - plain).max())
         yield at_most("K14", f"{name.replace('_', ' ')} beyond FedAvg's", [more], 0)
 
 
-def _remembering(lesson: Problem) -> KNNPer:
-    return KNNPer(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer)
+def _remembering(problem: Problem) -> KNNPer:
+    return KNNPer(work=problem.algorithm.work, optimizer=problem.algorithm.optimizer)
 
 
-def exact_claims(lesson: Problem) -> Iterator[Claim]:
+def exact_claims(problem: Problem) -> Iterator[Claim]:
     """What is an identity: no memory, one neighbor, duplicates, and the compiled method."""
-    memory = lesson.remembered
-    plain = lesson.run.evaluate()
+    memory = problem.remembered
+    plain = problem.run.evaluate()
     gap = np.abs(memory.changed(shares=0.0).evaluate()["accuracy"] - plain["accuracy"])
     yield at_most("K16", "lambda = 0 against FedAvg, accuracy of every client", [float(gap.max())], 0)
     nearest = memory.changed(shares=1.0, k=1)
@@ -121,7 +121,7 @@ def exact_claims(lesson: Problem) -> Iterator[Claim]:
     doubled = replace(nearest, stores=[s.add(s.keys, s.labels) for s in nearest.stores])
     gap = np.abs(doubled.evaluate()["accuracy"] - nearest.evaluate()["accuracy"])
     yield at_most("K16", "the same with every row remembered twice", [float(gap.max())], 0)
-    compiled = lesson.train(_remembering(lesson), 0, lesson.run.state).evaluate()
+    compiled = problem.train(_remembering(problem), 0, problem.run.state).evaluate()
     gap = np.abs(compiled["loss"] - memory.evaluate()["loss"])
     words = "the compiled method against this one, loss of every client"
     yield at_most("K16", words, [float(gap.max())], 1e-4)
@@ -160,20 +160,20 @@ def digit_claims(quick: bool) -> Iterator[Claim]:
         model = mlp(64, 32, input_shape=federation.input_shape, outputs=10)
         work, optimizer = LocalWork(epochs=1 if real else 5, batch_size=32), Optimizer("sgd", 0.1)
         task, rounds = Task.classification(model, 10), 20 if quick else 50
-        lesson = Problem(federation, task, FedAvg(work=work, optimizer=optimizer), rounds, SEEDS[0])
-        scores = [percent(global_model(lesson.new)), percent(lesson.new)]
+        problem = Problem(federation, task, FedAvg(work=work, optimizer=optimizer), rounds, SEEDS[0])
+        scores = [percent(global_model(problem.new)), percent(problem.new)]
         words = f"global model, kNN-Per: accuracy of new clients, {name}, {partition}"
         yield in_order("K1", words, scores, published=theirs, place=place, hard=False)
         if not quick:
-            yield from _against_fedem(lesson, f"{name}, {partition}")
+            yield from _against_fedem(problem, f"{name}, {partition}")
 
 
-def _against_fedem(lesson: Problem, words: str) -> Iterator[Claim]:
-    method = FedEM(work=lesson.algorithm.work, optimizer=lesson.algorithm.optimizer, components=3)
-    run = lesson.train(method)
-    ratio = run.metrics()["bytes_up"][1:].sum() / lesson.run.metrics()["bytes_up"][1:].sum()
+def _against_fedem(problem: Problem, words: str) -> Iterator[Claim]:
+    method = FedEM(work=problem.algorithm.work, optimizer=problem.algorithm.optimizer, components=3)
+    run = problem.train(method)
+    ratio = run.metrics()["bytes_up"][1:].sum() / problem.run.metrics()["bytes_up"][1:].sum()
     note = f"FedEM with three components sends {ratio:.1f} times as much"
-    scores = [100 * overall(run.evaluate()), percent(memorize(lesson.run))]
+    scores = [100 * overall(run.evaluate()), percent(memorize(problem.run))]
     yield in_order("K18", f"FedEM, kNN-Per: accuracy of old clients, {words}", scores, hard=False, note=note)
 
 

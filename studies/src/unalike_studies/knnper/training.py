@@ -47,32 +47,32 @@ def training_claims(quick: bool) -> Iterator[Claim]:
     Memory's own settings are varied for new clients; a quick study has one seed, and so takes all clients.
     """
     scale, seeds = (QUICK, SEEDS[:1]) if quick else (FULL, SEEDS)
-    lessons = [skewed_problem(0.3, seed, scale) for seed in seeds]
-    memories = [lesson.everyone if quick else lesson.new for lesson in lessons]
-    yield from gain_claims(lessons, quick)
+    problems = [skewed_problem(0.3, seed, scale) for seed in seeds]
+    memories = [problem.everyone if quick else problem.new for problem in problems]
+    yield from gain_claims(problems, quick)
     yield from share_claims(memories)
     yield from heterogeneity_claims((0.1, 0.3, 1.0) if quick else ALPHAS, seeds[:2], scale)
     yield from capacity_claims(memories)
     yield from neighbor_claims(memories)
     yield from kernel_claims(memories)
     yield from size_claims(memories)
-    yield from quality_claims(lessons[0], 6 if quick else 12)
+    yield from quality_claims(problems[0], 6 if quick else 12)
     yield from hardware_claims(memories)
-    yield from shift_claims(lessons[:2], scale)
-    yield from fairness_claims(lessons)
+    yield from shift_claims(problems[:2], scale)
+    yield from fairness_claims(problems)
     yield from packing_claims(memories, quick)
 
 
 # What memory adds -------------------------------------------------------------------------------------------
 
 
-def gain_claims(lessons: Sequence[Problem], quick: bool) -> Iterator[Claim]:
+def gain_claims(problems: Sequence[Problem], quick: bool) -> Iterator[Claim]:
     """New clients gain, and do about as well as old ones."""
-    gains = [gain(lesson.new) for lesson in lessons]
+    gains = [gain(problem.new) for problem in problems]
     words = "points that memory adds for new clients, Dirichlet(0.3)"
     theirs = printed_difference(82.4, 72.9)
     yield average("K1", words, gains, 8, published=theirs, place="Table 3.6, CIFAR-10")
-    gaps = [percent(lesson.remembered) - percent(lesson.new) for lesson in lessons]
+    gaps = [percent(problem.remembered) - percent(problem.new) for problem in problems]
     words = "points by which old clients are ahead of new ones"
     theirs, place = printed_difference(83.0, 82.4), "Tables 3.5 and 3.6, CIFAR-10"
     yield average("K11", words, gaps, 3, most=True, published=theirs, place=place, hard=not quick)
@@ -93,8 +93,8 @@ def share_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
 
 def heterogeneity_claims(alphas: Sequence[float], seeds: Sequence[int], scale: Scale) -> Iterator[Claim]:
     """The more unlike clients are, the more memory adds."""
-    lessons = [[skewed_problem(alpha, seed, scale) for seed in seeds] for alpha in alphas]
-    gains = [float(np.mean([gain(lesson.everyone) for lesson in row])) for row in lessons]
+    problems = [[skewed_problem(alpha, seed, scale) for seed in seeds] for alpha in alphas]
+    gains = [float(np.mean([gain(problem.everyone) for problem in row])) for row in problems]
     words = f"points that memory adds, Dirichlet {', '.join(map(str, alphas[::-1]))}"
     yield in_order("K3", words, gains[::-1], published="rising", place=f"{TEXT} and Figure 3.2")
 
@@ -167,21 +167,21 @@ def _sizes_and_shares(memory: Personal, part: float) -> tuple[Float64s, Float64s
     return sizes[sizes >= 5], smaller.shares[sizes >= 5]
 
 
-def quality_claims(lesson: Problem, checkpoints: int) -> Iterator[Claim]:
+def quality_claims(problem: Problem, checkpoints: int) -> Iterator[Claim]:
     """Memory is as good as the representation: linear in the global model's accuracy."""
     work = LocalWork(steps=1800 // checkpoints, batch_size=32)
     algorithm = FedAvg(work=work, optimizer=Optimizer("sgd", 0.03))
     run = train(
-        _pooled(lesson.old),
-        lesson.task,
+        _pooled(problem.old),
+        problem.task,
         algorithm,
         rounds=checkpoints,
-        seed=lesson.seed,
+        seed=problem.seed,
         evaluate_every=0,
         keep_history=True,
     )
     models = [run.history.state(n)["params"] for n in range(1, checkpoints + 1)]
-    memories = [memorize((lesson.task, params), lesson.fresh) for params in models]
+    memories = [memorize((problem.task, params), problem.fresh) for params in models]
     common = [percent(global_model(memory)) for memory in memories]
     alone = [percent(memory.changed(shares=1.0)) for memory in memories]
     mixed = [percent(memory) for memory in memories]
@@ -218,9 +218,9 @@ def hardware_claims(memories: Sequence[Personal]) -> Iterator[Claim]:
 # When data change -------------------------------------------------------------------------------------------
 
 
-def shift_claims(lessons: Sequence[Problem], scale: Scale) -> Iterator[Claim]:
+def shift_claims(problems: Sequence[Problem], scale: Scale) -> Iterator[Claim]:
     """A fixed memory stays bad, one that forgets recovers first, one that only grows recovers late."""
-    curves = [_curves(lesson, scale) for lesson in lessons]
+    curves = [_curves(problem, scale) for problem in problems]
     mean = {name: 100 * np.mean([curve[name] for curve in curves], axis=0) for name in curves[0]}
     fixed, fifo, concat = (mean[name] for name in ("fixed", "fifo", "concat"))
     words = "; ".join(f"{n} {', '.join(f'{v:.1f}' for v in curve)}" for n, curve in mean.items())
@@ -244,9 +244,9 @@ WATCHED = (0, 49, 50, 55, 69, 99)
 """Steps at which the curves are looked at; data change at 50."""
 
 
-def _curves(lesson: Problem, scale: Scale) -> dict[str, Float64s]:
-    laws = two_laws(0.3, lesson.seed, clients=scale.clients, train=scale.train, test=scale.test)
-    drifting = drift((lesson.task, lesson.run.message), *laws, seed=lesson.seed)
+def _curves(problem: Problem, scale: Scale) -> dict[str, Float64s]:
+    laws = two_laws(0.3, problem.seed, clients=scale.clients, train=scale.train, test=scale.test)
+    drifting = drift((problem.task, problem.run.message), *laws, seed=problem.seed)
     names = ("fixed", "fifo", "concat")
     return {name: live(drifting, name, evaluate_at=WATCHED)[list(WATCHED)] for name in names}
 
@@ -254,13 +254,13 @@ def _curves(lesson: Problem, scale: Scale) -> dict[str, Float64s]:
 # Who gains, and at what price -------------------------------------------------------------------------------
 
 
-def fairness_claims(lessons: Sequence[Problem]) -> Iterator[Claim]:
+def fairness_claims(problems: Sequence[Problem]) -> Iterator[Claim]:
     """The worst-off gain too."""
 
     def decile(memory: Personal) -> float:
         return 100 * bottom_decile(memory.evaluate()["accuracy"])
 
-    gains = [decile(lesson.remembered) - decile(global_model(lesson.remembered)) for lesson in lessons]
+    gains = [decile(problem.remembered) - decile(global_model(problem.remembered)) for problem in problems]
     words, theirs = "points that the bottom decile of old clients gains", printed_difference(71.4, 59.6)
     yield average("K15", words, gains, 5, published=theirs, place="Table 3.5, CIFAR-10")
 

@@ -83,47 +83,47 @@ class Curve:
 
 
 def learn(
-    lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
+    problem: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm | None = None
 ) -> Curve:
     """Train with clients drawn by a scheme; what is finished is not trained again."""
-    chosen, kept = algorithm or lesson.algorithm, lesson.trainings or Trainings()
+    chosen, kept = algorithm or problem.algorithm, problem.trainings or Trainings()
     decides = {
-        **describe_training(lesson.federation, lesson.task),
+        **describe_training(problem.federation, problem.task),
         **{"algorithm": repr(chosen), "sampling": sampling, "per_round": per_round},
-        **{"rounds": lesson.rounds, "every": lesson.evaluate_every, "seed": seed},
+        **{"rounds": problem.rounds, "every": problem.evaluate_every, "seed": seed},
     }
-    both = kept.numbers(decides, lambda: np.concatenate(_curve(lesson, sampling, per_round, seed, chosen)))
-    losses, classes = np.split(both, [lesson.rounds // lesson.evaluate_every])
+    both = kept.numbers(decides, lambda: np.concatenate(_curve(problem, sampling, per_round, seed, chosen)))
+    losses, classes = np.split(both, [problem.rounds // problem.evaluate_every])
     return Curve(losses, classes)
 
 
 def _curve(
-    lesson: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm
+    problem: Problem, sampling: str, per_round: int, seed: int, algorithm: Algorithm
 ) -> tuple[Float64s, Float64s]:
     """Losses at evaluations, and classes in every round's cohort."""
     sampler = sampler_registry.make(
         sampling,
         per_round=per_round,
-        sizes=lesson.federation.train.sizes,
-        labels=lesson.labels,
+        sizes=problem.federation.train.sizes,
+        labels=problem.labels,
         seed=seed,
     )
     run = train(
-        replace(lesson.federation, test=lesson.federation.train),
-        lesson.task,
+        replace(problem.federation, test=problem.federation.train),
+        problem.task,
         algorithm,
-        rounds=lesson.rounds,
+        rounds=problem.rounds,
         seed=seed,
         participation=sampler,
-        evaluate_every=lesson.evaluate_every,
+        evaluate_every=problem.evaluate_every,
     )
-    classes = [len(np.unique(lesson.labels[clients])) for clients in run.record.groups("used").values()]
-    return _objective(run.record, lesson), np.array(classes, float)
+    classes = [len(np.unique(problem.labels[clients])) for clients in run.record.groups("used").values()]
+    return _objective(run.record, problem), np.array(classes, float)
 
 
-def _objective(record: object, lesson: Problem) -> Float64s:
+def _objective(record: object, problem: Problem) -> Float64s:
     """sum_i p_i L_i after every round that was evaluated."""
-    weights, rounds = lesson.federation.importance, range(0, lesson.rounds + 1, lesson.evaluate_every)
+    weights, rounds = problem.federation.importance, range(0, problem.rounds + 1, problem.evaluate_every)
     evaluated = [record.client_metrics(t)["test_loss"] for t in rounds[1:]]  # type: ignore[attr-defined]
     return np.array([float(weights @ losses) for losses in evaluated])
 
@@ -135,7 +135,7 @@ def one_class_each(seed: int, quick: bool, samples: int = 20_000, rounds: int = 
     federation = load(
         name, partition="classes:1", clients=100, samples=taken, seed=seed, test_fraction=0.0
     ).with_importance("equal")
-    return _lesson(
+    return _problem(
         federation,
         hidden=50 if real else 32,
         work=LocalWork(steps=50 if real else 20, batch_size=50),
@@ -156,7 +156,7 @@ def unbalanced_problem(alpha: float, seed: int, quick: bool) -> Problem:
         seed=seed,
         test_fraction=0.0,
     )
-    return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.05, 40 if quick else 80)
+    return _problem(federation, 32, LocalWork(steps=20, batch_size=50), 0.05, 40 if quick else 80)
 
 
 def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
@@ -171,7 +171,7 @@ def clouds(clients: int, sizes: str | None, seed: int, rounds: int) -> Problem:
         test_fraction=0.0,
     )
     federation = federation if sizes else federation.with_importance("equal")
-    return _lesson(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
+    return _problem(federation, 32, LocalWork(steps=20, batch_size=50), 0.1, rounds)
 
 
 def roles(clients: int, importance: str, seed: int, rounds: int, characters: int = 80) -> Problem:
@@ -185,7 +185,7 @@ def roles(clients: int, importance: str, seed: int, rounds: int, characters: int
     return Problem(federation, task, work, 1.5, rounds, labels, evaluate_every=min(10, rounds))
 
 
-def _lesson(
+def _problem(
     federation: Federation, hidden: int, work: LocalWork, learning_rate: float, rounds: int
 ) -> Problem:
     model = mlp(hidden, input_shape=federation.input_shape, outputs=10)

@@ -80,12 +80,12 @@ def _list(numbers: Iterable[int]) -> str:
 
 def gains(steps: int, drawn: int, effort: Effort) -> Float64s:
     """Which part of md's mean loss each of both clusterings saves, seed by seed."""
-    lessons = [lesson(steps, seed, effort) for seed in range(effort.seeds)]
-    area = np.array([[learn(one, name, drawn, s).area for s, one in enumerate(lessons)] for name in SCHEMES])
+    problems = [problem(steps, seed, effort) for seed in range(effort.seeds)]
+    area = np.array([[learn(one, name, drawn, s).area for s, one in enumerate(problems)] for name in SCHEMES])
     return 1 - area[1:] / area[0]
 
 
-def lesson(steps: int, seed: int, effort: Effort) -> Problem:
+def problem(steps: int, seed: int, effort: Effort) -> Problem:
     """Clients of unequal sizes that take so many steps in a round."""
     return replace(
         unbalanced_problem(ALPHA, seed, quick=True),

@@ -38,8 +38,8 @@ def digit_claims(effort: Effort) -> Iterator[Claim]:
     """One digit for each of a hundred clients, at full size; how many runs were published is not known."""
     count, rounds = effort.runs or DIGIT_RUNS, effort.length_of(ROUNDS, "rounds")[0]
     effort.trainings.expect(count * len(ONE_CLASS))
-    lessons = [one_class_each(seed, False, IMAGES, rounds) for seed in range(count)]
-    yield from one_class_claims([replace(lesson, trainings=effort.trainings) for lesson in lessons], False)
+    problems = [one_class_each(seed, False, IMAGES, rounds) for seed in range(count)]
+    yield from one_class_claims([replace(problem, trainings=effort.trainings) for problem in problems], False)
 
 
 @at_published_effort("sampling", "CS-15")
@@ -57,9 +57,9 @@ def importance_claims(
     importance: str, runs: int, rounds: int, note: str, trainings: Trainings, characters: int = CHARACTERS
 ) -> Iterator[Claim]:
     """The schemes' training losses in the end, run by run."""
-    lesson = replace(roles(ROLES, importance, 0, rounds, characters), trainings=trainings)
+    problem = replace(roles(ROLES, importance, 0, rounds, characters), trainings=trainings)
     cut = "" if characters == CHARACTERS else f", windows of {characters} characters, not {CHARACTERS}"
-    ends = {name: [learn(lesson, name, ROLES // 2, seed) for seed in range(runs)] for name in SCHEMES}
+    ends = {name: [learn(problem, name, ROLES // 2, seed) for seed in range(runs)] for name in SCHEMES}
     id, words = ("CS-14", "equal roles") if importance == "equal" else ("CS-15", "roles by what they say")
     for ours, other in ORDERS[importance]:
         ratios = end_ratios(ends[ours], ends[other])

@@ -23,25 +23,25 @@ ONE_CLASS = ("md", "clustered-size", "clustered-similarity", "target")
 
 def training_claims(quick: bool) -> Iterator[Claim]:
     """CS-12 to CS-17."""
-    lessons = [one_class_each(seed, quick) for seed in range(1 if quick else 8)]
-    yield from one_class_claims(lessons, quick)
+    problems = [one_class_each(seed, quick) for seed in range(1 if quick else 8)]
+    yield from one_class_claims(problems, quick)
     yield from unbalanced_claims(quick)
     yield from uniform_claims(quick)
-    yield from proximal_claims(lessons)
-    yield from measure_claims(lessons)
+    yield from proximal_claims(problems)
+    yield from measure_claims(problems)
 
 
-def curves(lessons: list[Problem], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
-    """Every scheme on every lesson, ten clients a round; the lesson's place is the seed."""
+def curves(problems: list[Problem], names: tuple[str, ...], **options: object) -> dict[str, list[Curve]]:
+    """Every scheme on every problem, ten clients a round; the problem's place is the seed."""
     return {
-        name: [learn(lesson, name, 10, seed, **options) for seed, lesson in enumerate(lessons)]  # type: ignore[arg-type]
+        name: [learn(problem, name, 10, seed, **options) for seed, problem in enumerate(problems)]  # type: ignore[arg-type]
         for name in names
     }
 
 
-def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
+def one_class_claims(problems: list[Problem], quick: bool) -> Iterator[Claim]:
     """One class per client: which classes a round sees, where the loss ends, how much it jumps."""
-    learned, size_note = curves(lessons, ONE_CLASS), effort(lessons)
+    learned, size_note = curves(problems, ONE_CLASS), effort(problems)
     for name, reference, source in (
         ("md", 6.5, {"derivation": "closed form; section 3.6 says 6 to 8"}),
         ("clustered-size", 6.6952, {"derivation": "closed form of uniform sampling"}),
@@ -71,15 +71,15 @@ def one_class_claims(lessons: list[Problem], quick: bool) -> Iterator[Claim]:
     yield at_least("CS-12", "how many times less the loss jumps with similarity than with md", [jumps], 5.0)
 
 
-def effort(lessons: list[Problem], all_rows: int = 50_000, all_rounds: int = 600) -> str:
+def effort(problems: list[Problem], all_rows: int = 50_000, all_rounds: int = 600) -> str:
     """How large a comparison was, beside the published one."""
-    rows, rounds = int(lessons[0].federation.train.sizes.sum()), lessons[0].rounds
-    return f"{rows:,} of {all_rows:,} rows, {rounds} of {all_rounds:,} rounds, seeds: {len(lessons)}"
+    rows, rounds = int(problems[0].federation.train.sizes.sum()), problems[0].rounds
+    return f"{rows:,} of {all_rows:,} rows, {rounds} of {all_rounds:,} rounds, seeds: {len(problems)}"
 
 
-def pictures_effort(lessons: list[Problem]) -> str:
+def pictures_effort(problems: list[Problem]) -> str:
     """The same where CIFAR-10 with Dirichlet labels was published."""
-    scale = effort(lessons, int(UNBALANCED.sum()), 1000)
+    scale = effort(problems, int(UNBALANCED.sum()), 1000)
     return f"one class per client where CIFAR-10 with Dirichlet labels was published, {scale}"
 
 
@@ -94,10 +94,10 @@ def unbalanced_claims(quick: bool) -> Iterator[Claim]:
     """Unequal sizes: the area under the loss curve, for very unlike and for nearly alike clients."""
     gains = {}
     for alpha in (0.001, 10.0):
-        lessons = [unbalanced_problem(alpha, seed, quick) for seed in range(1 if quick else 3)]
-        learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"))
+        problems = [unbalanced_problem(alpha, seed, quick) for seed in range(1 if quick else 3)]
+        learned = curves(problems, ("md", "clustered-size", "clustered-similarity"))
         md, size, similar = (mean_of(learned[name], "area") for name in learned)
-        gains[alpha], note = (md - similar) / md, unbalanced_effort(lessons)
+        gains[alpha], note = (md - similar) / md, unbalanced_effort(problems)
         words = f"loss of similarity over clustered-size's, Dirichlet({alpha:g})"
         yield at_most("CS-13", words, [similar / size], 1.01, note=note)
         words = f"loss of clustered-size over md's, Dirichlet({alpha:g})"
@@ -106,13 +106,13 @@ def unbalanced_claims(quick: bool) -> Iterator[Claim]:
     yield at_least("CS-13", words, [larger], 0.0, note=note)
 
 
-def unbalanced_effort(lessons: list[Problem]) -> str:
+def unbalanced_effort(problems: list[Problem]) -> str:
     """How large a comparison was, beside that on CIFAR-10."""
-    first = lessons[0]
+    first = problems[0]
     rows, steps = int(first.federation.train.sizes.sum()), first.work.steps
     return (
         f"{rows:,} of {UNBALANCED.sum():,} rows, {first.rounds} of 1,000 rounds, {steps} of 100 local steps, "
-        f"an MLP for a CNN, seeds: {len(lessons)}"
+        f"an MLP for a CNN, seeds: {len(problems)}"
     )
 
 
@@ -186,36 +186,36 @@ def _draws_and_rounds(quick: bool) -> tuple[int, int]:
 def _tails(clients: int, sizes: str | None, quick: bool) -> tuple[float, float, float]:
     """The mean final losses of md, uniform and clustered-size."""
     draws, rounds = _draws_and_rounds(quick)
-    lessons = [clouds(clients, sizes, seed, rounds) for seed in range(draws)]
+    problems = [clouds(clients, sizes, seed, rounds) for seed in range(draws)]
     md, uniform, size = (
-        float(np.mean([learn(lesson, name, clients // 2, s).end for s, lesson in enumerate(lessons)]))
+        float(np.mean([learn(problem, name, clients // 2, s).end for s, problem in enumerate(problems)]))
         for name in ("md", "uniform", "clustered-size")
     )
     return md, uniform, size
 
 
-def proximal_claims(lessons: list[Problem]) -> Iterator[Claim]:
+def proximal_claims(problems: list[Problem]) -> Iterator[Claim]:
     """The same order with a proximal term."""
-    first = lessons[0]
+    first = problems[0]
     proximal = FedProx(work=first.work, optimizer=Optimizer("sgd", first.learning_rate), mu=0.1)
-    learned = curves(lessons, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
+    learned = curves(problems, ("md", "clustered-size", "clustered-similarity"), algorithm=proximal)
     md, size, similar = (mean_of(learned[name], "end") for name in learned)
-    words, size_note = "FedProx: final loss of similarity over clustered-size's", pictures_effort(lessons)
+    words, size_note = "FedProx: final loss of similarity over clustered-size's", pictures_effort(problems)
     yield at_most("CS-16", words, [similar / size], 1.0, note=size_note)
     yield at_most(
         "CS-16",
         "FedProx: final loss of clustered-size over md's",
         [size / md],
         1.0,
-        hard=len(lessons) > 1,
+        hard=len(problems) > 1,
         note=f"{_per_seed(learned['clustered-size'], learned['md'])}; {size_note}",
     )
 
 
-def measure_claims(lessons: list[Problem]) -> Iterator[Claim]:
+def measure_claims(problems: list[Problem]) -> Iterator[Claim]:
     """The choice of similarity hardly matters."""
     names = tuple(f"clustered-similarity:{measure}" for measure in ("arccos", "L2", "L1"))
-    few = lessons[:2]
+    few = problems[:2]
     ends = [mean_of(learned, "end") for learned in curves(few, names).values()]
     spread, words = (max(ends) - min(ends)) / min(ends), "final losses with arccos, L2 and L1 differ by"
     yield at_most("CS-17", words, [spread], 0.05, note=pictures_effort(few))

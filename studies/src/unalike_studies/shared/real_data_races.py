@@ -224,7 +224,7 @@ def trials(name: str, rate: float, rates: Sequence[float] = RATES) -> list[Setti
 
 
 def choose_settings(
-    lesson: Problem, methods: Sequence[str], rates: Sequence[float] = RATES
+    problem: Problem, methods: Sequence[str], rates: Sequence[float] = RATES
 ) -> dict[str, Setting]:
     """The best of every method's trials by validation rows; FedAvg is tried first."""
     settings: dict[str, Setting] = {}
@@ -232,7 +232,7 @@ def choose_settings(
     for name in ("fedavg", *(name for name in methods if name != "fedavg")):
         best = -np.inf
         for setting in trials(name, settings.get("fedavg", {}).get("rate", 0.0), rates):
-            run = lesson.learn(name, state if name in SETTLED else None, **setting)
+            run = problem.learn(name, state if name in SETTLED else None, **setting)
             found = score(run, "validation").mean
             if found > best:
                 best, settings[name] = found, setting
@@ -240,27 +240,27 @@ def choose_settings(
     return settings
 
 
-def mark_methods(lesson: Problem, settings: dict[str, Setting]) -> Table:
+def mark_methods(problem: Problem, settings: dict[str, Setting]) -> Table:
     """Every method's marks with its settings; FedAvg comes first."""
     runs: dict[str, Run] = {}
     for name, setting in settings.items():
-        runs[name] = lesson.learn(name, runs["fedavg"].state if name in SETTLED else None, **setting)
+        runs[name] = problem.learn(name, runs["fedavg"].state if name in SETTLED else None, **setting)
     return {
-        name: Scores(*score(run), newcomer_accuracy(lesson, name, run, settings[name]))
+        name: Scores(*score(run), newcomer_accuracy(problem, name, run, settings[name]))
         for name, run in runs.items()
     }
 
 
-def newcomer_accuracy(lesson: Problem, name: str, run: Run, setting: Setting) -> float:
+def newcomer_accuracy(problem: Problem, name: str, run: Run, setting: Setting) -> float:
     """The accuracy of newcomers, whose steps are as long as the first ones were, not as the last ones; who
     trains alone has nothing for them."""
-    start = lesson.learn(name, run.state, **setting)
-    return 100 * newcomer_summary(start, lesson.unseen).get("unseen_accuracy", np.nan)
+    start = problem.learn(name, run.state, **setting)
+    return 100 * newcomer_summary(start, problem.unseen).get("unseen_accuracy", np.nan)
 
 
-def race(lessons: Sequence[Problem], settings: dict[str, Setting], note: str) -> Race:
+def race(problems: Sequence[Problem], settings: dict[str, Setting], note: str) -> Race:
     """All methods on all seeds."""
-    found = [mark_methods(lesson, settings) for lesson in lessons]
+    found = [mark_methods(problem, settings) for problem in problems]
     return Race({name: [one[name] for one in found] for name in settings}, settings, note)
 
 
@@ -268,7 +268,7 @@ def race(lessons: Sequence[Problem], settings: dict[str, Setting], note: str) ->
 
 
 def apart(federation: Federation, task: Task, rounds: int, seed: int) -> Problem:
-    """A lesson that a fifth of the clients joins later."""
+    """A problem that a fifth of the clients joins later."""
     return Problem(*set_apart(federation, UNSEEN, seed), task, rounds)
 
 
@@ -278,17 +278,17 @@ def pictures_raced(partition: str, clients: int = 40, rounds: int = 40) -> Race:
     tuning, learning = encode_images()
     methods = tuple(PICTURES[partition])
 
-    def lesson(source: Source, seed: int, validation: float = 0.0) -> Problem:
+    def problem(source: Source, seed: int, validation: float = 0.0) -> Problem:
         dealt = deal(source, partition, clients, seed, validation_fraction=validation)
         model = mlp(64, input_shape=dealt.input_shape, outputs=10)
         return apart(dealt, Task.classification(model, 10), rounds, seed)
 
-    settings = choose_settings(lesson(tuning, TUNING_SEED, 0.2), methods)
+    settings = choose_settings(problem(tuning, TUNING_SEED, 0.2), methods)
     note = (
         f"{clients} clients, {len(learning.y)} images, fixed features of random patches under 64 hidden "
         f"units, {rounds} rounds; published: 80 or 200 clients, 60000 images, MobileNet-v2, 200 rounds"
     )
-    return race([lesson(learning, seed) for seed in SEEDS], settings, note)
+    return race([problem(learning, seed) for seed in SEEDS], settings, note)
 
 
 @cache
@@ -296,18 +296,18 @@ def roles_raced(clients: int = 40, rounds: int = 30, length: int = 10) -> Race:
     """Shakespeare's roles, with a perceptron that reads the last characters."""
     methods = tuple({**ROLES_FEDEM, **ROLES_KNNPER})
 
-    def lesson(seed: int, validation: float = 0.0) -> Problem:
+    def problem(seed: int, validation: float = 0.0) -> Problem:
         source = f"shakespeare:{length},2,1000"
         federation = load(source, clients=clients, seed=seed, validation_fraction=validation)
         symbols = federation.classes or 1
         return apart(federation, Task.classification(reader(symbols, length), symbols), rounds, seed)
 
-    settings = choose_settings(lesson(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
+    settings = choose_settings(problem(TUNING_SEED, 0.2), methods, tuple(3 * rate for rate in RATES))
     note = (
         f"{clients} roles with at most 1000 windows of {length} characters, an embedding under 128 hidden "
         f"units, {rounds} rounds; published: 778 roles, stacked LSTM, 80 or 300 rounds"
     )
-    return race([lesson(seed) for seed in SEEDS], settings, note)
+    return race([problem(seed) for seed in SEEDS], settings, note)
 
 
 def reader(symbols: int, length: int, embedding: int = 16, hidden: int = 128) -> Model:

@@ -37,10 +37,10 @@ CLIPS = (0.05, 0.1, 0.2, 0.5, 1.0)
 class Trials:
     """Trainings of all seeds, each done once."""
 
-    def __init__(self, lessons: Sequence[UnlearningProblem]) -> None:
-        self.lessons = list(lessons)
+    def __init__(self, problems: Sequence[UnlearningProblem]) -> None:
+        self.problems = list(problems)
         self.first: list[Branch] = [
-            train_branch(one, one.start(), replays=prefixes(REQUESTS)) for one in self.lessons
+            train_branch(one, one.start(), replays=prefixes(REQUESTS)) for one in self.problems
         ]
         self._known: dict[tuple[str, float, str], list[list[Forgetting]]] = {}
 
@@ -52,8 +52,8 @@ class Trials:
         if asked not in self._known:
             budget = Budget(EPSILON, DELTA, sigma, "classic")
             self._known[asked] = [
-                forget_in_sequence(lesson, scheme, REQUESTS, first, budget, mode)
-                for lesson, first in zip(self.lessons, self.first, strict=True)
+                forget_in_sequence(problem, scheme, REQUESTS, first, budget, mode)
+                for problem, first in zip(self.problems, self.first, strict=True)
             ]
         return self._known[asked]
 
@@ -76,9 +76,9 @@ def training_claims(quick: bool) -> Iterator[Claim]:
     for claim in claims:
         yield from (one if hard else _soften(one) for one in claim(trials))
     yield from (one if hard else _soften(one) for one in private_claims(trials, quick))
-    yield traffic_claim(trials.lessons[0])
+    yield traffic_claim(trials.problems[0])
     yield from small_watermark_claims(quick)
-    yield from small_class_claims(trials.lessons[0])
+    yield from small_class_claims(trials.problems[0])
 
 
 def small_watermark_claims(quick: bool) -> Iterator[Claim]:
@@ -110,14 +110,14 @@ def small_watermark_claims(quick: bool) -> Iterator[Claim]:
     )
 
 
-def small_class_claims(lesson: UnlearningProblem) -> Iterator[Claim]:
+def small_class_claims(problem: UnlearningProblem) -> Iterator[Claim]:
     """U11: one request, for each class in turn."""
-    groups = [list(range(digit, len(lesson.federation), CLASSES)) for digit in range(CLASSES)]
-    first, budget = train_branch(lesson, lesson.start()), Budget(EPSILON, DELTA, SIGMA, "classic")
+    groups = [list(range(digit, len(problem.federation), CLASSES)) for digit in range(CLASSES)]
+    first, budget = train_branch(problem, problem.start()), Budget(EPSILON, DELTA, SIGMA, "classic")
     compared: tuple[Scheme, ...] = ("scratch", "fine-tuning", "sifu")
     found = {
         scheme: [
-            forget_in_sequence(lesson, scheme, [group], first, budget, "reference")[0] for group in groups
+            forget_in_sequence(problem, scheme, [group], first, budget, "reference")[0] for group in groups
         ]
         for scheme in compared
     }
@@ -221,9 +221,11 @@ def accumulated_claims(trials: Trials) -> Iterator[Claim]:
 
 def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
     """U7: training with noise from the start forgets no better than fine-tuning."""
-    lesson = replace(trials.lessons[0], rounds=400 if quick else 1500)
+    problem = replace(trials.problems[0], rounds=400 if quick else 1500)
     grid = (0.2, 0.5, 1.0) if quick else CLIPS
-    first = {clip: train_branch(lesson, lesson.start(), aggregator=make_private_rule(clip)) for clip in grid}
+    first = {
+        clip: train_branch(problem, problem.start(), aggregator=make_private_rule(clip)) for clip in grid
+    }
     best = min(grid, key=lambda clip: first[clip].rounds)
     words = ", ".join(f"{clip:g}: {branch.rounds}" for clip, branch in first.items())
     yield Claim(
@@ -237,7 +239,7 @@ def private_claims(trials: Trials, quick: bool) -> Iterator[Claim]:
     )
     budget = Budget(EPSILON, DELTA, SIGMA, "classic")
     private = forget_in_sequence(
-        lesson, "fine-tuning", REQUESTS, first[best], budget, aggregator=make_private_rule(best)
+        problem, "fine-tuning", REQUESTS, first[best], budget, aggregator=make_private_rule(best)
     )
     tuned = trials("fine-tuning")[0]
     gap = 100 * abs(float(np.mean([p.residual for p in private]) - np.mean([t.residual for t in tuned])))
@@ -290,11 +292,11 @@ def honest_claims(trials: Trials) -> Iterator[Claim]:
     )
 
 
-def traffic_claim(lesson: UnlearningProblem) -> Claim:
+def traffic_claim(problem: UnlearningProblem) -> Claim:
     """U9: the ledger asks nothing of clients."""
     from unalike.aggregation.base import WeightedSum
 
-    short = replace(lesson, rounds=5)
+    short = replace(problem, rounds=5)
     plain, measured = (train_branch(short, short.start(), aggregator=a) for a in (WeightedSum(), None))
     gap = abs(plain.bytes_sent - measured.bytes_sent)
     leaves = zip(*(jax.tree.leaves(branch.last) for branch in (plain, measured)), strict=True)
