@@ -43,7 +43,7 @@ def cox_loss(outputs: jax.Array, signed: jax.Array) -> jax.Array:
 class CoxTask(Task):
     """A task whose loss compares the rows of a batch with each other, and leaves padding out of risk sets."""
 
-    __hash__ = object.__hash__
+    __hash__ = Task.__hash__
 
     def batch_loss(self, outputs: jax.Array, batch: Batch) -> jax.Array:
         """The mean over the rows of a batch."""

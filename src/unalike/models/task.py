@@ -68,7 +68,9 @@ class Task:
     outputs: Outputs | None = None
     """What the model's outputs are; known without being said for the losses of :mod:`.losses` and Optax."""
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """Equal tasks have equal hashes, so that programs compiled for one serve the other."""
+        return hash((self.model, self.sample_loss, tuple(self.metrics), self.outputs))
 
     def __post_init__(self) -> None:
         check_model(self.model)
