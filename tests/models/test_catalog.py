@@ -32,6 +32,17 @@ def test_arguments_that_have_no_hash_are_taken_as_they_are():
     assert linear(input_shape=[4], outputs=2).init(jax.random.key(0))["w"].shape == (2, 4)
 
 
+def test_what_is_no_model_is_made_anew():
+    registry = ModelRegistry("model")
+
+    @registry.add("module")
+    def module(width: int = 1):
+        return [width]  # as a module of another library: it holds weights, which belong to one training
+
+    assert registry.make("module:3") == [3]
+    assert registry.make("module:3") is not registry.make("module:3")
+
+
 def test_errors_of_a_maker_are_not_hidden():
     registry = ModelRegistry("model")
 

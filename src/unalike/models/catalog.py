@@ -8,7 +8,7 @@ comparison, and by a cell of a notebook that is run twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TypeVar, cast
 
 from ..core.registry import Registry
@@ -29,13 +29,21 @@ class ModelRegistry(Registry[Model]):
 
 
 def _reuse_equal(make: Maker) -> Maker:
-    """The same maker, which remembers what it made."""
-    remembered = lru_cache(maxsize=KEPT, typed=True)(make)
+    """The same maker, which remembers the models that it made; modules of other libraries are made anew."""
+    known: dict[Hashable, Model] = {}
 
     @wraps(make)
     def made(*given: object, **named: object) -> Model:
-        hashable = all(isinstance(value, Hashable) for value in (*given, *named.values()))
-        return remembered(*given, **named) if hashable else make(*given, **named)
+        values = (*given, *named.values())
+        if not all(isinstance(value, Hashable) for value in values):
+            return make(*given, **named)
+        key = (given, tuple(sorted(named.items())), tuple(map(type, values)))
+        if key in known:
+            return known[key]
+        model = make(*given, **named)
+        if isinstance(model, Model) and len(known) < KEPT:
+            known[key] = model
+        return model
 
     return cast("Maker", made)
 
