@@ -10,7 +10,7 @@ from .model import Model
 from .module_state import Stateful
 from .nnx_modules import from_nnx
 from .normalized import cnn_norm, mlp_norm
-from .pytorch_state_dict import load_torch_weights, to_torch_state_dict
+from .pytorch_state_dict import load_torch_weights, to_torch, to_torch_state_dict
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Task
 from .torch_modules import from_torch
@@ -45,5 +45,6 @@ __all__ = [
     "mlp_norm",
     "model_registry",
     "rnn",
+    "to_torch",
     "to_torch_state_dict",
 ]

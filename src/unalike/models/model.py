@@ -41,5 +41,7 @@ class Model:
     state: StateChoice | None = None
     layers: tuple[Layer, ...] = ()
     """What a built-in model computes, in order; empty where only its functions know."""
+    norms: tuple[str, ...] = ()
+    """Where the parameters and statistics of normalization layers are, where their names do not say it."""
     tensors: ModuleTensors | None = None
     """How its parameters are the `state_dict` of the PyTorch module that it was made of."""

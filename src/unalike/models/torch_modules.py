@@ -90,6 +90,7 @@ def _model_of(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]], state
         built.head,
         apply_training,
         choice,
+        norms=built.norms,
         tensors=built.tensors,
     )
 
@@ -114,6 +115,8 @@ class TorchModule:
     _evaluation: Graph
     inside: Value | None
     """What the last layer reads."""
+    norms: tuple[str, ...]
+    """Where the tensors of normalization layers are."""
 
     @property
     def differs(self) -> bool:
@@ -192,6 +195,7 @@ def _exported(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]]) -> To
         training,
         evaluation,
         inside,
+        _norms(evaluation, names),
     )
     _try_both(made, name)
     return made if inside is None or _is_flat(made) else replace(made, inside=None)
@@ -260,6 +264,18 @@ def _last_layer(graph: Graph, tensors: ModuleTensors) -> tuple[str | None, Value
                 return None, None
             return f"weights/{layer}" if tensors.state else layer, read[0]
     return None, None
+
+
+def _norms(graph: Graph, tensors: ModuleTensors) -> tuple[str, ...]:
+    """Where the parameters and statistics of normalization layers are."""
+    layers: dict[str, None] = {}
+    for operation in graph.operations:
+        read = [part.name for part in operation.arguments if isinstance(part, Value)]
+        if "norm" in operation.operator and "vector_norm" not in operation.operator:
+            names = [graph.inputs[value] for value in read if value in graph.inputs]
+            layers.update(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
+    roots = ("weights/", "state/") if tensors.state else ("",)
+    return tuple(f"{root}{layer}" for layer in layers for root in roots)
 
 
 def _is_flat(module: TorchModule) -> bool:

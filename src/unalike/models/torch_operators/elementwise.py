@@ -78,7 +78,7 @@ operator("torch.sym_max")(max)
 operator("torch.sym_min")(min)
 operator("torch.sym_float")(float)
 operator("torch.sym_int")(int)
-OPERATORS["aten.log_sigmoid_forward.default"] = lambda site, x: (jax.nn.log_sigmoid(x), x)
+OPERATORS["aten.log_sigmoid_forward.default"] = lambda site, x: (jax.nn.log_sigmoid(x), None)
 
 
 @operator("aten.add.Tensor", "aten.add.Scalar")

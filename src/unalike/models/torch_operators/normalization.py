@@ -17,7 +17,7 @@ from ..module_state import real_rows
 from .table import Site, operator, sited_operator
 
 Weights = jax.Array | None
-Normalized = tuple[jax.Array, jax.Array, jax.Array]
+Normalized = tuple[jax.Array, None, None]
 
 
 @operator("aten._native_batch_norm_legit_no_training.default")
@@ -32,7 +32,7 @@ def batch_norm_in_evaluation(
 ) -> Normalized:
     """By running statistics; a variance that noise or liars brought below zero counts as zero."""
     scale = lax.rsqrt(jnp.maximum(variance, 0.0) + eps)
-    return _affine((x - _channels(mean, x)) * _channels(scale, x), weight, bias), mean, scale
+    return _affine((x - _channels(mean, x)) * _channels(scale, x), weight, bias), None, None
 
 
 @sited_operator("aten._native_batch_norm_legit_functional.default")
@@ -46,7 +46,7 @@ def batch_norm_in_training(
     training: bool,
     momentum: float,
     eps: float,
-) -> tuple[jax.Array, ...]:
+) -> tuple[jax.Array | None, ...]:
     """By the mini-batch's own statistics, with which the running ones move."""
     if not training:
         given = (weight, bias, running_mean, running_variance, momentum, eps)
@@ -98,7 +98,7 @@ def layer_norm(
 @operator("aten.native_layer_norm.default")
 def native_layer_norm(
     x: jax.Array, shape: Sequence[int], weight: Weights, bias: Weights, eps: float
-) -> tuple[jax.Array, None, None]:
+) -> Normalized:
     return layer_norm(x, shape, weight, bias, eps), None, None
 
 
@@ -119,7 +119,7 @@ def group_norm(
 @operator("aten.native_group_norm.default")
 def native_group_norm(
     x: jax.Array, weight: Weights, bias: Weights, n: int, c: int, hxw: int, groups: int, eps: float
-) -> tuple[jax.Array, None, None]:
+) -> Normalized:
     return group_norm(x, groups, weight, bias, eps), None, None
 
 

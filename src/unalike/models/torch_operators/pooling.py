@@ -38,6 +38,8 @@ def max_pool(
         return max_pool_squares(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2), None
     ends = _ends(x.shape[-dims:], kernel, steps, padding, dilation, ceil_mode)
     lead = x.ndim - dims
+    if dilation != (1,) * dims:
+        return _dilated_max(x, kernel, steps, ends, dilation), None
     largest = lax.reduce_window(
         x,
         -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min,
@@ -45,9 +47,23 @@ def max_pool(
         (*(1,) * lead, *kernel),
         (*(1,) * lead, *steps),
         (*((0, 0),) * lead, *ends),
-        window_dilation=(*(1,) * lead, *dilation),
     )
     return largest, None
+
+
+def _dilated_max(
+    x: jax.Array, kernel: Sizes, steps: Sizes, ends: Sequence[tuple[int, int]], dilation: Sizes
+) -> jax.Array:
+    """Over windows with gaps, of which JAX's own maximum has no gradient."""
+    x = jnp.pad(x, [(0, 0)] * (x.ndim - len(kernel)) + list(ends), constant_values=-jnp.inf)
+    sizes = zip(x.shape[-len(kernel) :], kernel, steps, dilation, strict=True)
+    last = [s * ((n - d * (k - 1) - 1) // s) for n, k, s, d in sizes]
+    parts = [
+        x[(..., *(slice(d * i, d * i + n + 1, s) for d, i, n, s in zip(dilation, place, last, steps, strict=True)))]
+        for place in itertools.product(*map(range, kernel))
+    ]
+    stacked = jnp.stack(parts)
+    return jnp.take_along_axis(stacked, jnp.argmax(stacked, 0, keepdims=True), 0)[0]
 
 
 @operator("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")

@@ -84,7 +84,7 @@ def stack(tensors: Sequence[Leaf], dim: int = 0) -> Leaf:
 
 @operator("aten.split.Tensor")
 def split(x: Leaf, size: int, dim: int = 0) -> list[Leaf]:
-    return jnp.split(x, range(size, x.shape[dim], size), dim)
+    return jnp.split(x, list(range(size, x.shape[dim], size)), dim)
 
 
 @operator("aten.split_with_sizes.default")
