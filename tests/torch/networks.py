@@ -19,7 +19,7 @@ class Convolutional(nn.Module):
     def forward(self, x):
         x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)
         x = F.relu(self.norm2(self.conv2(x)))
-        return self.head(self.drop(x.view(x.size(0), -1)))
+        return self.head(self.drop(x.flatten(1)))
 
 
 class Sequence(nn.Module):

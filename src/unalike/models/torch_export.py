@@ -236,6 +236,11 @@ class _Conversion:
 
     def _operation(self, node: Any, live: set[str]) -> Operation:
         operator, line = _operator_name(node.target), _where(node.meta.get("stack_trace"), self.torch)
+        if operator == "aten._local_scalar_dense.default":
+            raise ConfigError(
+                f"{self.name} reads a value of its inputs as a Python number{line}, so that it is no fixed "
+                "computation; leave it a tensor."
+            )
         if node.op != "call_function" or operator not in OPERATORS:
             raise ConfigError(
                 f"{self.name} uses {operator}{line}, an operator that is not known here; write that with others "

@@ -27,7 +27,7 @@ from .model import Model
 from .module_state import Stateful, choose_state, update_state
 from .torch_export import as_array, export_graph, import_torch
 from .torch_graph import Graph, Value
-from .torch_source import Source
+from .torch_source import Source, is_module
 from .torch_tensors import ModuleTensors
 from .unsupported_modules import check_library
 
@@ -75,6 +75,10 @@ def readings_of(shape: tuple[int, ...], dtype: np.dtype) -> list[tuple[tuple[int
 
 def _model_of(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]], state: str) -> Model:
     check_library(make, "torch", "from_torch")
+    if not (is_module(make) or callable(make)):
+        raise ConfigError(
+            f"from_torch takes a torch.nn.Module or a function that builds one, not a {type(make).__name__}."
+        )
     import_torch("from_torch")
     built = _exported(make, readings)
     apply_training, choice = None, None
@@ -101,9 +105,9 @@ class TorchModule:
 
     kind: str
     """The module's class, whose code counts where a run is resumed."""
-    shape: tuple[int, ...]
+    row_shape: tuple[int, ...]
     """Of a row as the module reads it."""
-    dtype: str
+    row_type: str
     tensors: ModuleTensors
     start: Mapping[str, Array] | None
     """The module's tensors, where it is a start of its own."""
@@ -152,14 +156,14 @@ class TorchModule:
 
     def _read(self, x: jax.Array) -> jax.Array:
         """Rows in the layout and type that the module reads: images are turned once."""
-        shape, whole = tuple(x.shape[1:]), self.dtype.startswith("int")
+        shape, whole = tuple(x.shape[1:]), self.row_type.startswith("int")
         if whole or not jnp.issubdtype(x.dtype, jnp.floating):
             x = x.astype(jnp.int32 if whole else jnp.float32)
-        if len(shape) == 3 and shape != self.shape and (shape[2], *shape[:2]) == self.shape:
+        if len(shape) == 3 and shape != self.row_shape and (shape[2], *shape[:2]) == self.row_shape:
             return x.transpose(0, 3, 1, 2)
-        if math.prod(shape) != math.prod(self.shape) or len(shape) > len(self.shape):
-            raise ConfigError(f"rows have the shape {shape}, but the module reads {self.shape}.")
-        return x.reshape(x.shape[0], *self.shape)
+        if math.prod(shape) != math.prod(self.row_shape) or len(shape) > len(self.row_shape):
+            raise ConfigError(f"rows have the shape {shape}, but the module reads {self.row_shape}.")
+        return x.reshape(x.shape[0], *self.row_shape)
 
 
 @lru_cache(maxsize=8)
@@ -280,14 +284,14 @@ def _norms(graph: Graph, tensors: ModuleTensors) -> tuple[str, ...]:
 
 def _is_flat(module: TorchModule) -> bool:
     """Whether the last layer reads a row of numbers per sample."""
-    rows = jax.ShapeDtypeStruct((_ROWS, *module.shape), module.dtype)
+    rows = jax.ShapeDtypeStruct((_ROWS, *module.row_shape), module.row_type)
     params = jax.eval_shape(module.init, jax.random.key(0))
     return bool(jax.eval_shape(module.features, params, rows).ndim == 2)
 
 
 def _try_both(module: TorchModule, name: str) -> None:
     """Trace both modes, so that what cannot be computed is refused now."""
-    rows = jax.ShapeDtypeStruct((_ROWS, *module.shape), module.dtype)
+    rows = jax.ShapeDtypeStruct((_ROWS, *module.row_shape), module.row_type)
     params = jax.eval_shape(module.init, jax.random.key(0))
     outputs = [jax.eval_shape(module.apply, params, rows)]
     if isinstance(params, Stateful):
