@@ -75,7 +75,9 @@ def test_transforms_are_applied_once_and_random_ones_are_warned_of():
     assert len(calls) == 12  # every row, and all of few rows once more
     rng = np.random.default_rng(0)
     noisy = Images(transform=lambda row: row + rng.normal())
-    with pytest.warns(UserWarning, match="client 'a': transforms of its Images draw at random; they are applied"):
+    with pytest.warns(
+        UserWarning, match="client 'a': transforms of its Images draw at random; they are applied"
+    ):
         Federation.from_clients({"a": noisy})
 
 

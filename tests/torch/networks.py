@@ -1,8 +1,8 @@
 """Small networks as people write them in PyTorch."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 
 def perceptron():
@@ -17,8 +17,8 @@ class Convolutional(nn.Module):
         self.drop, self.head = nn.Dropout(rate), nn.Linear(32, 10)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)
-        x = F.relu(self.norm2(self.conv2(x)))
+        x = functional.max_pool2d(functional.relu(self.norm1(self.conv1(x))), 2)
+        x = functional.relu(self.norm2(self.conv2(x)))
         return self.head(self.drop(x.flatten(1)))
 
 
@@ -154,8 +154,10 @@ class Dense(nn.Module):
         for layer in self.grow:
             found.append(layer(torch.cat(found, 1)))
         h = torch.cat(found, 1)
-        h = h * torch.sigmoid(self.excite(F.silu(self.squeeze(F.adaptive_avg_pool2d(h, 1)))))
-        return self.head(F.avg_pool2d(h, 2).amax((2, 3)))
+        h = h * torch.sigmoid(
+            self.excite(functional.silu(self.squeeze(functional.adaptive_avg_pool2d(h, 1))))
+        )
+        return self.head(functional.avg_pool2d(h, 2).amax((2, 3)))
 
 
 class UNet(nn.Module):
@@ -167,9 +169,9 @@ class UNet(nn.Module):
         self.up, self.join = nn.ConvTranspose2d(6, 4, 2, 2), nn.Conv2d(14, 10, 1)
 
     def forward(self, x):
-        here = F.leaky_relu(self.down(x))
-        deep = F.elu(self.deep(F.max_pool2d(here, 2)))
-        smooth = F.interpolate(deep, scale_factor=2, mode="bilinear", align_corners=False)
+        here = functional.leaky_relu(self.down(x))
+        deep = functional.elu(self.deep(functional.max_pool2d(here, 2)))
+        smooth = functional.interpolate(deep, scale_factor=2, mode="bilinear", align_corners=False)
         return self.join(torch.cat([here, self.up(deep), smooth], 1)).mean((2, 3))
 
 

@@ -160,57 +160,149 @@ def _topk(d):
 
 
 CASES = {
-    **{f"aten.{name}.default": _one for name in ("neg", "abs", "exp", "expm1", "square", "sin", "cos", "atan")},
+    **{
+        f"aten.{name}.default": _one
+        for name in ("neg", "abs", "exp", "expm1", "square", "sin", "cos", "atan")
+    },
     **{f"aten.{name}.default": _one for name in ("tanh", "sigmoid", "erf", "floor", "ceil", "trunc", "sign")},
     **{f"aten.{name}.default": _one for name in ("round", "isnan", "isinf", "logical_not", "relu", "silu")},
-    **{f"aten.{name}.default": _one for name in ("mish", "log_sigmoid", "log_sigmoid_forward", "relu6", "selu")},
+    **{
+        f"aten.{name}.default": _one
+        for name in ("mish", "log_sigmoid", "log_sigmoid_forward", "relu6", "selu")
+    },
     **{f"aten.{name}.default": _one for name in ("hardtanh", "hardsigmoid", "hardswish", "gelu", "softplus")},
-    **{f"aten.{name}.default": _one for name in ("elu", "celu", "leaky_relu", "clone", "alias", "contiguous")},
+    **{
+        f"aten.{name}.default": _one for name in ("elu", "celu", "leaky_relu", "clone", "alias", "contiguous")
+    },
     **{f"aten.{name}.default": _one for name in ("sum", "mean", "prod", "amax", "amin", "max", "min")},
-    **{f"aten.{name}.default": _one for name in ("argmax", "argmin", "any", "all", "lift_fresh_copy", "lift_fresh")},
+    **{
+        f"aten.{name}.default": _one
+        for name in ("argmax", "argmin", "any", "all", "lift_fresh_copy", "lift_fresh")
+    },
     **{f"aten.{name}.default": _one for name in ("zeros_like", "ones_like", "squeeze")},
-    **{f"aten.{name}.default": _positive for name in ("log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal")},
-    **{f"aten.{name}.Tensor": _any_pair for name in ("add", "sub", "rsub", "mul", "eq", "ne", "lt", "le", "gt", "ge")},
-    **{f"aten.{name}.Scalar": _number for name in ("add", "sub", "rsub", "mul", "eq", "ne", "lt", "le", "gt", "ge")},
+    **{
+        f"aten.{name}.default": _positive
+        for name in ("log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal")
+    },
+    **{
+        f"aten.{name}.Tensor": _any_pair
+        for name in ("add", "sub", "rsub", "mul", "eq", "ne", "lt", "le", "gt", "ge")
+    },
+    **{
+        f"aten.{name}.Scalar": _number
+        for name in ("add", "sub", "rsub", "mul", "eq", "ne", "lt", "le", "gt", "ge")
+    },
     **{f"aten.{name}.default": _any_pair for name in ("maximum", "minimum", "atan2")},
     **{f"aten.{name}.default": _booleans for name in ("logical_and", "logical_or", "logical_xor")},
     **{f"aten.bitwise_{name}.Tensor": _whole_pair for name in ("and", "or", "xor")},
     **{f"aten.bitwise_{name}.Scalar": lambda d: (d.ints(9), 5) for name in ("and", "or", "xor")},
-    **{f"aten.{name}.Tensor": lambda d: (d.floats(3, 4), d.positive(3, 4)) for name in ("div", "remainder", "fmod")},
+    **{
+        f"aten.{name}.Tensor": lambda d: (d.floats(3, 4), d.positive(3, 4))
+        for name in ("div", "remainder", "fmod")
+    },
     **{f"aten.{name}.Scalar": lambda d: (d.floats(3, 4), 0.7) for name in ("div", "remainder", "fmod")},
-    **{f"aten.div.{k}_mode": lambda d: (d.floats(3, 4), 0.7, {"rounding_mode": "floor"}) for k in ("Tensor", "Scalar")},
+    **{
+        f"aten.div.{k}_mode": lambda d: (d.floats(3, 4), 0.7, {"rounding_mode": "floor"})
+        for k in ("Tensor", "Scalar")
+    },
     **{f"aten.{name}.dim": _axes for name in ("mean",)},
     **{f"aten.{name}.dim_IntList": _axes for name in ("sum",)},
     **{f"aten.{name}.dim": _axis for name in ("max", "min", "any", "all")},
     **{f"aten.{name}.dims": _axes for name in ("any", "all")},
-    **{f"aten.{name}.correction": lambda d: (d.floats(3, 4, 2), [0, 2]) for name in ("var", "std", "var_mean")},
+    **{
+        f"aten.{name}.correction": lambda d: (d.floats(3, 4, 2), [0, 2])
+        for name in ("var", "std", "var_mean")
+    },
     **{f"aten.{name}.default": lambda d: (*_axis(d), False) for name in ("_softmax", "_log_softmax")},
     **{f"aten.{name}.int": _axis for name in ("softmax", "log_softmax")},
-    **{f"aten.{name}.default": lambda d: _recurrent(d, 4, 2) for name in ()},
-    **{f"aten.upsample_nearest{n}d.vec": lambda d, n=n: (d.floats(2, 3, *(4, 5, 3)[:n]), [7, 4, 6][:n], None) for n in (1, 2, 3)},
+    **{
+        f"aten.upsample_nearest{n}d.vec": lambda d, n=n: (d.floats(2, 3, *(4, 5, 3)[:n]), [7, 4, 6][:n], None)
+        for n in (1, 2, 3)
+    },
     **{
         f"aten.upsample_{kind}{n}d.vec": lambda d, n=n: (
             d.floats(2, 3, *(4, 5, 3)[:n]),
-            *((None, bool(d.size(0, 1)), [1.5, 2.0, 2.5][:n]) if d.size(0, 1) else ([7, 4, 6][:n], bool(d.size(0, 1)), None)),
+            *(
+                (None, bool(d.size(0, 1)), [1.5, 2.0, 2.5][:n])
+                if d.size(0, 1)
+                else ([7, 4, 6][:n], bool(d.size(0, 1)), None)
+            ),
         )
         for kind, n in (("linear", 1), ("bilinear", 2), ("trilinear", 3))
     },
-    **{f"aten.adaptive_max_pool{n}d.default": lambda d, n=n: (d.floats(2, 3, *(6, 7, 5)[:n]), [d.size(1, 4) for _ in range(n)]) for n in (1, 2, 3)},
-    **{f"aten.{name}.default": lambda d, n=n: (d.floats(2, 3, *(6, 7, 5)[:n]), [d.size(1, 4) for _ in range(n)]) for name, n in (("_adaptive_avg_pool2d", 2), ("adaptive_avg_pool2d", 2), ("_adaptive_avg_pool3d", 3), ("adaptive_avg_pool1d", 1))},
+    **{
+        f"aten.adaptive_max_pool{n}d.default": lambda d, n=n: (
+            d.floats(2, 3, *(6, 7, 5)[:n]),
+            [d.size(1, 4) for _ in range(n)],
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"aten.{name}.default": lambda d, n=n: (
+            d.floats(2, 3, *(6, 7, 5)[:n]),
+            [d.size(1, 4) for _ in range(n)],
+        )
+        for name, n in (
+            ("_adaptive_avg_pool2d", 2),
+            ("adaptive_avg_pool2d", 2),
+            ("_adaptive_avg_pool3d", 3),
+            ("adaptive_avg_pool1d", 1),
+        )
+    },
     **{f"aten.avg_pool{n}d.default": lambda d, n=n: (*_pool(d, n), bool(d.size(0, 1))) for n in (1, 2, 3)},
     **{f"aten.max_pool{n}d_with_indices.default": lambda d, n=n: _max_pool(d, n) for n in (2, 3)},
-    **{f"aten.{name}.default": lambda d: (d.floats(5, 4), d.ints(0 + 5, 3)) for name in ()},
     **{f"aten.{name}.default": lambda d: (d.floats(3, 4), d.floats(4, 2)) for name in ("mm", "matmul")},
-    **{f"aten.{name}.default": lambda d: (d.floats(4, 4), d.size(0, 2) - 1) for name in ("tril", "triu", "diagonal")},
+    **{
+        f"aten.{name}.default": lambda d: (d.floats(4, 4), d.size(0, 2) - 1)
+        for name in ("tril", "triu", "diagonal")
+    },
     **{f"aten.{name}.default": _axis for name in ("cumsum", "cumprod", "unsqueeze")},
-    **{f"aten.{name}.default": lambda d: (d.floats(3, 4), [2, 6]) for name in ("view", "reshape", "_unsafe_view")},
+    **{
+        f"aten.{name}.default": lambda d: (d.floats(3, 4), [2, 6])
+        for name in ("view", "reshape", "_unsafe_view")
+    },
     **{f"aten.{name}.default": lambda d: ([2, d.size()], {"dtype": "float32"}) for name in ("zeros", "ones")},
-    **{f"aten.{name}.default": lambda d: (d.floats(3, 4, 2), d.floats(3, 4, 2), d.positive(3, 4, 2), {"value": 0.5}) for name in ("addcmul", "addcdiv")},
-    **{f"aten.lerp.{k}": lambda d, k=k: (d.floats(3, 2), d.floats(3, 2), 0.3 if k == "Scalar" else d.floats(3, 2)) for k in ("Scalar", "Tensor")},
-    **{f"aten.fill.{k}": lambda d, k=k: (d.floats(3, 2), 0.3 if k == "Scalar" else np.float32(2.0)) for k in ("Scalar", "Tensor")},
-    **{f"aten.masked_fill.{k}": lambda d, k=k: (d.floats(3, 2), d.booleans(3, 2), -2.0 if k == "Scalar" else np.float32(2.0)) for k in ("Scalar", "Tensor")},
-    **{f"aten.where.{k}": lambda d, a=a, b=b: (d.booleans(3, 2), d.floats(3, 2) if a else 0.5, d.floats(3, 2) if b else 0.5) for k, a, b in (("self", 1, 1), ("ScalarOther", 1, 0), ("ScalarSelf", 0, 1), ("Scalar", 0, 0))},
-    **{f"aten.arange.{k}": lambda d, a=a: (*a, {"dtype": "int64"}) for k, a in (("default", (5,)), ("start", (2, 7)), ("start_step", (1, 9, 3)))},
+    **{
+        f"aten.{name}.default": lambda d: (
+            d.floats(3, 4, 2),
+            d.floats(3, 4, 2),
+            d.positive(3, 4, 2),
+            {"value": 0.5},
+        )
+        for name in ("addcmul", "addcdiv")
+    },
+    **{
+        f"aten.lerp.{k}": lambda d, k=k: (
+            d.floats(3, 2),
+            d.floats(3, 2),
+            0.3 if k == "Scalar" else d.floats(3, 2),
+        )
+        for k in ("Scalar", "Tensor")
+    },
+    **{
+        f"aten.fill.{k}": lambda d, k=k: (d.floats(3, 2), 0.3 if k == "Scalar" else np.float32(2.0))
+        for k in ("Scalar", "Tensor")
+    },
+    **{
+        f"aten.masked_fill.{k}": lambda d, k=k: (
+            d.floats(3, 2),
+            d.booleans(3, 2),
+            -2.0 if k == "Scalar" else np.float32(2.0),
+        )
+        for k in ("Scalar", "Tensor")
+    },
+    **{
+        f"aten.where.{k}": lambda d, a=a, b=b: (
+            d.booleans(3, 2),
+            d.floats(3, 2) if a else 0.5,
+            d.floats(3, 2) if b else 0.5,
+        )
+        for k, a, b in (("self", 1, 1), ("ScalarOther", 1, 0), ("ScalarSelf", 0, 1), ("Scalar", 0, 0))
+    },
+    **{
+        f"aten.arange.{k}": lambda d, a=a: (*a, {"dtype": "int64"})
+        for k, a in (("default", (5,)), ("start", (2, 7)), ("start_step", (1, 9, 3)))
+    },
     "aten.tan.default": lambda d: (d.unit(),),
     "aten.bitwise_not.default": lambda d: (d.ints(9),),
     "aten.floor_divide.default": lambda d: (d.ints(9, 4), 1 + d.ints(4, 4)),
@@ -228,7 +320,12 @@ CASES = {
     "aten.mv.default": lambda d: (d.floats(3, 4), d.floats(4)),
     "aten.dot.default": lambda d: (d.floats(4), d.floats(4)),
     "aten.linear.default": lambda d: (d.floats(2, 3, 4), d.floats(5, 4), [None, d.floats(5)][d.size(0, 1)]),
-    "aten.addmm.default": lambda d: (d.floats(5), d.floats(3, 4), d.floats(4, 5), {"beta": 0.5, "alpha": 2.0}),
+    "aten.addmm.default": lambda d: (
+        d.floats(5),
+        d.floats(3, 4),
+        d.floats(4, 5),
+        {"beta": 0.5, "alpha": 2.0},
+    ),
     "aten.baddbmm.default": lambda d: (d.floats(2, 3, 5), d.floats(2, 3, 4), d.floats(2, 4, 5)),
     "aten.addmv.default": lambda d: (d.floats(3), d.floats(3, 4), d.floats(4)),
     "aten.embedding.default": lambda d: (d.floats(6, 3), d.ints(6, 2, 4), d.size(0, 3) - 1),
@@ -239,8 +336,27 @@ CASES = {
     "aten.native_layer_norm.default": _layer_norm,
     "aten.rms_norm.default": lambda d: _layer_norm(d)[:3],
     "aten.group_norm.default": _group_norm,
-    "aten.native_group_norm.default": lambda d: (d.floats(3, 6, 4, 2), d.floats(6), d.floats(6), 3, 6, 8, 2, 1e-5),
-    "aten.instance_norm.default": lambda d: (d.floats(3, 4, 5, 2), d.floats(4), d.floats(4), None, None, True, 0.1, 1e-5, False),
+    "aten.native_group_norm.default": lambda d: (
+        d.floats(3, 6, 4, 2),
+        d.floats(6),
+        d.floats(6),
+        3,
+        6,
+        8,
+        2,
+        1e-5,
+    ),
+    "aten.instance_norm.default": lambda d: (
+        d.floats(3, 4, 5, 2),
+        d.floats(4),
+        d.floats(4),
+        None,
+        None,
+        True,
+        0.1,
+        1e-5,
+        False,
+    ),
     "aten.im2col.default": lambda d: (d.floats(2, 3, 7, 6), [2, 3], [1, 2], [1, 0], [2, 1]),
     "aten.lstm.input": lambda d: _recurrent(d, 4, 2),
     "aten.gru.input": lambda d: _recurrent(d, 3, 1),
@@ -264,13 +380,24 @@ CASES = {
     "aten.split.Tensor": lambda d: (d.floats(7, 2), 3),
     "aten.split_with_sizes.default": lambda d: (d.floats(3, 6), [1, 3, 2], 1),
     "aten.unbind.int": lambda d: (d.floats(3, 2), 1),
-    "aten.slice.Tensor": lambda d: (d.floats(7, 5), 1, 1, [9223372036854775807, -1][d.size(0, 1)], d.size(1, 2)),
+    "aten.slice.Tensor": lambda d: (
+        d.floats(7, 5),
+        1,
+        1,
+        [9223372036854775807, -1][d.size(0, 1)],
+        d.size(1, 2),
+    ),
     "aten.select.int": lambda d: (d.floats(4, 5), 1, -2),
     "aten.slice_scatter.default": lambda d: (d.floats(4, 5), d.floats(2, 5), 0, 1, 3),
     "aten.select_scatter.default": lambda d: (d.floats(4, 5), d.floats(4), 1, 2),
     "aten.index.Tensor": _index,
     "aten._unsafe_index.Tensor": _index,
-    "aten.index_put.default": lambda d: (d.floats(4, 5), [d.rng.permutation(4)[:2]], d.floats(2, 5), bool(d.size(0, 1))),
+    "aten.index_put.default": lambda d: (
+        d.floats(4, 5),
+        [d.rng.permutation(4)[:2]],
+        d.floats(2, 5),
+        bool(d.size(0, 1)),
+    ),
     "aten._unsafe_index_put.default": lambda d: (d.floats(4, 5), [d.rng.permutation(4)[:2]], d.floats(2, 5)),
     "aten.index_select.default": lambda d: (d.floats(4, 5), 1, d.ints(5, 7)),
     "aten.gather.default": _gather,

@@ -83,7 +83,18 @@ def test_a_client_is_forgotten_and_rates_are_tuned(plugin):
     assert plugin("run", *plain, "--unlearning", "full", "--rounds", "2", "--out", "run", "--json").code == 0
     answer = plugin("forget", "run", "--client", "1", "--plugin", "my_net.py", "--json")
     assert answer.code == 0, answer
-    words = ("--algorithms", "fedavg", "--budget", "2", "--search", "random", "--rounds", "1", "--out", "tuned")
+    words = (
+        "--algorithms",
+        "fedavg",
+        "--budget",
+        "2",
+        "--search",
+        "random",
+        "--rounds",
+        "1",
+        "--out",
+        "tuned",
+    )
     answer = plugin("tune", *plain, *words, "--json")
     assert answer.code == 0, answer
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; make torch-test installs it")
-import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 from unalike import Task  # noqa: E402
 from unalike.models import Batch, Stateful, from_torch  # noqa: E402
@@ -39,7 +39,7 @@ def test_a_module_is_the_same_function_in_both_modes(name):
         close(jax.jit(task.apply)(params, x), module(as_read(x)))
 
     module.train()
-    loss = F.cross_entropy(module(as_read(x)), torch.from_numpy(y))
+    loss = functional.cross_entropy(module(as_read(x)), torch.from_numpy(y))
     loss.backward()
     batch = Batch.of(x, y, key=jax.random.key(1))
     if isinstance(params, Stateful):
@@ -130,7 +130,7 @@ def test_gradients_stop_where_they_stop_in_pytorch():
     task = make_task(module, (4,))
     params = task.init(jax.random.key(0))
     x, y = rows_for((4,))
-    F.cross_entropy(module(torch.from_numpy(x)), torch.from_numpy(y)).backward()
+    functional.cross_entropy(module(torch.from_numpy(x)), torch.from_numpy(y)).backward()
     _, slope = task.loss_and_gradient(params, Batch.of(x, y))
     assert set(slope) == {"first.weight", "first.bias", "last.weight", "last.bias"}
     for name, gradient in slope.items():
@@ -152,7 +152,7 @@ def test_tied_parameters_are_one():
     params = task.init(jax.random.key(0))
     assert set(params) == {"embedding.weight"}
     x, y = rows_for((7,))
-    F.cross_entropy(module(as_read(x)), torch.from_numpy(y)).backward()
+    functional.cross_entropy(module(as_read(x)), torch.from_numpy(y)).backward()
     close(task.loss_and_gradient(params, Batch.of(x, y))[1]["embedding.weight"], module.head.weight.grad)
     assert set(task.model.tensors.state_dict(params)) == set(module.state_dict())
 
@@ -177,7 +177,7 @@ def test_state_of_recurrent_layers_and_of_rows():
     task = make_task(module, (5, 3))
     params = task.init(jax.random.key(0))
     x, y = rows_for((5, 3))
-    F.cross_entropy(module(torch.from_numpy(x)), torch.from_numpy(y)).backward()
+    functional.cross_entropy(module(torch.from_numpy(x)), torch.from_numpy(y)).backward()
     with torch.no_grad():
         close(task.apply(params, x), module(torch.from_numpy(x)))
     slope = task.loss_and_gradient(params, Batch.of(x, y))[1]

@@ -70,7 +70,8 @@ def call_there(name, arguments):
     slopes = [torch.from_numpy(cotangent(o.shape)) for o in smooth]
     gradients = torch.autograd.grad(smooth, read, slopes, allow_unused=True)
     return outputs, [
-        np.zeros(t.shape, np.float32) if g is None else g.numpy() for g, t in zip(gradients, read, strict=True)
+        np.zeros(t.shape, np.float32) if g is None else g.numpy()
+        for g, t in zip(gradients, read, strict=True)
     ]
 
 
@@ -113,7 +114,9 @@ def call_here(name, arguments, outputs):
     smooth = [i for i in known[: smooth_outputs(name)] if outputs[i].requires_grad]
     gradients = None
     if smooth and floats:
-        _, back = jax.vjp(lambda values: [function(values)[i] for i in smooth], [jnp.asarray(v) for v in floats])
+        _, back = jax.vjp(
+            lambda values: [function(values)[i] for i in smooth], [jnp.asarray(v) for v in floats]
+        )
         gradients = back([jnp.asarray(cotangent(outputs[i].shape)) for i in smooth])[0]
     return found, gradients
 

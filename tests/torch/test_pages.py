@@ -23,7 +23,7 @@ def test_the_blocks_of_a_page_run_one_after_another(name, monkeypatch, tmp_path)
     monkeypatch.setattr(model_registry, "_makers", dict(model_registry._makers))
     module = ModuleType("documentation")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    blocks = re.findall(r"```python torch\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python (?:torch|flower)\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.DOTALL)
     for block in blocks:
         exec(compile(block, f"{name}.md", "exec"), module.__dict__)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; make torch-test installs it")
-import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 from unalike import ConfigError, Federation, Task  # noqa: E402
 from unalike.models import from_torch  # noqa: E402
@@ -79,7 +79,7 @@ class CustomGradient(Base):
 
 class AlwaysDrops(Base):
     def forward(self, x):
-        return F.dropout(self.layer(x), 0.5)
+        return functional.dropout(self.layer(x), 0.5)
 
 
 class TwoResults(Base):
@@ -139,14 +139,20 @@ class Needs(Base):
 
 
 REFUSED = [
-    (UnknownOperator, r"uses aten\.\S*triangular\S* \(test_refusals.py, line \d+: `return self.layer\(torch.linalg"),
+    (
+        UnknownOperator,
+        r"uses aten\.\S*triangular\S* \(test_refusals.py, line \d+: `return self.layer\(torch.linalg",
+    ),
     (DecidesByValues, r"decides by values of its inputs \(test_refusals.py, line \d+: `if x.sum\(\) > 0:`\)"),
     (ReadsValues, r"ReadsValues reads a value of its inputs as a Python number \(test_refusals.py, line \d+"),
     (OneSize, "OneSize works for mini-batches of one size only|does not give a row for each"),
     (Counts, "changes its buffer 'seen' also when it predicts; change it only where self.training"),
     (Attribute, "changes self.last in its forward pass, which is no buffer"),
     (CustomGradient, "uses Straight, a torch.autograd.Function with a backward pass of its own"),
-    (AlwaysDrops, r"draws at random when it predicts \(test_refusals.py, line \d+: `return F.dropout"),
+    (
+        AlwaysDrops,
+        r"draws at random when it predicts \(test_refusals.py, line \d+: `return functional.dropout",
+    ),
     (TwoResults, "TwoResults gives 2 results; its forward pass must return one tensor"),
     (NoRows, "does not give a row for each row of a mini-batch"),
     (NoStatistics, "track_running_stats=False, so that what it predicts for a row depends on the other rows"),
@@ -166,11 +172,17 @@ def test_a_module_is_refused_with_what_to_do(make, words):
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda: Task.of(CLIENTS, Needs), r"Needs cannot be built without arguments \(.*width.*from_torch\(lambda"),
+        (
+            lambda: Task.of(CLIENTS, Needs),
+            r"Needs cannot be built without arguments \(.*width.*from_torch\(lambda",
+        ),
         (lambda: Task.of(CLIENTS, Base().double()), "layer.weight is of torch.float64; call module.float"),
         (lambda: Task.of(CLIENTS, nn.Linear(7, 3)), r"Linear does not take rows of shape \(6,\)"),
         (lambda: Task.of(CLIENTS, nn.BatchNorm1d(6)), r"keeps state \(num_batches_tracked, running_mean"),
-        (lambda: Task.classification(nn.Linear(6, 3), 3), "PyTorch module, which needs to know what it reads"),
+        (
+            lambda: Task.classification(nn.Linear(6, 3), 3),
+            "PyTorch module, which needs to know what it reads",
+        ),
         (lambda: from_torch(nn.Linear(6, 3), 1.0), "the example must be a mini-batch"),
         (lambda: from_torch(lambda: 3, torch.zeros(2, 6)), "a function that builds a int, not a module"),
         (lambda: from_torch(3, torch.zeros(2, 6)), "from_torch takes a torch.nn.Module or a function"),

@@ -97,7 +97,11 @@ def _pair(name: str, pair: Any) -> tuple[Array, Array | StringLabels, tuple[str,
         raise refuse(pair, f"client {name!r}:")
     try:
         x, y = pair
-        return channels_last(x, np.asarray(x)), y if isinstance(y, StringLabels) else np.asarray(y), column_names(x)
+        return (
+            channels_last(x, np.asarray(x)),
+            y if isinstance(y, StringLabels) else np.asarray(y),
+            column_names(x),
+        )
     except (TypeError, ValueError):
         raise DataError(
             f"client {name!r} is not a pair of arrays (x, y); give features and targets."

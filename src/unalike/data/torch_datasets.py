@@ -39,8 +39,9 @@ def read_dataset(name: str, dataset: Any) -> tuple[Array, Array]:
     again = [_row(name, dataset[i]) for i in range(min(_READ_TWICE, len(rows)))]
     if any(not np.array_equal(a[0], b[0]) for a, b in zip(rows, again, strict=False)):
         warnings.warn(
-            f"client {name!r}: transforms of its {type(dataset).__name__} draw at random; they are applied once, "
-            "so that every epoch sees the same rows. Leave random ones out, and use dropout or more rows.",
+            f"client {name!r}: transforms of its {type(dataset).__name__} draw at random; they are "
+            "applied once, so that every epoch sees the same rows. Leave random ones out, "
+            "and use dropout or more rows.",
             stacklevel=2,
         )
     shapes = {x.shape for x, _ in rows}
@@ -70,8 +71,8 @@ def _row(name: str, item: Any) -> tuple[Array, Array]:
     """A row of a data set, images with their channels last."""
     if not (isinstance(item, tuple | list) and len(item) == 2):
         raise DataError(
-            f"client {name!r} has a data set whose rows are no pairs (x, y) but {type(item).__name__}; wrap it "
-            "in one that gives features and a target."
+            f"client {name!r} has a data set whose rows are no pairs (x, y) but "
+            f"{type(item).__name__}; wrap it in one that gives features and a target."
         )
     x = np.asarray(item[0])
     return channels_last(item[0], x[None])[0], np.asarray(item[1])

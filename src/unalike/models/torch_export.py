@@ -16,8 +16,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from ..core.extras import import_extra
 from ..errors import ConfigError
 from ..typing import Array
@@ -93,7 +91,9 @@ def _mark_stops(torch: Any, graph: Any) -> None:
                 with graph.inserting_after(part):
                     stopped = graph.call_function(stop, (part,))
                 stopped.meta = dict(part.meta)
-                part.replace_all_uses_with(stopped, delete_user_cb=lambda user, stopped=stopped: user != stopped)
+                part.replace_all_uses_with(
+                    stopped, delete_user_cb=lambda user, stopped=stopped: user != stopped
+                )
 
 
 def _stop_gradient(torch: Any) -> Any:
@@ -143,7 +143,7 @@ def _check_attributes(name: str, said: list[str]) -> None:
             if changed:
                 raise ConfigError(
                     f"{name} changes self.{changed[0]} in its forward pass, which is no buffer; keep it by "
-                    f"self.register_buffer({changed[0].rpartition('.')[2]!r}, ...), or do not change it there."
+                    f"self.register_buffer({changed[0].rpartition('.')[2]!r}, ...), or leave it there."
                 )
 
 
@@ -210,8 +210,8 @@ class _Conversion:
                 raise ConfigError(f"{self.name} writes into its inputs or parameters; work on a copy.")
         if changed and not self.training:
             raise ConfigError(
-                f"{self.name} changes its buffer {next(iter(changed))!r} also when it predicts; change it only "
-                "where self.training is true."
+                f"{self.name} changes its buffer {next(iter(changed))!r} also when it predicts; change it "
+                "only where self.training is true."
             )
         return Graph(inputs, constants, rows, operations, self._of(given[0]), changed)
 
@@ -231,7 +231,9 @@ class _Conversion:
             else:
                 inputs[value] = spec.target
         if len(rows) != 1:
-            raise ConfigError(f"{self.name} reads {len(rows)} inputs; its forward pass must take a mini-batch.")
+            raise ConfigError(
+                f"{self.name} reads {len(rows)} inputs; its forward pass must take a mini-batch."
+            )
         return inputs, constants, rows[0]
 
     def _operation(self, node: Any, live: set[str]) -> Operation:
@@ -243,8 +245,8 @@ class _Conversion:
             )
         if node.op != "call_function" or operator not in OPERATORS:
             raise ConfigError(
-                f"{self.name} uses {operator}{line}, an operator that is not known here; write that with others "
-                f"({_PAGE} says what is)."
+                f"{self.name} uses {operator}{line}, an operator that is not known here; write that with "
+                f"others ({_PAGE} says what is)."
             )
         if operator in RANDOM and not self.training:
             raise ConfigError(

@@ -70,7 +70,9 @@ class Graph:
             weight: The rows' weights; rows of weight zero do not count in batch normalization.
             until: A value of the graph to stop at, instead of the module's output.
         """
-        known: dict[str, Any] = {value: tensors[name] for value, name in self.inputs.items()} | dict(self.constants)
+        known: dict[str, Any] = {value: tensors[name] for value, name in self.inputs.items()} | dict(
+            self.constants
+        )
         known[self.rows] = rows
         for number, operation in enumerate(self.operations):
             if until is not None and until.name in known:
@@ -86,7 +88,9 @@ class Graph:
         """The computation as text, without lines of code and without numbers of its own."""
         steps = [f"{o.name} = {o.operator}{o.arguments}{dict(o.keywords)}" for o in self.operations]
         constants = [f"{value} = {array.tolist()}" for value, array in self.constants.items()]
-        return "\n".join([str(dict(self.inputs)), *constants, *steps, str(self.output), str(dict(self.buffers))])
+        return "\n".join(
+            [str(dict(self.inputs)), *constants, *steps, str(self.output), str(dict(self.buffers))]
+        )
 
 
 def _read(thing: Any, known: Mapping[str, Any]) -> Any:

@@ -44,6 +44,7 @@ def from_torch(make: Any, example: Any, state: str = "refuse") -> Model:
         example: A mini-batch as the module reads it, a tensor or an array; its numbers do not matter.
         state: What becomes of buffers that training changes: `average`, `local` or `refuse`.
     """
+    check_library(make, "torch", "from_torch")
     given = np.asarray(example.detach().cpu() if hasattr(example, "detach") else example)
     if given.ndim == 0:
         raise ConfigError("the example must be a mini-batch, such as torch.zeros(2, 3, 32, 32).")
@@ -69,7 +70,9 @@ def readings_of(shape: tuple[int, ...], dtype: np.dtype) -> list[tuple[tuple[int
         shapes = [shape, turned] if is_channels_first(shape) else [turned, shape]
     elif len(shape) == 2:
         shapes = [shape, (1, *shape)]
-    kinds = [np.dtype(np.float32)] if dtype.kind == "f" or dtype == np.uint8 else [dtype, np.dtype(np.float32)]
+    kinds = (
+        [np.dtype(np.float32)] if dtype.kind == "f" or dtype == np.uint8 else [dtype, np.dtype(np.float32)]
+    )
     return [(one, kind) for kind in kinds for one in shapes]
 
 
@@ -185,7 +188,9 @@ def _exported(make: Any, readings: list[tuple[tuple[int, ...], np.dtype]]) -> To
     training, evaluation = (export_graph(module, example, mode) for mode in (True, False))
     names = _split_tensors(module, tensors, training, source)
     if not names.trained:
-        raise ConfigError(f"{name} has no parameters that are trained; a module needs some with requires_grad.")
+        raise ConfigError(
+            f"{name} has no parameters that are trained; a module needs some with requires_grad."
+        )
     head, inside = _last_layer(evaluation, names)
     words = "\n".join(graph.describe() for graph in (training, evaluation))
     made = TorchModule(
@@ -222,8 +227,8 @@ def _choose_reading(
             return shape, dtype
     if not failures:
         raise ConfigError(
-            f"{type(module).__name__} does not give a row for each row of a mini-batch; its output must begin "
-            "with the axis of rows."
+            f"{type(module).__name__} does not give a row for each row of a mini-batch; its output must "
+            "begin with the axis of rows."
         )
     said = str(failures[0]).strip().splitlines() or [type(failures[0]).__name__]
     raise ConfigError(
@@ -302,6 +307,6 @@ def _try_both(module: TorchModule, name: str) -> None:
     for output in outputs:
         if output.ndim == 0 or output.shape[0] != _ROWS:
             raise ConfigError(
-                f"{name} gives an output of shape {output.shape} for {_ROWS} rows; its first axis must be that "
-                "of rows."
+                f"{name} gives an output of shape {output.shape} for {_ROWS} rows; its first axis must be "
+                "that of rows."
             )

@@ -57,6 +57,6 @@ def _call(make: Any) -> Any:
         return make()
     except TypeError as error:
         raise ConfigError(
-            f"{make.__name__} cannot be built without arguments ({error}); give a module, {make.__name__}(...), "
-            f"or from_torch(lambda: {make.__name__}(...), example)."
+            f"{make.__name__} cannot be built without arguments ({error}); give a module, "
+            f"{make.__name__}(...), or from_torch(lambda: {make.__name__}(...), example)."
         ) from error

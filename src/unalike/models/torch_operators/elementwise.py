@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...typing import Leaf
-from .table import OPERATORS, operator
+from .table import OPERATORS, Operator, operator
 
-_ONE_ARGUMENT = {
+_ONE_ARGUMENT: dict[str, Operator] = {
     "neg": jnp.negative,
     "abs": jnp.abs,
     "exp": jnp.exp,
@@ -49,7 +49,7 @@ _ONE_ARGUMENT = {
     "mish": jax.nn.mish,
     "log_sigmoid": jax.nn.log_sigmoid,
 }
-_TWO_ARGUMENTS = {
+_TWO_ARGUMENTS: dict[str, Operator] = {
     "mul": jnp.multiply,
     "eq": jnp.equal,
     "ne": jnp.not_equal,

@@ -59,7 +59,15 @@ def _dilated_max(
     sizes = zip(x.shape[-len(kernel) :], kernel, steps, dilation, strict=True)
     last = [s * ((n - d * (k - 1) - 1) // s) for n, k, s, d in sizes]
     parts = [
-        x[(..., *(slice(d * i, d * i + n + 1, s) for d, i, n, s in zip(dilation, place, last, steps, strict=True)))]
+        x[
+            (
+                ...,
+                *(
+                    slice(d * i, d * i + n + 1, s)
+                    for d, i, n, s in zip(dilation, place, last, steps, strict=True)
+                ),
+            )
+        ]
         for place in itertools.product(*map(range, kernel))
     ]
     stacked = jnp.stack(parts)
@@ -78,7 +86,11 @@ def average_pool(
 ) -> jax.Array:
     """The mean of every window."""
     dims = _dims(kernel_size, x)
-    kernel, steps, padding = _full(kernel_size, dims), _full(stride or kernel_size, dims), _full(padding, dims)
+    kernel, steps, padding = (
+        _full(kernel_size, dims),
+        _full(stride or kernel_size, dims),
+        _full(padding, dims),
+    )
     ends = _ends(x.shape[-dims:], kernel, steps, padding, (1,) * dims, ceil_mode)
     lead = x.ndim - dims
     window, strides = (*(1,) * lead, *kernel), (*(1,) * lead, *steps)

@@ -83,7 +83,9 @@ def _stack(
     directions = 2 if bidirectional else 1
     tensors = 4 if has_biases else 2
     if len(weights) != tensors * layers * directions:
-        raise ConfigError("a recurrent layer of the module has proj_size, which is not supported; leave it 0.")
+        raise ConfigError(
+            "a recurrent layer of the module has proj_size, which is not supported; leave it 0."
+        )
     h, ends = x.swapaxes(0, 1) if batch_first else x, []
     for number in range(layers):
         parts = []
@@ -106,7 +108,9 @@ def _project(h: jax.Array, weight: jax.Array, bias: jax.Array | None) -> jax.Arr
     return (rows if bias is None else rows + bias).reshape(*h.shape[:-1], -1)
 
 
-def _lstm_layer(h: jax.Array, weights: list[jax.Array], start: PyTree, cell: bool) -> tuple[jax.Array, PyTree]:
+def _lstm_layer(
+    h: jax.Array, weights: list[jax.Array], start: PyTree, cell: bool
+) -> tuple[jax.Array, PyTree]:
     wi, wh, *biases = weights
     rows = _project(h, wi, biases[0] + biases[1] if biases else None)
     if not cell and all(isinstance(part, np.ndarray) and not part.any() for part in start):
@@ -152,7 +156,9 @@ def _plain_layer(
         now = activation(row + before @ wh.T)
         return now, now
 
-    return _swap(lax.scan(step, jnp.asarray(start), _project(h, wi, biases[0] + biases[1] if biases else None)))
+    return _swap(
+        lax.scan(step, jnp.asarray(start), _project(h, wi, biases[0] + biases[1] if biases else None))
+    )
 
 
 def _swap(ended: tuple[PyTree, jax.Array]) -> tuple[jax.Array, PyTree]:

@@ -132,17 +132,17 @@ def running_product(x: jax.Array, dim: int, dtype: str | None = None) -> jax.Arr
 
 @operator("aten.linalg_vector_norm.default")
 def vector_norm(
-    x: jax.Array, ord: float = 2, dim: Axes = None, keepdim: bool = False, dtype: str | None = None
+    x: jax.Array, order: float = 2, dim: Axes = None, keepdim: bool = False, dtype: str | None = None
 ) -> jax.Array:
-    """The norm of order `ord`, whose slope at zero is zero."""
+    """The norm of an order, whose slope at zero is zero."""
     axes = _axes(x, dim)
-    if math.isinf(ord):
-        return (jnp.max if ord > 0 else jnp.min)(jnp.abs(x), axes, keepdims=keepdim)
-    if ord == 1:
+    if math.isinf(order):
+        return (jnp.max if order > 0 else jnp.min)(jnp.abs(x), axes, keepdims=keepdim)
+    if order == 1:
         return jnp.sum(jnp.abs(x), axes, keepdims=keepdim)
-    powers = jnp.sum(x * x if ord == 2 else jnp.abs(x) ** ord, axes, keepdims=keepdim)
+    powers = jnp.sum(x * x if order == 2 else jnp.abs(x) ** order, axes, keepdims=keepdim)
     positive = jnp.where(powers > 0, powers, 1.0)
-    return jnp.where(powers > 0, jnp.sqrt(positive) if ord == 2 else positive ** (1 / ord), 0.0)
+    return jnp.where(powers > 0, jnp.sqrt(positive) if order == 2 else positive ** (1 / order), 0.0)
 
 
 @operator("aten.sort.default")
@@ -153,7 +153,7 @@ def sort(x: jax.Array, dim: int = -1, descending: bool = False) -> tuple[jax.Arr
 
 @operator("aten.topk.default")
 def largest_k(
-    x: jax.Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+    x: jax.Array, k: int, dim: int = -1, largest: bool = True, in_order: bool = True
 ) -> tuple[jax.Array, jax.Array]:
     values, places = sort(x, dim, largest)
     chosen = [slice(None)] * x.ndim
