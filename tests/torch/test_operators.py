@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; make torch-test installs it")
 
-from unalike.models.torch_operators import OPERATORS, Site  # noqa: E402
+from unalike.models.torch_operators import OPERATORS, Site, turn  # noqa: E402
 from unalike.models.torch_operators.randomness import RANDOM  # noqa: E402
 
 from .operator_cases import CASES, Draw, Fixed  # noqa: E402
@@ -107,7 +107,7 @@ def call_here(name, arguments, outputs):
         given = map_arrays(array, arguments)
         keywords = given.pop() if isinstance(given[-1], dict) else {}
         found = OPERATORS[name](Site(0, frozenset(range(5))), *given, **keywords)
-        return found if isinstance(found, tuple | list) else [found]
+        return [turn(one) for one in found] if isinstance(found, tuple | list) else [found]
 
     found = function([jnp.asarray(value) for value in floats])
     known = [i for i in known if found[i] is not None]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..typing import Array
-from .torch_operators import OPERATORS, Site
+from .torch_operators import KNOW_SWAPPED, OPERATORS, Site, turn
 
 
 class Value(NamedTuple):
@@ -76,12 +76,15 @@ class Graph:
         known[self.rows] = rows
         for number, operation in enumerate(self.operations):
             if until is not None and until.name in known:
-                return known[until.name], {}
+                return _read(until, known), {}
             site = Site(number, operation.used, key, weight)
-            arguments, keywords = _read(operation.arguments, known), _read(operation.keywords, known)
+            lazy = operation.operator in KNOW_SWAPPED
+            arguments, keywords = (
+                _read(part, known, lazy) for part in (operation.arguments, operation.keywords)
+            )
             known[operation.name] = OPERATORS[operation.operator](site, *arguments, **keywords)
         if until is not None:
-            return known[until.name], {}
+            return _read(until, known), {}
         return _read(self.output, known), {name: _read(value, known) for name, value in self.buffers.items()}
 
     def describe(self) -> str:
@@ -93,12 +96,12 @@ class Graph:
         )
 
 
-def _read(thing: Any, known: Mapping[str, Any]) -> Any:
-    """The thing with values in place of their names."""
+def _read(thing: Any, known: Mapping[str, Any], lazy: bool = False) -> Any:
+    """The thing with values in place of their names, turned to where they belong unless `lazy`."""
     if isinstance(thing, Value):
-        return known[thing.name]
+        return known[thing.name] if lazy else turn(known[thing.name])
     if isinstance(thing, tuple | list):
-        return [_read(part, known) for part in thing]
+        return [_read(part, known, lazy) for part in thing]
     if isinstance(thing, Mapping):
-        return {name: _read(part, known) for name, part in thing.items()}
+        return {name: _read(part, known, lazy) for name, part in thing.items()}
     return thing

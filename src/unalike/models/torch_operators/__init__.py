@@ -12,9 +12,10 @@ from . import (
     reduction,
     shape,
 )
-from .table import OPERATORS, Site
+from .table import KNOW_SWAPPED, OPERATORS, Site, turn
 
 __all__ = [
+    "KNOW_SWAPPED",
     "OPERATORS",
     "Site",
     "attention",
@@ -27,4 +28,5 @@ __all__ = [
     "recurrent",
     "reduction",
     "shape",
+    "turn",
 ]

@@ -18,7 +18,7 @@ from ...errors import ConfigError
 from ...typing import Leaf, PyTree
 from ..recurrent import lstm_steps
 from .randomness import drop
-from .table import Site, sited_operator
+from .table import Site, Swapped, sited_operator, turn
 
 Step = Callable[[PyTree, jax.Array], tuple[PyTree, jax.Array]]
 Layer = Callable[[jax.Array, list[jax.Array], PyTree, bool], tuple[jax.Array, PyTree]]
@@ -28,7 +28,7 @@ Layer = Callable[[jax.Array, list[jax.Array], PyTree, bool], tuple[jax.Array, Py
 @sited_operator("aten.lstm.input")
 def lstm(
     site: Site,
-    x: jax.Array,
+    x: jax.Array | Swapped,
     start: Sequence[Leaf],
     weights: Sequence[jax.Array],
     has_biases: bool,
@@ -37,7 +37,7 @@ def lstm(
     train: bool,
     bidirectional: bool,
     batch_first: bool,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array | Swapped, jax.Array, jax.Array]:
     settings = (has_biases, layers, dropout if train else 0.0, bidirectional, batch_first)
     states = [(start[0][i], start[1][i]) for i in range(len(start[0]))]
     outputs, ends = _stack(site, _lstm_layer, x, states, weights, *settings)
@@ -45,12 +45,12 @@ def lstm(
     return outputs, last_h, last_c
 
 
-def _single(layer: Layer) -> Callable[..., tuple[jax.Array, jax.Array]]:
+def _single(layer: Layer) -> Callable[..., tuple[jax.Array | Swapped, jax.Array]]:
     """A layer with one state, as PyTorch calls a stack of it."""
 
     def run(
         site: Site,
-        x: jax.Array,
+        x: jax.Array | Swapped,
         start: Leaf,
         weights: Sequence[jax.Array],
         has_biases: bool,
@@ -59,7 +59,7 @@ def _single(layer: Layer) -> Callable[..., tuple[jax.Array, jax.Array]]:
         train: bool,
         bidirectional: bool,
         batch_first: bool,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> tuple[jax.Array | Swapped, jax.Array]:
         settings = (has_biases, layers, dropout if train else 0.0, bidirectional, batch_first)
         outputs, ends = _stack(site, layer, x, list(start), weights, *settings)
         return outputs, jnp.stack(ends)
@@ -70,7 +70,7 @@ def _single(layer: Layer) -> Callable[..., tuple[jax.Array, jax.Array]]:
 def _stack(
     site: Site,
     layer: Layer,
-    x: jax.Array,
+    x: jax.Array | Swapped,
     starts: list[PyTree],
     weights: Sequence[jax.Array],
     has_biases: bool,
@@ -78,7 +78,7 @@ def _stack(
     dropout: float,
     bidirectional: bool,
     batch_first: bool,
-) -> tuple[jax.Array, list[PyTree]]:
+) -> tuple[jax.Array | Swapped, list[PyTree]]:
     """Layer upon layer, in both directions where asked, with dropout between layers."""
     directions = 2 if bidirectional else 1
     tensors = 4 if has_biases else 2
@@ -86,7 +86,7 @@ def _stack(
         raise ConfigError(
             "a recurrent layer of the module has proj_size, which is not supported; leave it 0."
         )
-    h, ends = x.swapaxes(0, 1) if batch_first else x, []
+    h, ends = _by_time(x) if batch_first else turn(x), []
     for number in range(layers):
         parts = []
         for direction in range(directions):
@@ -99,13 +99,23 @@ def _stack(
         h = parts[0] if directions == 1 else jnp.concatenate(parts, -1)
         if number < layers - 1:
             h = drop(site, h, dropout, number)
-    return h.swapaxes(0, 1) if batch_first else h, ends
+    return Swapped(h) if batch_first else h, ends
+
+
+def _by_time(x: jax.Array | Swapped) -> jax.Array:
+    return x.array if isinstance(x, Swapped) else x.swapaxes(0, 1)
 
 
 def _project(h: jax.Array, weight: jax.Array, bias: jax.Array | None) -> jax.Array:
     """The inputs of all steps times their weights."""
-    rows = h.reshape(-1, h.shape[-1]) @ weight.T
+    rows = h.reshape(-1, h.shape[-1]) @ _turned(weight)
     return (rows if bias is None else rows + bias).reshape(*h.shape[:-1], -1)
+
+
+def _turned(weight: jax.Array) -> jax.Array:
+    """The weights with a row per input, in which the product of all steps' gradients is quicker; the barrier
+    keeps XLA from turning that product instead of the weights."""
+    return lax.optimization_barrier(weight.T)
 
 
 def _lstm_layer(
@@ -114,7 +124,7 @@ def _lstm_layer(
     wi, wh, *biases = weights
     rows = _project(h, wi, biases[0] + biases[1] if biases else None)
     if not cell and all(isinstance(part, np.ndarray) and not part.any() for part in start):
-        outputs = lstm_steps(rows, wh.T)
+        outputs = lstm_steps(rows, _turned(wh))
         return outputs, (outputs[-1], start[1])
 
     def step(state: PyTree, row: jax.Array) -> tuple[PyTree, jax.Array]:

@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...typing import Array, Leaf
-from .table import jax_type, operator
+from .table import Swapped, jax_type, operator, turn
 
 Sizes = Sequence[int]
+_END = 2**63 - 1
+"""What PyTorch says for the end of an axis."""
 
 
 @operator(
@@ -45,7 +47,7 @@ def transpose(x: Leaf, first: int, second: int) -> Leaf:
 
 
 @operator("aten.t.default")
-def turn(x: Leaf) -> Leaf:
+def transpose_matrix(x: Leaf) -> Leaf:
     return x.T
 
 
@@ -105,11 +107,17 @@ def _along(x: Leaf, dim: int, chosen: slice | int) -> tuple[slice | int, ...]:
 
 @operator("aten.slice.Tensor")
 def cut(x: Leaf, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Leaf:
+    if not start and step == 1 and (end is None or end == _END):
+        return x
+    x = turn(x)
     return x[_along(x, dim, slice(start, end, step))]
 
 
 @operator("aten.select.int")
 def select(x: Leaf, dim: int, index: int) -> Leaf:
+    if isinstance(x, Swapped) and dim in (0, 1):
+        return x.array[_along(x.array, 1 - dim, index)]
+    x = turn(x)
     return x[_along(x, dim, index)]
 
 

@@ -34,6 +34,27 @@ class Site(NamedTuple):
         return jax.random.fold_in(jax.random.fold_in(self.key, self.number), part)
 
 
+class Swapped(NamedTuple):
+    """An array by (time, rows, ...) that stands for one by (rows, time, ...), as recurrent layers give it.
+
+    To turn it, and to turn its gradient back, would let XLA store the steps of a loop apart from each other.
+    """
+
+    array: jax.Array
+
+
+def turn(x: Any) -> Any:
+    """A swapped array as what it stands for; anything else as it is."""
+    return x.array.swapaxes(0, 1) if isinstance(x, Swapped) else x
+
+
+KNOW_SWAPPED = {
+    *("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input"),
+    *("aten.select.int", "aten.slice.Tensor", "aten.clone.default", "operator.getitem"),
+}
+"""Operators that read a :class:`Swapped` array; for all others it is turned."""
+
+
 def operator(*names: str) -> Callable[[Function], Function]:
     """Register what an operator computes, of its arguments alone."""
 
