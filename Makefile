@@ -8,9 +8,9 @@ SEED ?= 0
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 CORES := $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 
-.PHONY: help demo test lint format bench fuzz docs constraints clean
+.PHONY: help demo test torch-test lint format bench fuzz docs constraints clean
 help:  ## show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
 # What a user needs who goes on with the commands of README.md: extra `all` has tune, analyze, serve, --engine ray,
 # exports and drift detectors. The demo itself would need no extra.
@@ -32,6 +32,15 @@ demo: $(BIN)/.plain  ## train on embedded data and compare methods; ends with a 
 test: $(BIN)/.ready  ## run all tests
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 	UNALIKE_EXACT=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+# Not among `dev`: elsewhere than on a machine for CPUs, PyTorch takes gigabytes. `TORCH=...` names another build.
+TORCH ?= torch==2.13.0
+$(BIN)/.torch: $(BIN)/.ready
+	$(PIP) '$(TORCH)'
+	@touch $@
+
+torch-test: $(BIN)/.torch  ## install PyTorch and run the tests that need it
+	$(BIN)/python -m pytest tests/torch tests/models/test_pytorch_state_dict.py
 
 lint: $(BIN)/.ready  ## check style and types
 	$(BIN)/ruff check src tests studies benchmarks examples tools

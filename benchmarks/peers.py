@@ -31,8 +31,10 @@ sys.path.insert(0, str(ADAPTERS))
 from catalog import FLUTE_REMARK, PROBLEMS, Problem, select  # noqa: E402
 from environments import PEERS, InstallError, ensure, installed_version, last_line  # noqa: E402
 
-OURS = "unalike"
-NAMES = [OURS, *PEERS]
+OURS, OURS_TORCH = "unalike", "unalike-torch"
+HERE_TOO = (OURS, OURS_TORCH)
+"""What runs in the environment of this program; `unalike-torch` needs PyTorch there (make torch-test)."""
+NAMES = [*HERE_TOO, *PEERS]
 COLUMNS = ("peer", "version", "s/round", "x ours", "peak MB", "accuracy", "loss", "remark")
 
 Result = dict[str, Any]
@@ -97,7 +99,7 @@ def interpreters(names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     failures: dict[str, str] = {}
     for name in names:
         try:
-            pythons[name] = sys.executable if name == OURS else str(ensure(ROOT, PEERS[name]))
+            pythons[name] = sys.executable if name in HERE_TOO else str(ensure(ROOT, PEERS[name]))
         except (InstallError, OSError) as error:
             failures[name] = f"not installed: {error}"
     return pythons, failures
@@ -105,7 +107,7 @@ def interpreters(names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
 
 def environments(pythons: dict[str, str], failures: dict[str, str]) -> dict[str, str]:
     """For the report: every peer's version, or why it has none."""
-    installed = {name: installed_version(ROOT, PEERS[name]) for name in pythons if name != OURS}
+    installed = {name: installed_version(ROOT, PEERS[name]) for name in pythons if name not in HERE_TOO}
     return installed | failures
 
 

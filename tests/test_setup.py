@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LINES = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
 PINS = dict(line.split("==") for line in LINES)
-NOT_INSTALLED = {"mlflow", "wandb", "ipywidgets"}
+NOT_INSTALLED = {"mlflow", "wandb", "ipywidgets", "torch"}
 """Packages of extras that tests do not install, so that no version of them was tested."""
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 ASKED = [

@@ -8,6 +8,7 @@ ones go to the devices together, so every lap is the mean over all rounds after 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -135,10 +136,12 @@ def train_rounds(
     return run.state, times[-1] - times[0]
 
 
-def main(job: Job) -> None:
-    """Run the job's rounds and write the result."""
+def main(
+    job: Job, make: Callable[[Data], tuple[Model, PyTree]] = model_of, peer: str = "unalike", remark: str = ""
+) -> None:
+    """Run the job's rounds with the model that is made for it, and write the result."""
     data = read_data(job.problem, **read_npz(job.problem, ("x",)))  # where XLA uses it in place
-    model, weights = model_of(data)
+    model, weights = make(data)
     task = Task.classification(model, data.hyper["classes"])
     work = LocalWork(steps=data.hyper["steps"], batch_size=data.hyper["batch"])
     algorithm = FedAvg(work=work, optimizer=Optimizer("sgd", data.hyper["lr"]))
@@ -155,7 +158,7 @@ def main(job: Job) -> None:
     apply = jax.jit(task.apply)
     pieces = chunks(len(data.y_test), 100)
     logits = np.concatenate([np.asarray(apply(state["params"], data.x_test[piece])) for piece in pieces])
-    finish(job, data, laps, logits, "unalike", threads=len(jax.devices()))
+    finish(job, data, laps, logits, peer, "unalike", threads=len(jax.devices()), remark=remark)
 
 
 if __name__ == "__main__":

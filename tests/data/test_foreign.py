@@ -41,9 +41,9 @@ Frame.__module__ = "pandas.core.frame"
     ("given", "words"),
     [
         ([(X, Y)], r"a list has no names of clients; give a dictionary, such as \{str\(i\): pair for"),
-        (Dataset(), r"a TensorDataset of torch is not clients; draw all rows at once"),
-        (Own(), r"a Patients of torch is not clients.*\(height, width, channels\).*x.permute\(0, 2, 3, 1\)"),
-        (Loader(), r"a DataLoader of torch is not clients"),
+        (Dataset(), r"a TensorDataset of torch is not clients; give each client a map-style data set"),
+        (Own(), r"a Patients of torch is not clients; .*\{name: dataset\}"),
+        (Loader(), r"a DataLoader of torch is not clients; .*loader.dataset"),
         (Hugging(), r"a Dataset of datasets is not clients; use Federation.from_tables"),
         (X, r"a ndarray is not clients; give a dictionary of pairs"),
         (None, r"a NoneType is not clients"),
@@ -62,7 +62,7 @@ def test_one_table_needs_to_say_whose_its_rows_are():
         unalike.load(Frame(["u", "v"], X))
 
 
-@pytest.mark.parametrize("given", [Frame(["u", "v"], X), Dataset(), Own(), Loader(), Hugging()])
+@pytest.mark.parametrize("given", [Frame(["u", "v"], X), Dataset(), Loader(), Hugging()])
 def test_what_is_no_pair_of_one_client(given):
     with pytest.raises(DataError, match=r"client 'a': a .* is "):
         Federation.from_clients({"a": given})

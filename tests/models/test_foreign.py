@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unalike import ConfigError, Task
-from unalike.models import from_equinox, from_flax, linear
+from unalike.models import from_equinox, from_flax, from_torch, linear
 
 
 class TorchModule:
@@ -28,7 +28,7 @@ class FlaxNet(nn.Module):
 
 PERCEPTRON = eqx.nn.MLP(4, 3, 8, 1, key=jax.random.key(0))
 MADE = [
-    (TorchNet(), "TorchNet is a PyTorch module, but Unalike computes with JAX; .*docs/own_model.md"),
+    (TorchNet(), r"TorchNet is a PyTorch module, .*Task.of\(federation, module\), or give input_shape="),
     (FlaxNet(), r"FlaxNet is a Flax module, .*Task.of\(federation, module\), or give input_shape="),
     (FlaxNet, r"FlaxNet is the class of a Flax module; give a module, FlaxNet\(\.\.\.\)"),
     (3, "int is no model; choose one of unalike.models"),
@@ -48,7 +48,8 @@ def test_what_is_no_model_is_refused_in_a_sentence(model, words):
     [
         (lambda: from_flax(FlaxNet, (4,)), r"not its class; give FlaxNet\(\.\.\.\)"),
         (lambda: from_flax(PERCEPTRON, (4,)), "takes modules of flax, but this is one of equinox"),
-        (lambda: from_flax(TorchNet(), (4,)), "Unalike computes with JAX"),
+        (lambda: from_flax(TorchNet(), (4,)), "takes modules of flax, but this is one of torch"),
+        (lambda: from_torch(FlaxNet(), None), "takes modules of torch, but this is one of flax"),
         (lambda: from_equinox(FlaxNet()), "takes modules of equinox, but this is one of flax"),
     ],
 )

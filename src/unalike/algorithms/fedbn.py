@@ -21,7 +21,7 @@ from ..errors import ConfigError
 from ..models import Task
 from .base import Algorithm, algorithm_registry
 from .fedper import FedPer
-from .shared.layer_split import PathPredicate, name_contains, paths
+from .shared.layer_split import PathPredicate, name_contains, paths, under_path
 
 
 @algorithm_registry.add("fedbn")
@@ -29,7 +29,8 @@ from .shared.layer_split import PathPredicate, name_contains, paths
 class FedBN(FedPer):
     """Clients keep the parameters of normalization layers and share the rest (Li et al., 2021).
 
-    These are the parameters whose path contains "norm", unless `private` says where they are.
+    These are the parameters whose path contains "norm" (of a PyTorch module, those that its normalization
+    layers use), unless `private` says where they are.
     """
 
     name: ClassVar[str] = "fedbn"
@@ -44,7 +45,9 @@ class FedBN(FedPer):
         return super().prepare(task, federation)
 
     def _keeps(self, task: Task) -> PathPredicate:
-        return name_contains("norm") if self.private is None else super()._keeps(task)
+        if self.private is not None:
+            return super()._keeps(task)
+        return under_path(*task.model.norms) if task.model.norms else name_contains("norm")
 
     def _roots(self, task: Task, found: list[str]) -> list[str]:
         return [] if self.private is None else super()._roots(task, found)

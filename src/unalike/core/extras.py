@@ -29,6 +29,7 @@ LIBRARIES = {
     "wandb": "Weights & Biases",
     "tune": "Optuna",
     "onnx": "ONNX",
+    "torch": "PyTorch",
 }
 """What each extra installs, by the name that people know."""
 

@@ -27,6 +27,7 @@ from .files.agreement import (
 )
 from .library_data import check_mapping, column_names, is_foreign, is_missing, refuse
 from .splitting import PARTS, assign_parts
+from .torch_datasets import channels_last, is_dataset, read_dataset
 from .validation import check_alike, check_client, check_largest_label, check_names, validate
 
 _UNDECIDED = -1
@@ -90,11 +91,17 @@ def _parts_of(name: str, given: object) -> list[tuple[int, object]]:
 
 
 def _pair(name: str, pair: Any) -> tuple[Array, Array | StringLabels, tuple[str, ...] | None]:
+    if is_dataset(pair):
+        return *read_dataset(name, pair), None
     if is_foreign(pair):
         raise refuse(pair, f"client {name!r}:")
     try:
         x, y = pair
-        return np.asarray(x), y if isinstance(y, StringLabels) else np.asarray(y), column_names(x)
+        return (
+            channels_last(x, np.asarray(x)),
+            y if isinstance(y, StringLabels) else np.asarray(y),
+            column_names(x),
+        )
     except (TypeError, ValueError):
         raise DataError(
             f"client {name!r} is not a pair of arrays (x, y); give features and targets."

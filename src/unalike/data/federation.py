@@ -252,10 +252,11 @@ class Federation:
     ) -> Federation:
         """From a dictionary of clients: `(x, y)`, or `{"train": (x, y), "validation": ..., "test": ...}`.
 
-        Features may be tables of pandas or Polars, which are matched by the names of their columns. A pair is
-        cut by the fractions; a dictionary is kept as it is given. Integer (or word) targets are
-        class labels and their number is found when `classes` is not given; float targets are those of a
-        regression.
+        Features may be tables of pandas or Polars, which are matched by the names of their columns, or
+        tensors of PyTorch; in place of a pair there may be one of its map-style data sets, whose transforms
+        are applied once. PyTorch's images, (channels, height, width), get their channels last. A pair is cut
+        by the fractions; a dictionary is kept as it is given. Integer (or word) targets are class labels and
+        their number is found when `classes` is not given; float targets are those of a regression.
 
         >>> x = np.zeros((5, 3))
         >>> both = Federation.from_clients({"here": (x, np.arange(5) % 2), "there": (x, np.arange(5) % 3)})

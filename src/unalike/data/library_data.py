@@ -13,9 +13,8 @@ from ..errors import DataError
 
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask")
 _ADVICE = {
-    "torch": "draw all rows at once, x, y = next(iter(DataLoader(data, batch_size=len(data)))), and give "
-    "{name: (x.numpy(), y.numpy())}; images are (height, width, channels) here, so give "
-    "x.permute(0, 2, 3, 1).numpy() for them",
+    "torch": "give each client a map-style data set or a pair of tensors, {name: dataset} (of a DataLoader, "
+    "loader.dataset)",
     "datasets": "use Federation.from_tables(data, label=COLUMN, client_column=COLUMN)",
     "tensorflow": "take all rows as NumPy arrays and give {name: (x, y)}",
     "jax": "give a dictionary of pairs, {name: (x, y)}",

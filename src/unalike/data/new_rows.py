@@ -15,6 +15,7 @@ from .files.client_files import stack_numbers
 from .preprocessing.read_preparation import read_preparation
 from .tables.read_tables import columns_of, is_table
 from .tables.table import Table
+from .torch_datasets import channels_last
 from .user_tables import target_values
 
 
@@ -27,6 +28,7 @@ def read_features(about: Federation, rows: object, double: bool = False) -> Arra
     """
     shape = about.input_shape
     x = _from_table(about, rows) if is_table(rows) else np.asarray(rows)
+    x = x if x.shape[1:] == shape else channels_last(rows, x)
     if x.shape == shape:
         raise DataError(f"this is one row of shape {shape}; give an array of rows, such as row[None].")
     if x.shape[1:] != shape:

@@ -10,9 +10,10 @@ from .model import Model
 from .module_state import Stateful
 from .nnx_modules import from_nnx
 from .normalized import cnn_norm, mlp_norm
-from .pytorch_state_dict import load_torch_weights, to_torch_state_dict
+from .pytorch_state_dict import load_torch_weights, to_torch, to_torch_state_dict
 from .recurrent import gru, lstm, rnn
 from .task import Batch, Task
+from .torch_modules import from_torch
 
 __all__ = [
     "Batch",
@@ -31,6 +32,7 @@ __all__ = [
     "from_equinox",
     "from_flax",
     "from_nnx",
+    "from_torch",
     "gru",
     "linear",
     "load_torch_weights",
@@ -43,5 +45,6 @@ __all__ = [
     "mlp_norm",
     "model_registry",
     "rnn",
+    "to_torch",
     "to_torch_state_dict",
 ]

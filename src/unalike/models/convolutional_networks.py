@@ -142,7 +142,7 @@ def image_shape(input_shape: tuple[int, ...]) -> tuple[int, int, int]:
         raise ConfigError(
             f"a convolutional model needs images, but the inputs have shape {input_shape}; use mlp or linear."
         )
-    if _is_channels_first(input_shape):
+    if is_channels_first(input_shape):
         raise ConfigError(
             f"the inputs have shape {input_shape}, which looks like (channels, height, width); images are "
             "(height, width, channels): transpose rows with x.transpose(0, 2, 3, 1)."
@@ -150,11 +150,11 @@ def image_shape(input_shape: tuple[int, ...]) -> tuple[int, int, int]:
     return input_shape
 
 
-def _is_channels_first(shape: tuple[int, ...]) -> bool:
+def is_channels_first(shape: tuple[int, ...]) -> bool:
     """Whether an image has its channels first, as PyTorch does. Three rows of pixels are too few for every
     convolutional model; four are enough for some, so that only square images are refused.
 
-    >>> _is_channels_first((1, 28, 28)), _is_channels_first((28, 28, 1)), _is_channels_first((4, 9, 32))
+    >>> is_channels_first((1, 28, 28)), is_channels_first((28, 28, 1)), is_channels_first((4, 9, 32))
     (True, False, False)
     """
     first, second, third = shape

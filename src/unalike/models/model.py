@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import jax
 
 from ..typing import Params, PyTree
 from .layers import Layer
 from .module_state import StateChoice
+
+if TYPE_CHECKING:
+    from .torch_tensors import ModuleTensors
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,7 @@ class Model:
     state: StateChoice | None = None
     layers: tuple[Layer, ...] = ()
     """What a built-in model computes, in order; empty where only its functions know."""
+    norms: tuple[str, ...] = ()
+    """Where the parameters and statistics of normalization layers are, where their names do not say it."""
+    tensors: ModuleTensors | None = None
+    """How its parameters are the `state_dict` of the PyTorch module that it was made of."""

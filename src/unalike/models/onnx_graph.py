@@ -62,6 +62,11 @@ class Graph:
 
 def write_onnx(task: Task, params: Params, input_shape: tuple[int, ...], path: Path) -> None:
     """Write the model of a task with these parameters; checked by ONNX before it is written."""
+    if task.model.tensors is not None:
+        raise ConfigError(
+            "a PyTorch module is not written as ONNX here; PyTorch does it: "
+            "torch.onnx.export(unalike.models.to_torch(run), (x,), path)."
+        )
     onnx = import_extra("onnx", "onnx", "exporting to ONNX")
     graph = Graph(onnx, to_torch_state_dict(task, params))
     for layer in task.model.layers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from ..typing import Array, Params
 from .layers import Layer
 from .model import Model
 from .task import Task
+from .torch_export import import_torch
 
 _RECURRENT = {"wi": "weight_ih", "wh": "weight_hh", "bi": "bias_ih", "bh": "bias_hh"}
 _COUNTER = ".num_batches_tracked"
@@ -58,7 +59,8 @@ class Renamed(NamedTuple):
 
 
 def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
-    """The weights of a built-in model under PyTorch's names and in its layouts, as NumPy arrays.
+    """The weights of a built-in model, or of one made of a PyTorch module, under PyTorch's names and in its
+    layouts, as NumPy arrays.
 
     >>> from unalike.models import linear
     >>> task = Task.classification(linear(input_shape=(4,), outputs=3), classes=3)
@@ -66,6 +68,8 @@ def to_torch_state_dict(task: Task, params: Params) -> dict[str, Array]:
     >>> {name: tensor.shape for name, tensor in weights.items()}
     {'weight': (3, 4), 'bias': (3,)}
     """
+    if task.model.tensors is not None:
+        return task.model.tensors.state_dict(params)
     tensors = by_path(params)
     return {one.name: one.there(np.asarray(tensors[one.path])) for one in rename_tensors(task.model)}
 
@@ -79,6 +83,9 @@ def load_torch_weights(task: Task, weights: Mapping[str, object] | str | Path) -
         raise ConfigError(
             f"weights must be a state_dict, a module that has one, or a safetensors file, not {weights!r}."
         )
+    if task.model.tensors is not None:
+        start = task.model.tensors.read({name: _array(tensor) for name, tensor in found.items()})
+        return replace(task, model=replace(task.model, init=lambda key: jax.tree.map(jnp.asarray, start)))
     found = {name: tensor for name, tensor in found.items() if not name.endswith(_COUNTER)}
     table = {one.name: one for one in rename_tensors(task.model)}
     for name in sorted(set(table) ^ set(found)):
@@ -97,12 +104,40 @@ def load_torch_weights(task: Task, weights: Mapping[str, object] | str | Path) -
     return replace(task, model=replace(task.model, init=lambda key: params))
 
 
+def to_torch(run: Any, module: Any = None, client: int | str | None = None) -> Any:
+    """A PyTorch module with what a run has learned, for predictions (in its mode of evaluation).
+
+    Args:
+        run: A run, of a PyTorch module or of a built-in model.
+        module: The module to load into, and to give back; one like that of the run's task when not given.
+        client: The client whose own model is meant, by name or number.
+    """
+    torch = import_torch("to_torch")
+    task = run.setting.task
+    weights = to_torch_state_dict(task, run.trained_model(client))
+    if module is None:
+        if task.model.tensors is None:
+            raise ConfigError(
+                "the run's model was not made of a PyTorch module; give one to load into, such as those of "
+                "docs/from_pytorch.md."
+            )
+        module = task.model.tensors.source.module()
+    here = {name: torch.from_numpy(np.array(tensor)) for name, tensor in weights.items()}
+    counters = {name: tensor for name, tensor in module.state_dict().items() if name.endswith(_COUNTER)}
+    try:
+        module.load_state_dict({**counters, **here})
+    except RuntimeError as error:
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise ConfigError(f"the run's weights do not fit {type(module).__name__}: {said[-1]}") from None
+    return module.eval()
+
+
 def rename_tensors(model: Model) -> list[Renamed]:
     """Every tensor of a built-in model; refused for others."""
     if not model.layers:
         raise ConfigError(
-            "only built-in models (`unalike list models`) are known under PyTorch's names; a model of your "
-            "own is saved under its own by unalike.runs.tensors.save_tensors."
+            "only built-in models (`unalike list models`) and PyTorch modules are known under PyTorch's "
+            "names; another model of your own is saved under its own by unalike.runs.tensors.save_tensors."
         )
     paths, channels, found = set(by_path(jax.eval_shape(model.init, jax.random.key(0)))), 1, []
     for layer in model.layers:

@@ -122,11 +122,11 @@ def _rnn_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
 
 
 def _lstm_layer(rows: jax.Array, wh: jax.Array, bh: jax.Array) -> jax.Array:
-    return _lstm_steps(rows + bh, wh)
+    return lstm_steps(rows + bh, wh)
 
 
 @jax.custom_vjp
-def _lstm_steps(rows: jax.Array, wh: jax.Array) -> jax.Array:
+def lstm_steps(rows: jax.Array, wh: jax.Array) -> jax.Array:
     """All steps of an LSTM layer: i, f, g, o from row + h wh; c = f c + i g; h = o tanh(c)."""
     return _lstm_forward(rows, wh)[0]
 
@@ -177,7 +177,7 @@ def _lstm_backward(saved: PyTree, gradient: jax.Array) -> tuple[jax.Array, jax.A
     return drows, before_h.reshape(-1, wh.shape[0]).T @ drows.reshape(-1, wh.shape[1])
 
 
-_lstm_steps.defvjp(_lstm_forward, _lstm_backward)
+lstm_steps.defvjp(_lstm_forward, _lstm_backward)
 
 
 def _silence(rows: jax.Array, wh: jax.Array) -> jax.Array:

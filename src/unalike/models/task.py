@@ -98,7 +98,7 @@ class Task:
         ['accuracy']
         """
         shape, classes = federation.input_shape, federation.classes
-        made = as_model(model, shape, classes or _targets(federation), state)
+        made = as_model(model, shape, classes or _targets(federation), state, federation.train.x.dtype)
         if classes:
             return cls.classification(made, classes, l2, metrics)
         return cls.regression(made, l2, metrics)
@@ -117,8 +117,8 @@ class Task:
         """Cross-entropy over `classes` classes, judged by accuracy or other metrics, such as `("f1", "auc")`;
         the first that is a number judges clients.
 
-        The model is one of :mod:`unalike.models`, a pair `(init, apply)`, or a module of Flax (linen needs
-        the `input_shape`) or Equinox; `state` says what becomes of a module's running statistics.
+        The model is one of :mod:`unalike.models`, a pair `(init, apply)`, or a module of PyTorch or Flax
+        (both need the `input_shape`) or Equinox; `state` says what becomes of a module's running statistics.
         """
         made = as_model(model, input_shape, classes, state)
         return cls(made, cross_entropy, _or_usual(metrics, "logits", classes), l2)

@@ -6,8 +6,8 @@ from ..errors import ConfigError
 
 _LIBRARIES = ("torch", "flax", "equinox", "keras", "tensorflow", "haiku", "sklearn")
 _WHAT_TO_DO = {
-    "torch": "is a PyTorch module, but Unalike computes with JAX; write its layers as a Flax or Equinox "
-    "module (docs/own_model.md), or choose one of unalike.models",
+    "torch": "is a PyTorch module, which needs to know what it reads; write Task.of(federation, module), or "
+    "give input_shape=federation.input_shape",
     "flax": "is a Flax module, which needs to know what it reads; write Task.of(federation, module), or give "
     "input_shape=federation.input_shape",
 }
@@ -54,6 +54,4 @@ def check_library(thing: object, wanted: str, call: str) -> None:
     """Raise where a module is of another library than the adapter."""
     library = library_of(thing)
     if library not in (None, wanted):
-        if library == "torch":
-            check_model(thing)
         raise ConfigError(f"{call} takes modules of {wanted}, but this is one of {library}.")

@@ -14,7 +14,7 @@ from ..engine import Engine, Memories, Setting
 from ..errors import RunError
 from ..models.metrics import finish_means
 from ..runs import Record, RunFolder
-from ..typing import Array, Event, Float64s, Message, State
+from ..typing import Array, Event, Float64s, Message, Params, State
 from .find_predictor import find_predictor
 from .history import History
 from .prediction import ClientPredictor
@@ -107,6 +107,12 @@ class Run:
     def predict_proba(self, rows: object, client: int | str | None = None, newcomer: object = None) -> Array:
         """The probability of every class for every row."""
         return self.predictor(client, newcomer).predict_proba(rows)
+
+    def trained_model(self, client: int | str | None = None) -> Params:
+        """The parameters of the model that all share, or of the one that a client predicts with."""
+        from .export import find_trained_model
+
+        return find_trained_model(self, client)
 
     def export(self, path: str | Path, format: str | None = None, client: int | str | None = None) -> Path:
         """Write the model for other tools, as `safetensors` with PyTorch's names or as an `onnx` graph (as

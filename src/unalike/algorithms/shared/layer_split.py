@@ -43,12 +43,12 @@ def paths(params: Params) -> list[str]:
 
 
 def under_path(*roots: str) -> PathPredicate:
-    """Whether a path is one of `roots` or goes on from it.
+    """Whether a path is one of `roots` or goes on from it, also by the dots of PyTorch's names.
 
-    >>> under_path("dense/1")("dense/1/w"), under_path("dense/1")("dense/10/w")
-    (True, False)
+    >>> under_path("dense/1")("dense/1/w"), under_path("dense/1")("dense/10/w"), under_path("fc")("fc.bias")
+    (True, False, True)
     """
-    return lambda path: any(f"{path}/".startswith(f"{root}/") for root in roots)
+    return lambda path: any(path == root or path.startswith((f"{root}/", f"{root}.")) for root in roots)
 
 
 def name_contains(word: str) -> PathPredicate:
