@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unalike.data.sources.purchase_like import draw_baskets
 from unalike.privacy.audit.attack_sets import AttackSet
 from unalike.privacy.audit.curves import Curve
 from unalike.privacy.audit.leakage import measure_leakage
@@ -10,7 +11,7 @@ from unalike.privacy.audit.membership_inference import Verdict
 from unalike.privacy.audit.report_card import ReportCard
 from unalike.privacy.audit.statistics import clopper_pearson
 from unalike_studies.privacy import audits, defenses, theory, training
-from unalike_studies.privacy.data import Sizes, draw_baskets
+from unalike_studies.privacy.data import Sizes
 
 ROWS = 2000
 TRUE = {"werm": [(57, 50, 87), (68, 79, 86), (68, 83, 83), (68, 86, 79), (57, 87, 50)]}
