@@ -29,7 +29,7 @@ from unalike.typing import Float64s, Keywords
 
 from ..study import Claim, Effort, at_published_effort
 from ..trainings import Trainings, describe_training
-from .audits import MODELS, OPTIMIZER, WORK
+from .audits import MMD_OPTIMIZER, MMD_WORK, MODELS, OPTIMIZER, WORK
 from .data import Sizes, has_purchases, purchase_rows, study_rows, study_task
 from .regimes import EARLY, IDS, Contest, Setting, compared_claims, metrics
 
@@ -37,7 +37,7 @@ RUNS, PASSES = 10, 40
 SIZES = Sizes(5000, 10_000, 100, 256)
 WEIGHTS = (0.5, 0.7, 0.9, 0.97, 0.98, 1.0)
 LAMS = (1.0, 2.0, 3.0, 6.0, 10.0, 20.0)
-MMD_LAMS = (1.0, 3.0, 10.0, 30.0, 100.0)
+MMD_LAMS = (0.3, 1.0, 3.0, 10.0, 30.0)
 STOPS = (0.05, 0.1, 0.2, 0.4)
 """Shares of the passes."""
 STOPPED = (0.5, 0.9, 1.0)
@@ -65,7 +65,7 @@ def candidates() -> dict[str, list[Candidate]]:
         "AdvReg": [Candidate(AdvReg(**shared, lam=lam)) for lam in LAMS],
         "AdvReg with the published attacker": [Candidate(strong(lam=lam)) for lam in LAMS],
         "AdvReg-RT": [Candidate(AdvRegRT(**shared, lam=lam)) for lam in LAMS],
-        "MMD": [Candidate(MMD(**shared, lam=lam)) for lam in MMD_LAMS],
+        "MMD": [Candidate(MMD(work=MMD_WORK, optimizer=MMD_OPTIMIZER, lam=lam)) for lam in MMD_LAMS],
     }
 
 
