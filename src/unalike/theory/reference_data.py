@@ -1,8 +1,8 @@
 """How does the weight of training rows govern WERM's generalization? (Kaplan, Xu, Marfoq, Neglia and Santana
 de Oliveira, "A Cautionary Tale: On the Role of Reference Data in Empirical Privacy Defenses", 2024.)
 
-WERM minimizes w times the mean loss of n_T training rows plus 1 - w times that of n_R reference rows. A row of
-the first set weighs w / n_T, one of the second (1 - w) / n_R, so that the sum of squared weights is
+WERM minimizes w times the mean loss of n_T training rows plus 1 - w times that of n_R reference rows. A row
+of the first set weighs w / n_T, one of the second (1 - w) / n_R, so that the sum of squared weights is
 
     1 / N_eff  =  w^2 / n_T  +  (1 - w)^2 / n_R,
 
@@ -11,8 +11,8 @@ alike, with probability 1 - delta for all of |H| hypotheses at once (Hoeffding's
 
     |weighted mean - expected loss|  <=  sqrt( ln(2 |H| / delta) / (2 N_eff) ).
 
-N_eff is largest, n_T + n_R, where w = n_T / (n_T + n_R); w = 1 has n_T. The weight so decides at once how far a
-model generalizes and whose rows it needs.
+N_eff is largest, n_T + n_R, where w = n_T / (n_T + n_R); w = 1 has n_T. The weight so decides at once how far
+a model generalizes and whose rows it needs.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def effective_rows(weight: float, training: int, reference: int) -> float:
 def generalization_bound(
     weight: float, training: int, reference: int, delta: float = 0.05, hypotheses: float = 1.0
 ) -> float:
-    """How far WERM's empirical risk is from the expected loss, at most, with probability 1 - delta; losses are
-    in [0, 1].
+    """How far WERM's empirical risk is from the expected loss, at most, with probability 1 - delta, for
+    losses in [0, 1].
 
     Args:
         weight: of the training set.

@@ -1,0 +1,82 @@
+"""What the theorems on GIFAIR depend on: a penalty between groups, and a training problem.
+
+With a penalty lam between d groups of |A| clients, client k's loss counts 1 + lam r_k / (p_k |A|) times as
+much as usual, r_k from -(d-1) to d-1 (see :mod:`unalike.algorithms.shared.fair_weights`); so, with the
+pressure
+
+    rho  =  lam (d-1) / min_k p_k |A|,
+
+between 1 - rho and 1 + rho times (Yue, Nouiehed and Al Kontar, "GIFAIR-FL: A Framework for Group and
+Individual Fairness in Federated Learning", 2022; chapter 2 of Yue, "Federated Data Analytics: Theory and
+Application", 2023, whose epsilon is 1 - rho).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from ...algorithms.shared.fair_weights import ClientGroups, choose_lambda
+from ...errors import ConfigError
+
+
+def pressure_of(groups: ClientGroups, lam: float) -> float:
+    """rho, the share of the largest lam; 0 where there is one group.
+
+    >>> two = ClientGroups((0, 1, 1), (0.5, 0.25, 0.25), ("a", "b"))
+    >>> pressure_of(two, 0.2)
+    0.4
+    """
+    largest = groups.largest_lambda()
+    return 0.0 if math.isinf(largest) else choose_lambda(groups, 0.0, lam) / largest
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairProblem:
+    """The constants of the theorems, in terms of squared norms."""
+
+    smoothness: float
+    """L of every client's loss."""
+    pressure: float
+    """rho, from 0 to below 1."""
+    local_steps: int = 1
+    """E."""
+    convexity: float = 0.0
+    """mu of every client's loss; 0 where it need not be convex."""
+    gradient_variance: float = 0.0
+    """sigma^2, of a mini-batch gradient around its client's."""
+    squared_gradient: float = 0.0
+    """G^2: no mean squared norm of a mini-batch gradient is larger."""
+    heterogeneity: float = 0.0
+    """Gamma = sum_k p_k (F_k(w*) - F_k*), at the optimum w* without penalty."""
+    squared_weights: float = 1.0
+    """The sum of p_k^2."""
+    drawn: int | None = None
+    """Clients drawn each round, by p_k and with replacement; None where all take part."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "drawn" and value is None:
+                continue
+            least = 1.0 if field.name in ("local_steps", "drawn") else 0.0
+            if not least <= value < math.inf or (field.name == "smoothness" and not value > 0):
+                wanted = "above 0" if field.name == "smoothness" else f"at least {least:g}"
+                raise ConfigError(f"{field.name} must be {wanted} and finite, got {value}.")
+        if not self.pressure < 1:
+            raise ConfigError(f"pressure must be in [0, 1), got {self.pressure:g}; lam is then too large.")
+
+    @property
+    def steepest(self) -> float:
+        """(1 + rho) L, the smoothness of a client's weighted loss, at most."""
+        return (1 + self.pressure) * self.smoothness
+
+    @property
+    def flattest(self) -> float:
+        """(1 - rho) mu, the convexity of a client's weighted loss, at least: epsilon mu."""
+        return (1 - self.pressure) * self.convexity
+
+    @property
+    def longest_step(self) -> float:
+        """1 / (4 L (1 + rho)), up to which the theorems on convex losses hold."""
+        return 1 / (4 * self.steepest)
