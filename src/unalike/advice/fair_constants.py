@@ -1,4 +1,4 @@
-"""What do the theorems on fair weights (GIFAIR) say for these clients and groups, with the constants measured?"""
+"""What do the theorems on fair weights (GIFAIR) say for these clients and groups, with measured constants?"""
 
 from __future__ import annotations
 

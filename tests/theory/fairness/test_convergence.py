@@ -1,4 +1,4 @@
-"""Do the bounds of fair weights hold where everything can be computed: on quadratic losses with fixed ranks?"""
+"""Do bounds of fair weights hold where everything can be computed: on quadratic losses with fixed ranks?"""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Does the generalization bound of fair weights hold as often as it promises, and is one row's influence right?"""
+"""Does the generalization bound of fair weights hold as often as promised, and is a row's influence right?"""
 
 from itertools import combinations
 

@@ -24,7 +24,8 @@ _LEGEND = (
 )
 _FAIR_LEGEND = (
     "longest: 1 / (4 L (1 + rho)); xi: the noise of the bound, as printed and corrected; gap: the corrected "
-    "bound after so many rounds with the theorem's steps, for ranks that stay; none: losses need not be convex."
+    "bound after so many rounds with the theorem's steps, for ranks that stay; none: losses need not be "
+    "convex."
 )
 
 

@@ -57,7 +57,7 @@ def gradient_bound(problem: FairProblem, rates: Sequence[float] | Float64s, init
         initial_gap: D.
     """
     eta = np.asarray(rates, np.float64)
-    if not (0 < eta).all() or eta.max() > 1 / problem.smoothness:
+    if not (eta > 0).all() or eta.max() > 1 / problem.smoothness:
         return math.inf
     squared = (1 + problem.pressure) ** 2
     drift = (problem.local_steps - 1) ** 2 * squared * problem.squared_gradient

@@ -88,9 +88,7 @@ def attack_draw(sizes: Sizes, seed: int, private: bool = False, passes: int = PA
         "adv-reg-rt lam": {
             f"{v:g}": (AdvRegRT(work=WORK, optimizer=OPTIMIZER, lam=v), passes) for v in RT_LAMS
         },
-        "mmd lam": {
-            f"{v:g}": (MMD(work=MMD_WORK, optimizer=MMD_OPTIMIZER, lam=v), passes) for v in MMD_LAMS
-        },
+        "mmd lam": {f"{v:g}": (MMD(work=MMD_WORK, optimizer=MMD_OPTIMIZER, lam=v), passes) for v in MMD_LAMS},
         "werm 1 rounds": {
             str(n): (WERM(work=WORK, optimizer=OPTIMIZER, weight=1.0), min(n, passes)) for n in STOPPED
         },
