@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..shared.documents import YUE
 from ..study import Claim, places_in, scale_down, study_registry
 from . import published as _published  # noqa: F401 - what --full runs registers itself
+from .bounds import bound_claims
 from .real_data import real_claims
 from .theory import theory_claims
 from .training import training_claims
@@ -17,9 +18,10 @@ from .training import training_claims
 
 @study_registry.add("fairness")
 def fairness(quick: bool = False) -> list[Claim]:
-    """How fair methods are to clients and groups, and what that costs (G1 to G9, T1 to T10, R1 and R2)."""
+    """How fair methods are to clients and groups, and what that costs (G1 to G11, T1 to T10, R1 and R2)."""
     real = [] if quick else real_claims()
-    return [*theory_claims(quick), *training_claims(quick), *real]
+    bounds = bound_claims((100, 400, 1600) if quick else (100, 400, 1600, 6400))
+    return [*theory_claims(quick), *bounds, *training_claims(quick), *real]
 
 
 places_in("fairness", YUE)
