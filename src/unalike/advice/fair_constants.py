@@ -38,9 +38,7 @@ class FairReport:
         return asdict(self)
 
 
-def fair_problem(
-    constants: GradientConstants, rho: float, local_steps: int, drawn: int | None = None
-) -> FairProblem:
+def fair_problem(constants: GradientConstants, rho: float, local_steps: int, drawn: int = 0) -> FairProblem:
     """The theorems' constants.
 
     Args:
@@ -49,9 +47,8 @@ def fair_problem(
         local_steps: E.
         drawn: clients of a round; all when not given.
     """
-    names = ("smoothness", "convexity", "gradient_variance", "squared_gradient", "heterogeneity")
-    measured = {name: getattr(constants, name) for name in (*names, "squared_weights")}
-    return FairProblem(pressure=rho, local_steps=local_steps, drawn=drawn, **measured)
+    measured = asdict(constants.problem())
+    return FairProblem(**measured, pressure=rho, local_steps=local_steps, drawn=drawn)
 
 
 def report_fairness(
@@ -61,7 +58,7 @@ def report_fairness(
     step: float,
     local_steps: int,
     rounds: int,
-    drawn: int | None = None,
+    drawn: int = 0,
 ) -> FairReport:
     """Step condition, xi and bound of GIFAIR.
 
@@ -81,7 +78,7 @@ def report_fairness(
     schedule = strongly_convex.theorem_schedule(problem) if convex else None
     steps = rounds * local_steps
     return FairReport(
-        clients="all take part" if drawn is None else f"{drawn} drawn a round",
+        clients=f"{drawn} drawn a round" if drawn else "all take part",
         rho=rho,
         lam=choose_lambda(groups, rho, None),
         groups=groups.count,
@@ -114,5 +111,5 @@ def report_gifair(
     if convex:
         gap = strongly_convex.fixed_step_bound(problem, step, steps, constants.initial_distance)
     longest = problem.longest_step if convex else 1 / problem.smoothness
-    gradient = nonconvex.gradient_bound(problem, [step] * steps, constants.initial_gap)
+    gradient = nonconvex.gradient_bound(problem, [step] * steps)
     return MethodReport(f"gifair rho={rho:g}", longest, gap, gradient)

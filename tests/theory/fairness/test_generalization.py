@@ -7,7 +7,7 @@ import pytest
 
 from unalike.algorithms.shared.fair_weights import ClientGroups
 from unalike.errors import ConfigError
-from unalike.theory.fairness.generalization import deviation, generalization_bound, published_deviation
+from unalike.theory.fairness.generalization import deviation, generalization_bound
 
 GROUPS = ClientGroups((0, 0, 1, 2), (0.1, 0.3, 0.4, 0.2), ("a", "b", "c"))
 SIZES = (6, 9, 12, 8)
@@ -55,7 +55,7 @@ def test_the_printed_factor_is_too_small_without_penalty():
     groups = ClientGroups((0, 1, 2), (0.2, 0.3, 0.5), ("a", "b", "c"))
     sizes, factor = (20, 30, 50), np.sqrt(0.5 * np.log(20))
     assert deviation(groups, sizes, 0.0) / factor == pytest.approx(0.1)
-    assert published_deviation(groups, sizes, 0.0) / factor == pytest.approx(0.0173205, rel=1e-5)
+    assert deviation(groups, sizes, 0.0, printed=True) / factor == pytest.approx(0.0173205, rel=1e-5)
     rng = np.random.default_rng(2)
     means = np.stack([rng.binomial(n, 0.5, 20_000) / n for n in sizes], -1) @ np.array(groups.importance)
     assert (0.5 - means > generalization_bound(groups, sizes, 0.0, printed=True)).mean() > 0.3
@@ -67,7 +67,7 @@ def test_terms_add_up_and_what_has_no_bound_is_refused():
     whole = generalization_bound(GROUPS, SIZES, 0.1, 0.3, (0.1, 0.2, 0.3), largest_loss=2.0)
     assert whole == pytest.approx(plain + 2 * 0.3 + 2 * 0.1 * 2 * 0.6)
     printed = generalization_bound(GROUPS, SIZES, 0.1, 0.3, largest_loss=2.0, printed=True)
-    square = published_deviation(GROUPS, SIZES, 0.1, largest_loss=2.0)
+    square = deviation(GROUPS, SIZES, 0.1, largest_loss=2.0, printed=True)
     assert printed == pytest.approx(square + 0.6 + 0.1 * 3 * 2.0)
     with pytest.raises(ConfigError, match="at least 1 for each of 4 clients"):
         deviation(GROUPS, (1, 2, 3), 0.1)

@@ -78,7 +78,7 @@ def constants(
         share = 0.5 if rho is None else rho
         steps = (learning_rate, local_steps, rounds)
         reports.append(report_gifair(found, share, *steps))
-        some = (None, per_round) if per_round < len(federation) else (None,)
+        some = (0, per_round) if per_round < len(federation) else (0,)
         fair = [report_fairness(found, client_groups(federation), share, *steps, n) for n in some]
     drawn = Uniform(per_round=min(per_round, len(federation))).statistics(federation.importance)
     bound = found.sampling_bound(drawn, learning_rate, local_steps, rounds)

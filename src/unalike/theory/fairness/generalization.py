@@ -27,28 +27,15 @@ from ...errors import ConfigError
 from ...typing import Float64s
 
 
-def published_deviation(
-    groups: ClientGroups, sizes: Sequence[int], lam: float, delta: float = 0.05, largest_loss: float = 1.0
-) -> float:
-    """The square root of Theorem 37 as printed.
-
-    Args:
-        groups: who is in which group, and importances p.
-        sizes: rows of every client, N.
-        lam: the penalty.
-        delta: how often the bound may fail.
-        largest_loss: M.
-    """
-    rows = _rows(groups, sizes, delta)
-    pairs = groups.count * (groups.count - 1) / 2
-    moves = largest_loss * (np.asarray(groups.importance) / rows + lam * pairs)
-    return math.sqrt(0.5 * math.log(1 / delta) * float((moves**2).sum()))
-
-
 def deviation(
-    groups: ClientGroups, sizes: Sequence[int], lam: float, delta: float = 0.05, largest_loss: float = 1.0
+    groups: ClientGroups,
+    sizes: Sequence[int],
+    lam: float,
+    delta: float = 0.05,
+    largest_loss: float = 1.0,
+    printed: bool = False,
 ) -> float:
-    """The same by McDiarmid's inequality over rows.
+    """The square root of the bound: what chance adds.
 
     Args:
         groups: who is in which group, and importances p.
@@ -56,12 +43,17 @@ def deviation(
         lam: the penalty.
         delta: how often the bound may fail.
         largest_loss: M.
+        printed: as printed instead.
     """
-    rows = _rows(groups, sizes, delta)
-    shares = np.asarray(groups.importance)
-    members = np.maximum(groups.sizes[np.asarray(groups.group, np.int64)], 1)
-    moves = np.where(shares > 0, shares + lam * (groups.count - 1) / members, 0.0)
-    return largest_loss * math.sqrt(0.5 * math.log(1 / delta) * float((moves**2 / rows).sum()))
+    rows, shares = _rows(groups, sizes, delta), np.asarray(groups.importance)
+    if printed:
+        moves = shares / rows + lam * groups.count * (groups.count - 1) / 2
+        squares = float((moves**2).sum())
+    else:
+        members = np.maximum(groups.sizes[np.asarray(groups.group, np.int64)], 1)
+        moves = np.where(shares > 0, shares + lam * (groups.count - 1) / members, 0.0)
+        squares = float((moves**2 / rows).sum())
+    return largest_loss * math.sqrt(0.5 * math.log(1 / delta) * squares)
 
 
 def generalization_bound(
@@ -88,7 +80,8 @@ def generalization_bound(
     """
     if printed:
         constant = lam * groups.count * (groups.count - 1) / 2 * largest_loss
-        return published_deviation(groups, sizes, lam, delta, largest_loss) + 2 * complexity + constant
+        chance = deviation(groups, sizes, lam, delta, largest_loss, printed=True)
+        return chance + 2 * complexity + constant
     spread = 2 * lam * (groups.count - 1) * float(np.sum(group_complexities or 0.0))
     return deviation(groups, sizes, lam, delta, largest_loss) + 2 * complexity + spread
 

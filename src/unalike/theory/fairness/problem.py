@@ -14,10 +14,11 @@ Application", 2023, whose epsilon is 1 - rho).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from ...algorithms.shared.fair_weights import ClientGroups, choose_lambda
 from ...errors import ConfigError
+from ..perturbed_gradient.problem import Problem
 
 
 def pressure_of(groups: ClientGroups, lam: float) -> float:
@@ -32,39 +33,22 @@ def pressure_of(groups: ClientGroups, lam: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairProblem:
-    """The constants of the theorems, in terms of squared norms."""
+class FairProblem(Problem):
+    """The constants of the theorems; Gamma and the optimum are those without penalty."""
 
-    smoothness: float
-    """L of every client's loss."""
     pressure: float
     """rho, from 0 to below 1."""
     local_steps: int = 1
     """E."""
-    convexity: float = 0.0
-    """mu of every client's loss; 0 where it need not be convex."""
-    gradient_variance: float = 0.0
-    """sigma^2, of a mini-batch gradient around its client's."""
-    squared_gradient: float = 0.0
-    """G^2: no mean squared norm of a mini-batch gradient is larger."""
-    heterogeneity: float = 0.0
-    """Gamma = sum_k p_k (F_k(w*) - F_k*), at the optimum w* without penalty."""
-    squared_weights: float = 1.0
-    """The sum of p_k^2."""
-    drawn: int | None = None
-    """Clients drawn each round, by p_k and with replacement; None where all take part."""
+    drawn: int = 0
+    """Clients drawn each round, by p_k and with replacement; 0 where all take part."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "drawn" and value is None:
-                continue
-            least = 1.0 if field.name in ("local_steps", "drawn") else 0.0
-            if not least <= value < math.inf or (field.name == "smoothness" and not value > 0):
-                wanted = "above 0" if field.name == "smoothness" else f"at least {least:g}"
-                raise ConfigError(f"{field.name} must be {wanted} and finite, got {value}.")
+        super().__post_init__()
         if not self.pressure < 1:
             raise ConfigError(f"pressure must be in [0, 1), got {self.pressure:g}; lam is then too large.")
+        if self.local_steps < 1:
+            raise ConfigError(f"local_steps must be at least 1, got {self.local_steps}.")
 
     @property
     def steepest(self) -> float:

@@ -133,7 +133,7 @@ def personal_rate(local_steps: int, steps: int) -> float:
 
 def _draw(problem: FairProblem) -> float:
     """tau', what drawing clients adds; 0 where all take part."""
-    if problem.drawn is None:
+    if not problem.drawn:
         return 0.0
     return 4 * problem.local_steps**2 * problem.squared_gradient / problem.drawn
 

@@ -17,7 +17,7 @@ from unalike.algorithms.shared.simplex import project_simplex
 from unalike.core.random import generator
 from unalike.errors import ConfigError
 from unalike.runs.fairness import group_measures
-from unalike.theory.fairness.generalization import deviation, published_deviation
+from unalike.theory.fairness.generalization import deviation
 from unalike.typing import Float64s, Int64s
 
 from ..study import Claim, at_least, at_most, matches
@@ -117,7 +117,7 @@ def errata_claims() -> Iterator[Claim]:
         yield matches("E1", words, found, printed, 0.005, hard=False, note=note, place="Table 2.4")
     three, sizes = ClientGroups((0, 1, 2), (0.2, 0.3, 0.5), tuple("abc")), (20, 30, 50)
     scale = np.sqrt(0.5 * np.log(1 / 0.05))
-    right, printed = (find(three, sizes, 0.0) / scale for find in (deviation, published_deviation))
+    right, printed = (deviation(three, sizes, 0.0, printed=form) / scale for form in (False, True))
     words = "concentration factor by McDiarmid's inequality"
     yield matches("E2", words, right, 0.1, 1e-6, derivation="closed form")
     note = "the printed bound sums over clients where McDiarmid sums over samples"
